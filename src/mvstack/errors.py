@@ -1,0 +1,126 @@
+"""What can go wrong, said so that a person can act on it.
+
+Every failure that a user can cause or mend is an :class:`MvstackError` holding one or more
+:class:`Problem`. A problem names the place, what was found, what is allowed, the nearest valid
+word, why, and what to do. ``cli.py`` prints them and exits with the error's ``exit_code``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    ``where`` is ``file:line`` or the name of what is at fault (a host, a package, a partition);
+    ``message`` is one sentence. The other fields are printed below it, each on a line of its own,
+    when they are set: ``found``, ``allowed``, ``nearest`` (the valid word or row closest to what
+    was found), ``because`` (the reason and its source) and ``todo`` (what to do next).
+    """
+
+    message: str
+    where: str = ""
+    found: str = ""
+    allowed: str = ""
+    nearest: str = ""
+    because: str = ""
+    todo: str = ""
+
+    LABELS: ClassVar[dict[str, str]] = {
+        "found": "found",
+        "allowed": "allowed",
+        "nearest": "nearest",
+        "because": "because",
+        "todo": "to go on",
+    }
+
+    def lines(self) -> list[str]:
+        """The problem as text: a headline, then one indented line for each field that is set."""
+        head = f"{self.where}: {self.message}" if self.where else self.message
+        rows = [(label, getattr(self, name)) for name, label in self.LABELS.items()]
+        return [head, *(f"    {label:<9} {text}" for label, text in rows if text)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields that are set, for ``--json``."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+
+class MvstackError(Exception):
+    """A failure with its problems; subclasses differ only in ``exit_code`` and ``title``."""
+
+    exit_code = 1
+    title = "failed"
+
+    def __init__(self, *problems: Problem, outcome: str = "") -> None:
+        """``outcome`` says what was and was not done, e.g. "Nothing was rendered."."""
+        self.problems = list(problems)
+        self.outcome = outcome
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        lines = [line for problem in self.problems for line in problem.lines()]
+        count = len(self.problems)
+        tail = f"{count} errors. {self.outcome}" if count > 1 else self.outcome
+        return "\n".join([*lines, *([tail.strip()] if tail.strip() else [])])
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "error": self.title,
+            "exit_code": self.exit_code,
+            "problems": [problem.as_dict() for problem in self.problems],
+            "outcome": self.outcome,
+        }
+
+
+class CheckFailed(MvstackError):
+    """A check ran and did not pass, or did not run at all."""
+
+    exit_code, title = 1, "check failed"
+
+
+class InvalidInput(MvstackError):
+    """A hand-written file or an argument is wrong."""
+
+    exit_code, title = 3, "invalid input"
+
+
+class Refused(MvstackError):
+    """What was asked for is understood, and no build or machine fits it."""
+
+    exit_code, title = 4, "refused"
+
+
+class SourceError(MvstackError):
+    """A source cannot be had, or is not what its hash says."""
+
+    exit_code, title = 5, "source"
+
+
+class BuildFailed(MvstackError):
+    """The builder (EasyBuild, Spack) failed."""
+
+    exit_code, title = 6, "build failed"
+
+
+class Missing(MvstackError):
+    """Something that the machine must have is not there."""
+
+    exit_code, title = 7, "missing on this machine"
+
+
+class Locked(MvstackError):
+    """Another process is installing into the same root."""
+
+    exit_code, title = 8, "locked"
+
+
+def relative(path: Path) -> str:
+    """``path`` as a person would type it from here: relative when it is below this folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
