@@ -1,0 +1,232 @@
+# Makes the checkout's .venv; sourced by ./mvstack and tests/run, which set $top.
+#
+# .venv/.ready is written last and says what .venv was made from, so that one which was interrupted,
+# or whose pins changed, is made again. Everything is installed by hash. Our own package is not
+# installed but reached by a relative path, so a checkout can be moved.
+# shellcheck shell=bash
+
+venv=${top:?}/.venv
+oldest=11 newest=14 # Python 3.x that requirements/*.txt hold for
+readonly venv oldest newest
+
+say() { printf 'mvstack: %s\n' "$*" >&2; }
+
+# fail CODE HEADLINE [LINE…]: one error as src/mvstack/errors.py prints them, then exit.
+fail() {
+    printf '%s\n' "$2" >&2
+    [[ $# -lt 3 ]] || printf '    %s\n' "${@:3}" >&2
+    exit "$1"
+}
+
+# What .venv must have been made from: the pins, and the interpreter behind it.
+wanted() {
+    local pins
+    pins=$(cat "$top/requirements/build.txt" "$top/requirements/runtime.txt" | sha256sum)
+    echo "${pins%% *} $(readlink -f "$venv/bin/python")"
+}
+
+is_ready() { [[ -x $venv/bin/python && $(cat "$venv/.ready" 2>/dev/null) == "$(wanted) $top" ]]; }
+
+tests_ready() {
+    [[ $(cat "$venv/.ready-tests" 2>/dev/null) == "$(sha256sum <"$top/requirements/test.txt")" ]]
+}
+
+# may_install WORD…: may apt be run? Yes for root who said --yes, MVSTACK_YES=1, or y when asked.
+may_install() {
+    local word answer
+    [[ $EUID == 0 ]] || return 1
+    [[ ${MVSTACK_YES:-} != 1 ]] || return 0
+    for word in "$@"; do [[ $word != --yes ]] || return 0; done
+    [[ -t 0 && -t 2 ]] || return 1
+    read -r -p "mvstack: install them now? [y/N] " answer
+    [[ $answer == [yY]* ]]
+}
+
+# need_apt WHY PACKAGES WORD…: installs the packages, or says the command that does and exits 7.
+need_apt() {
+    local why=$1 sudo='' packages log
+    read -r -a packages <<<"$2"
+    [[ $EUID == 0 ]] || sudo='sudo '
+    say "$why needs from apt: ${packages[*]}"
+    may_install "${@:3}" ||
+        fail 7 "missing on this machine: ${packages[*]}" "because   $why needs them" \
+            "to go on  ${sudo}apt-get update && ${sudo}apt-get install -y ${packages[*]}" \
+            "or, as root, give the same command with --yes"
+    log=$(mktemp --suffix=.log -t mvstack-apt-XXXXXX)
+    local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+    if ! watched "apt-get update" "$log" "${apt[@]}" update ||
+        ! watched "apt-get install ${#packages[@]} packages" "$log" \
+            "${apt[@]}" install -y --no-install-recommends "${packages[@]}"; then
+        show_end "$log"
+        fail 7 "apt-get could not install ${packages[*]}" "log       $log" \
+            "to go on  mend what apt-get says above, then give the same command again"
+    fi
+    rm -f "$log"
+}
+
+# watched LABEL LOG COMMAND…: runs it with its output in LOG and one line of progress; its status.
+# The command gets a process group of its own, so that an interrupt ends it and its children too.
+watched() {
+    local label=$1 log=$2 begin=$SECONDS status=0 pid said=0 count spent
+    shift 2
+    [[ -t 2 ]] || say "$label …"
+    set -m
+    "$@" >>"$log" 2>&1 </dev/null &
+    pid=$!
+    set +m
+    # shellcheck disable=SC2064 # this very process is meant
+    trap "kill -TERM -- -$pid 2>/dev/null; wait $pid 2>/dev/null; echo >&2
+          say 'interrupted; the same command goes on'; exit 130" INT TERM HUP
+    while kill -0 "$pid" 2>/dev/null; do
+        spent=$((SECONDS - begin))
+        count=$(grep -cE '^(Collecting|Unpacking|Setting up) ' "$log" || true)
+        if [[ -t 2 ]]; then
+            printf '\r\033[Kmvstack: %s: step %s, %d s (log %s)' "$label" "$count" "$spent" "$log" >&2
+        elif ((spent >= said + 15)); then
+            said=$spent
+            say "$label: step $count, $spent s so far (log $log)"
+        fi
+        sleep 0.3
+    done
+    wait "$pid" || status=$?
+    trap - INT TERM HUP
+    [[ ! -t 2 ]] || printf '\r\033[K' >&2
+    ((status)) || say "$label: done in $((SECONDS - begin)) s"
+    return "$status"
+}
+
+show_end() { tail -n 12 "$1" | sed 's/^/    | /' >&2; }
+
+# Sets $python to an interpreter that can make .venv, or the array $lacking to what apt must bring.
+find_python() {
+    local name version without_venv='' names=(python3 python3.{11..14})
+    [[ -z ${MVSTACK_PYTHON:-} ]] || names=("$MVSTACK_PYTHON")
+    python='' lacking=() seen=()
+    for name in "${names[@]}"; do
+        command -v "$name" >/dev/null || continue
+        version=$("$name" -c 'import sys; print("%d %d" % sys.version_info[:2])' 2>/dev/null) ||
+            continue # a shim of pyenv or the like with nothing behind it
+        seen+=("$(command -v "$name") (${version/ /.})")
+        [[ ${version% *} == 3 ]] || continue
+        ((${version#* } >= oldest && ${version#* } <= newest)) || continue
+        if "$name" -c 'import ensurepip, venv' 2>/dev/null; then
+            python=$(command -v "$name")
+            return
+        fi
+        without_venv=${without_venv:-python3.${version#* }-venv}
+    done
+    if [[ -n $without_venv ]]; then
+        lacking=("$without_venv")
+    elif [[ ${#seen[@]} == 0 ]]; then
+        lacking=(python3 python3-venv)
+    else # those that are here are too old or too new
+        lacking=("python3.$oldest" "python3.$oldest-venv")
+    fi
+    # Debian's pip takes its certificates from there and nowhere else.
+    [[ -e /etc/ssl/certs/ca-certificates.crt ]] || lacking+=(ca-certificates)
+}
+
+need_python() {
+    local python_range="Python 3.$oldest to 3.$newest with its venv module"
+    find_python
+    if [[ -z $python ]] && command -v apt-get >/dev/null && [[ -z ${MVSTACK_PYTHON:-} ]]; then
+        need_apt "mvstack's own Python environment" "${lacking[*]}" "$@"
+        hash -r
+        find_python
+    fi
+    [[ -n $python ]] ||
+        fail 7 "missing on this machine: $python_range" "found     ${seen[*]:-none}" \
+            "to go on  install one (RHEL: dnf install python3.11; SUSE: zypper install python311)," \
+            "          or load your site's module, or name it: MVSTACK_PYTHON=/path/to/python3"
+}
+
+# Holds the lock on .venv until unlock; says so when another set-up has it.
+lock() {
+    if ! { mkdir -p "$venv" && exec 9>"$venv/.lock"; } 2>/dev/null; then
+        fail 7 "$venv: cannot be written by $(id -un)" \
+            "because   this checkout is not set up yet, and that writes its .venv" \
+            "to go on  have its owner run ./mvstack --help once, or clone it to a place of yours"
+    fi
+    flock -n 9 || {
+        say "another set-up of $top is under way; waiting for it"
+        flock -w 1800 9 || fail 8 "$venv: still locked after 30 minutes" \
+            "to go on  see who holds it: fuser $venv/.lock"
+    }
+}
+unlock() { exec 9>&-; }
+
+# pip_install LABEL FILE: what FILE pins, by hash. Site-wide pip settings that would put it
+# elsewhere are taken away; those that say where packages come from are honoured.
+pip_install() {
+    local log=$venv/setup-${2%.txt}.log
+    watched "$1" "$log" env -u PIP_USER -u PIP_TARGET -u PIP_PREFIX -u PIP_REQUIRE_VIRTUALENV \
+        -u PYTHONPATH -u PYTHONHOME "$venv/bin/python" -m pip install --no-input \
+        --disable-pip-version-check --progress-bar off --no-warn-script-location \
+        --no-build-isolation --require-hashes -r "$top/requirements/$2" && return
+    show_end "$log"
+    fail 5 "requirements/$2: could not be installed" "log       $log" \
+        "because   a package could not be downloaded, or is not what its hash says; see above" \
+        "to go on  give the same command again once pip can reach its index (PIP_INDEX_URL," \
+        "          PIP_FIND_LINKS and PIP_CERT are honoured: docs/install.md)"
+}
+
+# A checkout that was moved or copied: the scripts in .venv/bin name the old place. True if mended.
+mend_moved() {
+    local ready
+    [[ -x $venv/bin/python ]] || return 1
+    ready=$(cat "$venv/.ready" 2>/dev/null) && [[ $ready == "$(wanted) /"* ]] || return 1
+    "$venv/bin/python" -I - "${ready#"$(wanted) "}/.venv" "$venv" <<'PY' || return 1
+import pathlib, sys
+old, new = sys.argv[1:]
+if " " in new or len(new) > 100:  # no such path fits behind #!: pip writes another first line
+    sys.exit(1)
+for script in pathlib.Path(new, "bin").iterdir():
+    text = b"" if script.is_symlink() or not script.is_file() else script.read_bytes()
+    if old.encode() in text and b"\0" not in text:
+        script.write_bytes(text.replace(old.encode(), new.encode()))
+PY
+    say "this checkout was moved; its .venv now names the new place"
+}
+
+mark() { # mark NAME TEXT: a stamp that is there whole or not at all
+    printf '%s\n' "$2" >"$venv/$1.new"
+    mv "$venv/$1.new" "$venv/$1"
+}
+
+# set_up WORD…: makes .venv, unless somebody else has by now. WORD: the command's own arguments.
+set_up() {
+    local begin=$SECONDS python lacking seen site
+    lock
+    if is_ready || { mend_moved && mark .ready "$(wanted) $top"; }; then
+        unlock
+        return
+    fi
+    need_python "$@"
+    say "making $venv with $python (only this once; about 550 MB)"
+    find "$venv" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
+    "$python" -m venv "$venv" >"$venv/setup.log" 2>&1 || {
+        show_end "$venv/setup.log"
+        fail 7 "$python: could not make $venv" "log       $venv/setup.log" \
+            "to go on  mend what it says above, or name another: MVSTACK_PYTHON=/path/to/python3"
+    }
+    pip_install "installing what builds packages" build.txt
+    pip_install "installing $(grep -c '^[a-z].*==[^;]*$' "$top/requirements/runtime.txt") packages" \
+        runtime.txt
+    site=$("$venv/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    echo ../../../../src >"$site/mvapich_stack.pth"
+    "$venv/bin/python" -P -c 'import mvstack' ||
+        fail 7 "$venv: was made, but does not find src/mvstack" "log       $venv/setup.log"
+    mark .ready "$(wanted) $top"
+    say "set up in $((SECONDS - begin)) s"
+    unlock
+}
+
+# Adds what tests/run needs to a .venv that is ready.
+set_up_tests() {
+    lock
+    if ! tests_ready; then
+        pip_install "installing what the tests need" test.txt
+        mark .ready-tests "$(sha256sum <"$top/requirements/test.txt")"
+    fi
+    unlock
+}
