@@ -1,0 +1,232 @@
+"""EasyBuild support for MVAPICH 3.0 and 4.x (ch4), MVAPICH2 2.3.7 (ch3) and, as reference, MPICH.
+
+Everything an MPI build is told is a parameter of the easyconfig, and every parameter is checked
+against what this version's configure knows before configure runs. After it, what was generated is
+looked at; after the installation, what was installed is compiled against and launched.
+
+Load it with ``--include-easyblocks=<easyconfigs/easyblocks>/*.py``. EasyBuild puts files without an
+``EB_`` class into ``easybuild.easyblocks.generic``, which is where the modules beside this one are
+imported from.
+"""
+
+import os
+import shutil
+import tempfile
+
+import easybuild.tools.environment as env
+from easybuild.easyblocks.generic.mvapich_configure import (
+    configure_options, known_options, level_of_makefile, option_names, unknown_options)
+from easybuild.easyblocks.generic.mvapich_parameters import check_parameters
+from easybuild.easyblocks.generic.mvapich_sanity import commands, launch_line, write_programs
+from easybuild.easyblocks.mpich import EB_MPICH
+from easybuild.framework.easyconfig import CUSTOM, MANDATORY
+from easybuild.tools.build_log import EasyBuildError, print_msg
+from easybuild.tools.filetools import read_file
+from easybuild.tools.module_generator import ModuleGeneratorLua
+from easybuild.tools.modules import get_software_root
+from easybuild.tools.run import run_shell_cmd
+
+# Names of the software behind each parameter that says where a library comes from.
+LIBRARIES = {"libfabric": "libfabric", "ucx": "UCX", "hwloc": "hwloc"}
+
+# Compiler wrappers, for the variables that build systems look at.
+WRAPPERS = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort", "MPIF77": "mpif77",
+            "MPIF90": "mpif90"}
+
+# gfortran 10 and newer refuse what mpif.h programs, and configure's own probes, do with buffers.
+ARGUMENT_MISMATCH = "-fallow-argument-mismatch"
+
+
+class EB_MVAPICH(EB_MPICH):
+    """Support for building and installing MVAPICH, MVAPICH2 and MPICH."""
+
+    @staticmethod
+    def extra_options():
+        """Easyconfig parameters of this easyblock."""
+        extra_vars = EB_MPICH.extra_options()
+        # Not by config.guess: it would be downloaded first, and configure brings its own.
+        extra_vars["build_type"][0] = False
+        extra_vars["host_type"][0] = False
+        extra_vars.update({
+            "device": [None, "Device and netmods, e.g. ch4:ofi, ch4:ucx, ch3:mrail", MANDATORY],
+            "pmi": ["simple", "PMI spoken: simple, pmi1, pmi2, pmix, slurm, cray", CUSTOM],
+            "launcher": ["hydra", "What starts the ranks: hydra, slurm, mpirun_rsh, none, ...",
+                         CUSTOM],
+            "slurm": [None, "Where Slurm's headers and libraries are, if not in default paths",
+                      CUSTOM],
+            "pmix": [None, "Where PMIx is, with pmi='pmix'", CUSTOM],
+            "gpu": ["none", "GPU buffers: none, cuda, rocm, ze", CUSTOM],
+            "gpu_root": [None, "Where CUDA, ROCm or Level Zero is, if not a dependency", CUSTOM],
+            "libfabric": [None, "system, embedded or a path (default: the dependency, or system)",
+                          CUSTOM],
+            "ucx": [None, "system, embedded or a path (default: the dependency, or system)",
+                    CUSTOM],
+            "hwloc": [None, "system, embedded or a path (default: the dependency, or system)",
+                      CUSTOM],
+            "file_systems": [["ufs", "nfs"], "File systems that ROMIO knows; [] builds no MPI-IO",
+                             CUSTOM],
+            "xpmem": [False, "Copy between processes by XPMEM: True, False, or its path", CUSTOM],
+            "datatype_engine": [None, "yaksa, dataloop or auto (default: configure's)", CUSTOM],
+            "thread_level": ["multiple", "Highest thread level that MPI_Init_thread can give",
+                             CUSTOM],
+            "error_checking": ["runtime", "Check of arguments: no, runtime, all", CUSTOM],
+            "optimisation": ["O2", "Compiler's level, O0 to O3, for the whole library", CUSTOM],
+            "omb": [False, "Also build the OSU Micro-Benchmarks that the source brings", CUSTOM],
+            "soname": [None, "soname that libmpi must have, e.g. libmpi.so.12", CUSTOM],
+            "sanity_launch": [None, "Command before the program that starts two ranks", CUSTOM],
+        })
+        return extra_vars
+
+    def __init__(self, *args, **kwargs):
+        """Look at the parameters, so that a wrong one is known before anything is fetched."""
+        super().__init__(*args, **kwargs)
+        try:
+            self.options = options_of(self.name, self.version)
+        except LookupError as err:
+            raise EasyBuildError("%s", err.args[0]) from err
+        if not self.options.confirmed:
+            self.log.warning("the configure options of %s %s are not confirmed: they were taken "
+                             "from the version before it", self.name, self.version)
+        problems = check_parameters(self.name, self.version, self.parameters(), self.options)
+        if problems:
+            raise EasyBuildError("%s: %s\n%s", self.cfg.path, f"{len(problems)} errors",
+                                 "\n".join(problems))
+        self.sanity_folder = None
+
+    def parameters(self):
+        """The parameters as a plain dictionary, with the places of libraries decided."""
+        names = ("device", "pmi", "launcher", "slurm", "pmix", "gpu", "gpu_root", "file_systems",
+                 "xpmem", "datatype_engine", "thread_level", "error_checking", "optimisation",
+                 "omb", "sanity_launch")
+        params = {name: self.cfg[name] for name in names}
+        for name, software in LIBRARIES.items():
+            params[name] = self.cfg[name] or get_software_root(software) or "system"
+        if params["gpu"] == "cuda":
+            params["gpu_root"] = params["gpu_root"] or get_software_root("CUDA")
+        if params["pmi"] == "pmix":
+            params["pmix"] = params["pmix"] or get_software_root("PMIx")
+        return params
+
+    def obtain_config_guess(self, *args, **kwargs):
+        """Not needed (see build_type above), so not downloaded."""
+        return None
+
+    def add_mpich_configopts(self):
+        """Our options instead of stock MPICH's; each known to the unpacked source or an error."""
+        ours = configure_options(self.name, self.version, self.parameters(), self.options)
+        asked = option_names(" ".join(ours) + " " + self.cfg["configopts"])
+        unknown = unknown_options(asked, known_options(self.cfg.start_dir or os.getcwd()))
+        if unknown:
+            raise EasyBuildError("%s %s: its configure does not know %s, and would ignore it",
+                                 self.name, self.version, ", ".join(unknown))
+        self.cfg.update("configopts", " ".join(ours))
+
+    def correct_mpich_build_env(self):
+        """Keep the toolchain's flags out of the wrappers, and leave the -O level to configure."""
+        super().correct_mpich_build_env()
+        for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
+            variable = f"MPICHLIB_{name}"
+            kept = [flag for flag in os.getenv(variable, "").split() if not flag.startswith("-O")]
+            env.setvar(variable, " ".join(kept))
+        for name in ("FFLAGS", "FCFLAGS"):
+            env.setvar(name, ARGUMENT_MISMATCH)
+
+    def configure_step(self):
+        """Configure, then look whether the optimisation asked for arrived in the Makefiles."""
+        super().configure_step()
+        wanted = self.cfg["optimisation"]
+        checked = 0
+        for folder in (".", "src/mpl", "src/mpi/romio", "modules/yaksa"):
+            makefile = os.path.join(self.cfg.start_dir, folder, "Makefile")
+            if not os.path.isfile(makefile):
+                continue
+            checked += 1
+            found = level_of_makefile(read_file(makefile))
+            if found != wanted:
+                raise EasyBuildError(
+                    "%s: CFLAGS has %s, asked for -%s: the library would not be optimised as "
+                    "asked", makefile, f"-{found}" if found else "no -O at all", wanted)
+        if not checked:
+            raise EasyBuildError("no Makefile found below %s after configure", self.cfg.start_dir)
+
+    def sanity_check_step(self, *args, **kwargs):
+        """Compile C, C++ and Fortran 2008, launch two ranks, compare version, device, soname."""
+        params = self.parameters()
+        folder = tempfile.mkdtemp(prefix="mpi-sanity-")
+        write_programs(folder)
+        names = ["mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", "mpichversion"]
+        if params["launcher"] not in ("slurm", "none"):
+            names.append("mpiexec")
+        if launch_line(params["launcher"], params["sanity_launch"]) is None:
+            self.log.warning("launcher %r belongs to the resource manager: two ranks were not "
+                             "started; set sanity_launch to do it", params["launcher"])
+        custom_paths = {
+            "files": [f"bin/{name}" for name in names] + ["include/mpi.h", "lib/libmpi.so"],
+            "dirs": ["bin", "include", "lib"],
+        }
+        try:
+            super(EB_MPICH, self).sanity_check_step(
+                custom_paths=custom_paths,
+                custom_commands=commands(folder, self.name, self.version, params,
+                                         self.cfg["soname"]))
+            if os.path.exists(os.path.join(folder, "world.out")):
+                print_msg("two ranks report: %s", "; ".join(
+                    read_file(os.path.join(folder, "world.out")).split("\n")[:4]),
+                    log=self.log, silent=self.silent)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def transport_folders(self):
+        """Library folders of transports that the loader does not look into by itself."""
+        params = self.parameters()
+        default = default_library_folders()
+        found = []
+        for name, word in (("libfabric", "ofi"), ("ucx", "ucx")):
+            root = params[name]
+            if word not in params["device"] or not root.startswith("/"):
+                continue
+            for folder in ("lib", "lib64"):
+                path = os.path.join(root, folder)
+                if os.path.isdir(path) and os.path.realpath(path) not in default:
+                    found.append(path)
+        return found
+
+    def make_module_extra(self, *args, **kwargs):
+        """MPI_HOME, the wrappers, the transport's folder, and one MPI at a time."""
+        txt = super().make_module_extra(*args, **kwargs)
+        generator = self.module_generator
+        for variable in ("MPI_HOME", "MPI_ROOT"):
+            txt += generator.set_environment(variable, self.installdir)
+        for variable, wrapper in WRAPPERS.items():
+            txt += generator.set_environment(variable,
+                                             os.path.join(self.installdir, "bin", wrapper))
+        for folder in self.transport_folders():
+            txt += generator.prepend_paths("LD_LIBRARY_PATH", [folder], allow_abs=True)
+        if isinstance(generator, ModuleGeneratorLua):
+            txt += 'family("mpi")\n'
+        else:
+            txt += "conflict mpich mvapich mvapich2 openmpi\n"
+        return txt
+
+
+def options_of(name, version):
+    """What this product's configure knows; LookupError when there is no table for it.
+
+    The tables are imported only when an MPI is built, not whenever EasyBuild starts.
+    """
+    if name == "MPICH":
+        from easybuild.easyblocks.generic.mpich_options import options_for
+        return options_for(version)
+    from easybuild.easyblocks.generic.mvapich_options import options_for
+    return options_for(name, version)
+
+
+def default_library_folders():
+    """Folders in which the dynamic loader of this machine looks without being told.
+
+    Read from ``ldconfig``, which prints each folder followed by a colon.
+    """
+    res = run_shell_cmd("PATH=$PATH:/sbin:/usr/sbin ldconfig -N -v 2>/dev/null", hidden=True,
+                        fail_on_error=False, in_dry_run=True)
+    folders = [line.split(":")[0] for line in res.output.splitlines() if line.startswith("/")]
+    return {os.path.realpath(folder) for folder in folders}

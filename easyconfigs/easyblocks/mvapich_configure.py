@@ -1,0 +1,199 @@
+"""From the parameters of the MVAPICH easyblock to the command line of configure, and back.
+
+Three generations of configure are spoken to; they differ in how PMI and the process manager are
+said. `known_options` and `unknown_options` read the unpacked source, so that an option which
+configure would silently ignore is an error; `level_of_makefile` reads what configure generated, so
+that a build without the optimisation asked for is one too.
+"""
+
+import os
+import re
+
+# How each generation is told which PMI to speak. Read from their configure.ac and src/pmi:
+# 2: MVAPICH2 2.3.7 (MPICH 3.2.1); 3: MVAPICH 3.0, MPICH 3.4 to 4.0; 4: MVAPICH 4.x (MPICH 4.3).
+PMI_OPTIONS = {
+    2: {
+        "simple": ["--with-pmi=simple"],
+        "pmi1": ["--with-pmi=pmi1"],
+        "pmi2": ["--with-pmi=pmi2"],
+        "pmix": ["--with-pmi=pmix", "--with-pmix={pmix}"],
+    },
+    3: {
+        "simple": ["--with-pmi=simple"],
+        "pmi2": ["--with-pmi=pmi2/simple"],
+        "slurm": ["--with-pmi=slurm"],
+        "cray": ["--with-pmi=cray"],
+        "pmix": ["--with-pmix={pmix}"],
+    },
+    4: {
+        # No --with-pmi: its own libpmi, which speaks PMI 1, 2 and x (MPIR_CVAR_PMI_VERSION).
+        "simple": [],
+        "pmi1": ["--with-pmi=pmi1"],
+        "pmi2": ["--with-pmi=pmi2"],
+        "pmix": ["--with-pmi=pmix", "--with-pmix={pmix}"],
+        "slurm": ["--with-pmi=slurm"],
+        "cray": ["--with-pmi=pmi2", "--with-pmi2={cray}"],
+    },
+}
+
+CRAY_PMI = "/opt/cray/pe/pmi/default"
+
+# Options with a value that one of the source's own configure scripts does not list because the
+# top one reads them from the command line itself.
+STANDARD = {"--prefix", "--libdir", "--build", "--host", "--bindir", "--includedir"}
+
+# Configure scripts below these folders belong to libraries that we take from outside, or to tests:
+# an option only they know would have no effect on the MPI.
+FOREIGN_FOLDERS = ("modules/libfabric", "modules/ucx", "modules/hwloc", "modules/json-c", "test",
+                   "maint")
+
+
+def generation(name, version):
+    """2, 3 or 4: whose way of naming PMI and process managers the product's configure has."""
+    numbers = [int(one) for one in re.findall(r"\d+", version)[:2]]
+    if name == "MVAPICH2":
+        return 2
+    if name == "MVAPICH":
+        return 4 if numbers[0] >= 4 else 3
+    return 4 if tuple(numbers) >= (4, 1) else 3
+
+
+def launcher_options(name, version, params):
+    """--with-pm, --with-pmi and --with-slurm for `launcher` and `pmi`."""
+    gen = generation(name, version)
+    launcher, pmi = params["launcher"], params["pmi"]
+    slurm = params["slurm"]
+    paths = {"pmix": params["pmix"] or "/usr", "cray": CRAY_PMI}
+    found = [one.format(**paths) for one in PMI_OPTIONS[gen][pmi]]
+    if gen == 2 and launcher == "slurm":
+        found.append("--with-pm=slurm")
+    elif launcher in ("slurm", "none"):
+        found.append("--with-pm=no")
+        if gen == 4 and launcher == "slurm" and pmi == "pmi2":
+            found.append("--with-pmilib=slurm")
+    else:
+        words = {"mpirun_rsh": "mpirun"}
+        found.append("--with-pm=" + words.get(launcher, launcher))
+    if launcher == "slurm" or pmi == "slurm":
+        found.append("--with-slurm" + ("" if slurm in (None, True, "system") else f"={slurm}"))
+    else:
+        # Otherwise hydra's proxy links the host's libslurm unasked.
+        found.append("--without-slurm")
+    return found
+
+
+def _where(option, value):
+    return option if value == "system" else f"{option}={value}"
+
+
+def transport_options(params, options):
+    """--with-libfabric, --with-ucx and --with-hwloc; `params` holds 'system', 'embedded', a path."""
+    found = []
+    device = params["device"]
+    if "ofi" in device:
+        found.append(_where("--with-libfabric", params["libfabric"]))
+    if "ucx" in device:
+        found.append(_where("--with-ucx", params["ucx"]))
+    if "--with-hwloc" in options.flags:
+        found.append(_where("--with-hwloc", params["hwloc"]))
+    return found
+
+
+def gpu_options(params, options):
+    """The options that turn one kind of GPU on and every other off (off is not the default)."""
+    gpu, root = params["gpu"], params["gpu_root"]
+    flags = {"cuda": "--with-cuda", "rocm": "--with-hip", "ze": "--with-ze"}
+    found = []
+    for word, flag in flags.items():
+        if flag not in options.flags:
+            continue
+        if word != gpu:
+            found.append(flag.replace("--with-", "--without-"))
+        else:
+            found.append(f"{flag}={root}" if root else flag)
+    if gpu == "cuda" and "--enable-cuda" in options.flags:
+        found.append("--enable-cuda")
+    return found
+
+
+def language_options(params):
+    """Bindings, I/O, threads, checks and how far the compiler goes."""
+    found = ["--enable-shared", "--disable-static", "--enable-cxx", "--enable-fortran=all"]
+    systems = params["file_systems"]
+    if systems:
+        found += ["--enable-romio", "--with-file-system=" + "+".join(systems)]
+    else:
+        found.append("--disable-romio")
+    found.append("--enable-threads=" + params["thread_level"])
+    found.append("--enable-error-checking=" + params["error_checking"])
+    # `ndebug` alone would leave configure's default level: the level is always said.
+    found.append(f"--enable-fast={params['optimisation']},ndebug")
+    return found
+
+
+def configure_options(name, version, params, options):
+    """The whole command line for configure as a list, without --prefix."""
+    found = ["--with-device=" + params["device"]]
+    found += launcher_options(name, version, params)
+    found += transport_options(params, options)
+    found += gpu_options(params, options)
+    found += language_options(params)
+    if params["datatype_engine"]:
+        found.append("--with-datatype-engine=" + params["datatype_engine"])
+    if "--with-xpmem" in options.flags:
+        xpmem = params["xpmem"]
+        found.append("--without-xpmem" if not xpmem
+                     else "--with-xpmem" + ("" if xpmem is True else f"={xpmem}"))
+    if "--disable-omb" in options.flags and not params["omb"]:
+        found.append("--disable-omb")
+    return found
+
+
+def option_names(text):
+    """The names (without values) of the --enable, --with, --disable, --without options in `text`."""
+    return re.findall(r"(?:^|\s)(--[A-Za-z0-9][A-Za-z0-9-]*)", text)
+
+
+def known_options(source):
+    """Names such as 'enable_fast' and 'with_pmi' that the configure scripts under `source` take.
+
+    Autoconf writes them into each script as ``ac_user_opts``. Scripts of embedded libraries and of
+    the test-suite are left out: an option known to them alone does nothing for the MPI.
+    """
+    known = set()
+    for folder, folders, files in os.walk(source):
+        relative = os.path.relpath(folder, source)
+        if relative.startswith(FOREIGN_FOLDERS):
+            folders[:] = []
+            continue
+        if "configure" not in files:
+            continue
+        path = os.path.join(folder, "configure")
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            block = re.search(r"^ac_user_opts='(.*?)'$", handle.read(), re.M | re.S)
+        if block:
+            known.update(block.group(1).split())
+    return known
+
+
+def unknown_options(options, known):
+    """Those of the option names that no configure script of the source knows."""
+    found = []
+    for name in options:
+        if name in STANDARD:
+            continue
+        bare = name[2:].replace("-", "_")
+        bare = re.sub(r"^disable_", "enable_", re.sub(r"^without_", "with_", bare))
+        if bare not in known:
+            found.append(name)
+    return found
+
+
+def level_of_makefile(text):
+    """The -O level that counts in a generated Makefile's CFLAGS ('O2'), or '' when there is none.
+
+    The last one counts for GCC and Clang alike.
+    """
+    line = re.search(r"^CFLAGS\s*=(.*)$", text, re.M)
+    levels = re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line.group(1)) if line else []
+    return levels[-1] if levels else ""
