@@ -1,0 +1,1 @@
+"""The hand-written facts (systems, releases, policy) as checked data."""

@@ -1,0 +1,143 @@
+"""What the models of all hand-written files have in common, and how their errors are told."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mvstack.errors import InvalidInput, Problem
+from mvstack.model.words import listed, nearest
+from mvstack.model.yamlfile import Place, YamlFile
+
+
+class Strict(BaseModel):
+    """A mapping with known fields only, whose values are not converted from other types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validated(model: type[M], file: YamlFile) -> M:
+    """``file`` as an instance of ``model``.
+
+    Raises InvalidInput with one problem for every error of the file, in the order of its lines.
+    """
+    if not isinstance(file.data, dict):
+        kind = "empty" if file.data is None else f"a {type(file.data).__name__}"
+        raise InvalidInput(
+            Problem(
+                f"a mapping of fields is expected and the file is {kind}",
+                file.where(()),
+                allowed=listed(model.model_fields),
+            )
+        )
+    try:
+        return model.model_validate(file.data)
+    except ValidationError as error:
+        problems = [(_line(file, item), _problem(file, model, item)) for item in error.errors()]
+        problems.sort(key=lambda pair: pair[0])
+        raise InvalidInput(
+            *(problem for _, problem in problems), outcome="Nothing was changed."
+        ) from None
+
+
+def _line(file: YamlFile, item: Any) -> int:
+    return file.line(_place(file, item["loc"]))
+
+
+def _place(file: YamlFile, loc: tuple[str | int, ...]) -> Place:
+    """The part of pydantic's location that exists in the file.
+
+    Pydantic adds names of its own (a union's branch, a validator) which are no keys of the file.
+    """
+    place: Place = ()
+    node = file.data
+    for part in loc:
+        if isinstance(node, dict) and part in node:
+            node = node[part]
+        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+            node = node[part]
+        else:
+            break
+        place = (*place, part)
+    return place
+
+
+def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
+    loc = tuple(item["loc"])
+    name = str(loc[-1]) if loc else ""
+    context = ": ".join(str(part) for part in loc[:-1])
+    where = file.where(_place(file, loc)) + (f": {context}" if context else "")
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        allowed = _fields_at(model, loc[:-1])
+        close = nearest(name, allowed)
+        return Problem(
+            f"{name}: unknown field" + (f"; did you mean {close}?" if close else ""),
+            where,
+            found=f"{name}: {_short(item['input'])}",
+            allowed=listed(allowed),
+            nearest=close,
+        )
+    if kind == "missing":
+        return Problem(f"{name}: this field must be given", where, todo=f"add a line `{name}: …`")
+    if kind == "literal_error":
+        allowed = [word.strip("'") for word in _literals(item["ctx"]["expected"])]
+        close = nearest(str(item["input"]), allowed)
+        return Problem(
+            f"{name}: unknown word" + (f"; did you mean {close}?" if close else ""),
+            where,
+            found=f"{name}: {_short(item['input'])}",
+            allowed=listed(allowed),
+            nearest=close,
+        )
+    if kind == "string_type" and isinstance(item["input"], (int, float, bool)):
+        return Problem(
+            f"{name}: text is expected and YAML reads this as a {type(item['input']).__name__}",
+            where,
+            found=f"{name}: {item['input']}",
+            todo=f'put it in quotes: {name}: "…" (without them 4.10 is the number 4.1)',
+        )
+    message = item["msg"].removeprefix("Value error, ")
+    return Problem(f"{name}: {message}" if name else message, where, found=_short(item["input"]))
+
+
+def _literals(expected: str) -> list[str]:
+    return expected.replace(" or ", ", ").split(", ")
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _fields_at(model: type[BaseModel], loc: tuple[Any, ...]) -> list[str]:
+    """The fields that the model at ``loc`` below ``model`` knows."""
+    current: Any = model
+    for part in loc:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            info = current.model_fields.get(str(part))
+            current = info.annotation if info else None
+        else:
+            current = _value_type(current)
+        current = _unwrap(current)
+    if isinstance(current, type) and issubclass(current, BaseModel):
+        return list(current.model_fields)
+    return []
+
+
+def _value_type(annotation: Any) -> Any:
+    args = getattr(annotation, "__args__", ())
+    return args[-1] if args else None
+
+
+def _unwrap(annotation: Any) -> Any:
+    """``X`` of ``X | None``."""
+    args = [arg for arg in getattr(annotation, "__args__", ()) if arg is not type(None)]
+    origin = getattr(annotation, "__origin__", None)
+    if origin in (dict, list, tuple) or not args:
+        return annotation
+    return args[0] if len(args) == 1 else annotation

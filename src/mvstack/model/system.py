@@ -1,0 +1,156 @@
+"""A system: a named machine, its partitions, and what its site decided."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from mvstack.model.base import Strict
+from mvstack.model.vocabulary import (
+    Builder,
+    Fabric,
+    Gpu,
+    Launcher,
+    Origin,
+    Pmi,
+    Product,
+    Provision,
+    Scheduler,
+)
+from mvstack.model.words import nearest
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]*$", max_length=40)]
+Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+-]*$")]
+Folder = Annotated[str, StringConstraints(pattern=r"^/")]
+
+
+class Compiler(Strict):
+    """The compiler that the MPI is built with, and who provides it."""
+
+    name: str = "gcc"
+    version: Version
+    origin: Origin = "system"
+
+
+class External(Strict):
+    """A package that the site provides and the stack uses as it is."""
+
+    version: Version | None = None
+    prefix: Folder
+    providers: list[str] = Field(default_factory=list)
+    transports: list[str] = Field(default_factory=list)
+    mpi: list[str] = Field(default_factory=list)
+    variants: str = ""
+
+
+class Wish(Strict):
+    """The MPI build that a site asks for; what is left out is chosen by the policy."""
+
+    product: Product | None = None
+    version: Version | None = None
+    device: str | None = None
+    libfabric: Provision | None = None
+    why: str = ""
+
+
+class Partition(Strict):
+    """Nodes of one kind. ``cores`` are physical cores of one node, ``memory_gb`` its memory."""
+
+    title: str = ""
+    nodes: Annotated[int, Field(ge=1)] = 1
+    cores: Annotated[int, Field(ge=1)]
+    memory_gb: Annotated[int, Field(ge=1)]
+    target: str
+    fabric: Fabric
+    nic: str | None = None
+    gpu: Gpu = "none"
+    gpus: Annotated[int, Field(ge=0)] = 0
+    gpu_model: str = ""
+    gpu_buffers: str = "direct"
+    launcher: Launcher
+    pmi: Pmi | None = None
+    os: Name | None = None
+    scheduler_options: list[str] = Field(default_factory=list)
+    file_systems: list[str] = Field(default_factory=list)
+    compiler: Compiler
+    externals: dict[str, External] = Field(default_factory=dict)
+    mpi: Wish = Wish()
+
+    @field_validator("target")
+    @classmethod
+    def _known_target(cls, value: str) -> str:
+        import archspec.cpu
+
+        if value not in archspec.cpu.TARGETS:
+            close = nearest(value, archspec.cpu.TARGETS)
+            hint = f"; did you mean {close}?" if close else ""
+            raise ValueError(f"{value} is not an archspec target{hint} (`archspec cpu` prints one)")
+        return value
+
+    @field_validator("gpu_buffers")
+    @classmethod
+    def _known_buffers(cls, value: str) -> str:
+        if value not in ("direct", "staged"):
+            raise ValueError(f"{value}: use direct, or staged (copied through host memory)")
+        return value
+
+    @model_validator(mode="after")
+    def _gpus_agree(self) -> Partition:
+        if (self.gpu == "none") != (self.gpus == 0):
+            raise ValueError(f"gpu: {self.gpu} and gpus: {self.gpus} contradict each other")
+        return self
+
+
+class Install(Strict):
+    """Where the stack goes on this system, and who may write there."""
+
+    root: Folder | None = None
+    group: str | None = None
+    umask: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$")] = "022"
+
+
+class System(Strict):
+    """One system file.
+
+    ``discover: true`` marks the system that is found by looking at this very machine; it alone
+    may have no partitions. ``confirm`` names the fields (dotted) that are public knowledge which
+    the site must confirm, each with what is not certain.
+    """
+
+    name: Name
+    title: str = ""
+    site: str = ""
+    builder: Builder = "easybuild"
+    os: Name | None = None
+    scheduler: Scheduler = "none"
+    discover: bool = False
+    install: Install = Install()
+    source: str = ""
+    confirm: dict[str, str] = Field(default_factory=dict)
+    partitions: dict[Name, Partition] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> System:
+        if self.discover:
+            return self
+        if not self.partitions:
+            raise ValueError("a system needs at least one partition")
+        if self.os is None and any(part.os is None for part in self.partitions.values()):
+            raise ValueError("os must be given, for the system or for each partition")
+        return self
+
+    @model_validator(mode="after")
+    def _confirm_names_fields(self) -> System:
+        known = self.model_dump(exclude_none=True)
+        for dotted in self.confirm:
+            node = known
+            for part in dotted.split("."):
+                if not isinstance(node, dict) or part not in node:
+                    raise ValueError(f"confirm: {dotted}: this file has no such field")
+                node = node[part]
+        return self
+
+    def os_of(self, partition: str) -> str:
+        """The operating system of ``partition``."""
+        return self.partitions[partition].os or self.os or "unknown"

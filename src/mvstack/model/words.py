@@ -1,0 +1,18 @@
+"""The nearest valid word to one that was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(found: str, allowed: Iterable[str]) -> str:
+    """The word of ``allowed`` that is closest to ``found``, or "" when none is close."""
+    words = {word.lower(): word for word in allowed}
+    close = get_close_matches(found.lower(), list(words), n=1, cutoff=0.6)
+    return words[close[0]] if close else ""
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words for an error message: in order, separated by commas."""
+    return ", ".join(words)
