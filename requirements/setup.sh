@@ -9,6 +9,9 @@ venv=${top:?}/.venv
 oldest=11 newest=14 # Python 3.x that requirements/*.txt hold for
 readonly venv oldest newest
 
+# A site's Python modules must not shadow ours, neither while .venv is made nor after it.
+unset PYTHONPATH PYTHONHOME
+
 say() { printf 'mvstack: %s\n' "$*" >&2; }
 
 # fail CODE HEADLINE [LINE…]: one error as src/mvstack/errors.py prints them, then exit.
@@ -74,9 +77,7 @@ watched() {
     "$@" >>"$log" 2>&1 </dev/null &
     pid=$!
     set +m
-    # shellcheck disable=SC2064 # this very process is meant
-    trap "kill -TERM -- -$pid 2>/dev/null; wait $pid 2>/dev/null; echo >&2
-          say 'interrupted; the same command goes on'; exit 130" INT TERM HUP
+    trap 'interrupted "$pid"' INT TERM HUP
     while kill -0 "$pid" 2>/dev/null; do
         spent=$((SECONDS - begin))
         count=$(grep -cE '^(Collecting|Unpacking|Setting up) ' "$log" || true)
@@ -93,6 +94,14 @@ watched() {
     [[ ! -t 2 ]] || printf '\r\033[K' >&2
     ((status)) || say "$label: done in $((SECONDS - begin)) s"
     return "$status"
+}
+
+interrupted() { # interrupted PID: ends its group, so that nothing goes on behind our back
+    kill -TERM -- "-$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+    [[ ! -t 2 ]] || echo >&2
+    say "interrupted; the same command goes on"
+    exit 130
 }
 
 show_end() { tail -n 12 "$1" | sed 's/^/    | /' >&2; }
@@ -160,7 +169,7 @@ unlock() { exec 9>&-; }
 pip_install() {
     local log=$venv/setup-${2%.txt}.log
     watched "$1" "$log" env -u PIP_USER -u PIP_TARGET -u PIP_PREFIX -u PIP_REQUIRE_VIRTUALENV \
-        -u PYTHONPATH -u PYTHONHOME "$venv/bin/python" -m pip install --no-input \
+        "$venv/bin/python" -m pip install --no-input \
         --disable-pip-version-check --progress-bar off --no-warn-script-location \
         --no-build-isolation --require-hashes -r "$top/requirements/$2" && return
     show_end "$log"

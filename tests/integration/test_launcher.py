@@ -1,0 +1,138 @@
+"""The launcher's ordinary life: first use, every use after it, a checkout that moves or changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Checkout
+
+
+def said(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_first_use_sets_up_and_passes_everything_on(checkout: Checkout) -> None:
+    first = checkout.run("explain", "a b", "--json", "--", "*")
+    assert said(first)["arguments"] == ["explain", "a b", "--json", "--", "*"]
+    assert f"making {checkout.venv}" in first.stderr
+
+    second = checkout.run("explain")
+    assert said(second)["arguments"] == ["explain"]
+    assert second.stderr == ""
+
+
+def test_ready_needs_no_network_and_no_index(ready: Checkout) -> None:
+    alone = ["unshare", "--net"] if os.geteuid() == 0 else []
+    result = ready.run(prefix=alone, PIP_INDEX_URL="http://127.0.0.1:9/", PIP_NO_INDEX="")
+    said(result)
+    assert result.stderr == ""
+
+
+def test_from_another_directory_through_a_symlink(ready: Checkout, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    link = elsewhere / "mv"
+    link.symlink_to(ready.top / "mvstack")
+    result = subprocess.run(
+        ["./mv", "x"], cwd=elsewhere, env=ready.environment(), capture_output=True, text=True
+    )
+    assert said(result)["cwd"] == str(elsewhere)
+    assert not list(elsewhere.glob(".venv"))
+
+
+def test_nothing_around_it_shadows_its_modules(checkout: Checkout, tmp_path: Path) -> None:
+    for folder in (tmp_path / "here", tmp_path / "site"):
+        (folder / "mvstack").mkdir(parents=True)
+        for name in ("mvstack/__init__.py", "mvstack/__main__.py", "tinydep.py"):
+            (folder / name).write_text("raise SystemExit('shadowed')")
+    result = checkout.run(cwd=tmp_path / "here", PYTHONPATH=str(tmp_path / "site"))
+    assert said(result)["mvstack"] == str(checkout.top / "src" / "mvstack")
+
+
+def test_settings_of_pip_that_would_install_elsewhere_are_not_followed(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    result = checkout.run(PIP_USER="1", PIP_TARGET=str(tmp_path / "target"))
+    assert str(said(result)["dep"]).startswith(str(checkout.venv))
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_changed_pin_is_installed(checkout: Checkout) -> None:
+    said(checkout.run())
+    (checkout.venv / "left-over").touch()
+    checkout.pin("2.0")
+    assert "making" in checkout.run().stderr
+    assert not (checkout.venv / "left-over").exists()
+    assert checkout.run().stderr == ""
+    installed = subprocess.check_output([checkout.venv / "bin/pip", "list"], text=True)
+    assert "tinydep 2.0" in " ".join(installed.split())
+
+
+@pytest.mark.parametrize("how", ["moved", "copied"])
+def test_a_checkout_in_a_new_place(checkout: Checkout, tmp_path: Path, how: str) -> None:
+    said(checkout.run())
+    old, new = checkout.top, tmp_path / "new"
+    if how == "moved":
+        old.rename(new)
+    else:
+        shutil.copytree(old, new, symlinks=True)
+    shutil.rmtree(checkout.wheels)  # nothing may be installed for it
+    checkout.top = new
+    result = checkout.run()
+    assert said(result)["prefix"] == str(new / ".venv")
+    assert "moved" in result.stderr
+    assert (new / ".venv/bin/tinydep").read_text().startswith(f"#!{new}/.venv/bin/")
+    assert checkout.run().stderr == ""
+
+
+def test_a_checkout_moved_to_a_path_that_no_script_can_name(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    said(checkout.run())
+    new = tmp_path / "with a space"
+    checkout.top.rename(new)
+    checkout.top = new
+    assert "making" in checkout.run().stderr
+    ran = subprocess.run([new / ".venv/bin/tinydep"], capture_output=True, text=True)
+    assert ran.stderr.strip() == "1.0"
+
+
+def test_an_interpreter_that_went_away(checkout: Checkout) -> None:
+    said(checkout.run())
+    python = checkout.venv / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/nowhere/python3")
+    result = checkout.run()
+    said(result)
+    assert "making" in result.stderr
+
+
+def test_two_at_once_set_up_once(checkout: Checkout) -> None:
+    both = [checkout.start(name) for name in ("one", "two")]
+    outputs = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert [json.loads(out)["arguments"] for out, _ in outputs] == [["one"], ["two"]]
+    errors = "".join(err for _, err in outputs)
+    assert errors.count("making") == 1
+    assert "another set-up" in errors
+
+
+def test_when_ready_it_costs_less_than_50_ms(ready: Checkout) -> None:
+
+    def least(*command: str) -> float:
+        times = []
+        for _ in range(15):
+            begin = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True, env=ready.environment())
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    alone = least(str(ready.venv / "bin/python"), "-P", "-m", "mvstack")
+    assert least(str(ready.top / "mvstack")) - alone < 0.050

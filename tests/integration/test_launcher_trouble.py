@@ -1,0 +1,210 @@
+"""What can go wrong while the launcher sets up: each says what to do; nothing is left half made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Checkout
+
+TOOLS = (
+    *("bash", "env", "readlink", "cat", "sha256sum", "mkdir", "rm", "mv", "find", "grep", "sed"),
+    *("flock", "sleep", "tail", "id", "mktemp"),
+)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A directory for PATH with all that the launcher calls, and no Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in TOOLS:
+        found = shutil.which(name)
+        assert found, name
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def put(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/bash\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def real_python(folder: Path, name: str) -> None:
+    put(folder, name, f'exec "{Path(sys.base_exec_prefix) / "bin/python3"}" "$@"')
+
+
+def not_ready(checkout: Checkout) -> bool:
+    return not (checkout.venv / ".ready").exists()
+
+
+def test_no_python_and_no_apt(checkout: Checkout, tools: Path) -> None:
+    result = checkout.run(PATH=str(tools))
+    assert result.returncode == 7
+    assert "missing on this machine: Python 3.11 to 3.14 with its venv module" in result.stderr
+    assert "found     none" in result.stderr
+    assert "MVSTACK_PYTHON=" in result.stderr
+
+
+def test_no_python_says_the_command_of_apt(checkout: Checkout, tools: Path, tmp_path: Path) -> None:
+    put(tools, "apt-get", f"touch {tmp_path}/apt-was-run")
+    result = checkout.run("up", "local", PATH=str(tools))
+    assert result.returncode == 7
+    assert "apt-get update && " in result.stderr
+    assert "apt-get install -y python3 python3-venv" in result.stderr
+    assert not (tmp_path / "apt-was-run").exists(), "nobody said --yes"
+    assert not_ready(checkout)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="apt is run for root only")
+@pytest.mark.parametrize("consent", [{"word": "--yes"}, {"MVSTACK_YES": "1"}])
+def test_root_who_said_yes_gets_it_from_apt(
+    checkout: Checkout, tools: Path, consent: dict[str, str]
+) -> None:
+    real_python(tools, "hidden-python3")
+    put(tools, "apt-get", 'case "$*" in *" install "*) mv "${0%/*}"/{hidden-,}python3 ;; esac')
+    consent = dict(consent)
+    words = [word] if (word := consent.pop("word", "")) else []
+    result = checkout.run(*words, PATH=str(tools), **consent)
+    assert result.returncode == 0, result.stderr
+    assert "needs from apt: python3 python3-venv" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="apt is run for root only")
+def test_apt_that_fails_is_quoted(checkout: Checkout, tools: Path) -> None:
+    put(tools, "apt-get", "echo 'E: Could not resolve host'; exit 100")
+    result = checkout.run("--yes", PATH=str(tools))
+    assert result.returncode == 7
+    assert "| E: Could not resolve host" in result.stderr
+
+
+def test_python_without_venv_names_the_package(checkout: Checkout, tools: Path) -> None:
+    put(tools, "apt-get", "exit 1")
+    put(tools, "python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3 11')
+    result = checkout.run(PATH=str(tools))
+    assert result.returncode == 7
+    assert "apt-get install -y python3.11-venv" in result.stderr
+
+
+def test_an_old_python3_is_passed_over(checkout: Checkout, tools: Path) -> None:
+    put(tools, "python3", "echo 3 9")
+    put(tools, "python3.11", "echo a shim with nothing behind it; exit 127")
+    real_python(tools, "python3.12")
+    result = checkout.run(PATH=str(tools))
+    assert result.returncode == 0, result.stderr
+    assert f"with {tools}/python3.12" in result.stderr
+
+
+@pytest.mark.parametrize("version", ["3 9", "3 99", "2 7"])
+def test_only_a_python_that_does_not_fit(checkout: Checkout, tools: Path, version: str) -> None:
+    put(tools, "python3", f"echo {version}")
+    result = checkout.run(PATH=str(tools))
+    assert result.returncode == 7
+    assert f"found     {tools}/python3 ({version.replace(' ', '.')})" in result.stderr
+
+
+def test_other_bytes_than_the_hash_says(checkout: Checkout) -> None:
+    wheel = next(checkout.wheels.iterdir())
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    result = checkout.run()
+    assert result.returncode == 5
+    assert "requirements/runtime.txt: could not be installed" in result.stderr
+    assert "HASHES" in result.stderr.upper()
+    assert not_ready(checkout)
+
+
+def test_an_index_that_does_not_answer(checkout: Checkout) -> None:
+    shutil.rmtree(checkout.wheels)
+    settings = {"PIP_NO_INDEX": "", "PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0"}
+    result = checkout.run(**settings, PIP_FIND_LINKS="")
+    assert result.returncode == 5
+    assert "PIP_INDEX_URL" in result.stderr
+    assert not_ready(checkout)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_a_checkout_that_we_may_not_write(checkout: Checkout) -> None:
+    for folder in list(checkout.top.parents)[:3]:
+        folder.chmod(0o755)
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    result = checkout.run(prefix=nobody)
+    assert result.returncode == 7
+    assert f"{checkout.venv}: cannot be written" in result.stderr
+    assert len(result.stderr.splitlines()) == 3, result.stderr
+
+
+class HangingIndex:
+    """A package index that takes every call and answers none."""
+
+    def __enter__(self) -> HangingIndex:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        port = self.socket.getsockname()[1]
+        self.settings = {
+            "PIP_NO_INDEX": "",
+            "PIP_FIND_LINKS": "",
+            "PIP_INDEX_URL": f"http://127.0.0.1:{port}/",
+            "PIP_RETRIES": "0",
+        }
+        return self
+
+    def wait_for_a_call(self) -> None:
+        self.socket.settimeout(60)
+        self.call = self.socket.accept()[0]
+
+    def __exit__(self, *_: object) -> None:
+        self.call.close()
+        self.socket.close()
+
+
+def alive_below(folder: Path) -> list[str]:
+    """Command lines of processes that run something of this folder."""
+    listed = subprocess.check_output(["ps", "-eo", "args="], text=True).splitlines()
+    return [line for line in listed if str(folder) in line]
+
+
+@pytest.mark.parametrize("signal_sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_it_ends_all_and_goes_on_next_time(
+    checkout: Checkout, signal_sent: signal.Signals
+) -> None:
+    with HangingIndex() as index:
+        process = checkout.start("up", **index.settings)
+        index.wait_for_a_call()
+        process.send_signal(signal_sent)
+        _, err = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert "the same command goes on" in err
+        assert alive_below(checkout.top) == []
+    assert not_ready(checkout)
+    assert checkout.run().returncode == 0
+
+
+def test_killed_the_next_waits_for_what_is_left_and_begins_again(checkout: Checkout) -> None:
+    with HangingIndex() as index:
+        process = checkout.start(**index.settings)
+        index.wait_for_a_call()
+        process.kill()
+        process.wait()
+        second = checkout.start()
+        assert second.stderr is not None
+        assert "another set-up" in second.stderr.readline()
+    out, err = second.communicate(timeout=60)
+    assert second.returncode == 0, err
+    assert "making" in err
+    assert out
+
+
+def test_power_lost_between_two_steps(checkout: Checkout) -> None:
+    assert checkout.run().returncode == 0
+    (checkout.venv / ".ready").rename(checkout.venv / ".ready.new")
+    begin = time.monotonic()
+    result = checkout.run()
+    assert result.returncode == 0, result.stderr
+    assert "making" in result.stderr
+    assert time.monotonic() - begin < 60
