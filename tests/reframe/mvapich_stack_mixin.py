@@ -1,0 +1,147 @@
+"""The contract of every check of mvapich-stack: what it may rely on, and what is proved of each.
+
+A check is a ReFrame test with this mixin. It runs in an environment whose ``extras`` (written into
+the site configuration from the plan) hold:
+
+``mpi``        the plan's entry of the MPI build under test: product, version, device, launch, …
+``tree``       the folder below which everything under test was installed
+``packages``   what else the plan installed
+
+The mixin starts programs by the plan's launch line, the one that the module's help prints, and
+gives helpers whose messages say what a person should look at.
+"""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import references
+import reframe as rfm
+import reframe.utility.sanity as sn
+from planned_launcher import PlannedLauncher
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import SanityError
+
+# The libraries that are MPI itself; Debian's MPICH calls its own libmpich.
+LIBMPI = re.compile(r"/libmpi(ch)?\.so[.\d]*$")
+# Launchers that come with the MPI, so that the right one lies in its tree.
+OWN_LAUNCHERS = ("mpiexec", "mpirun", "mpirun_rsh")
+
+
+class MvapichStackMixin(rfm.RegressionTestPlugin):
+    """Launch line, compilers, time limit and proofs that all checks share."""
+
+    #: Which benchmark made the figures, for the report: "IMB-MPI1", "hpcc", …
+    benchmark = variable(str, value="", loggable=True)
+
+    @run_after("init")
+    def agree_to_the_contract(self):
+        """Any system, every MPI build; two ranks; a limit, since a hang is a failure that says so."""
+        self.valid_systems = ["*"]
+        self.valid_prog_environs = ["+mpi"]
+        self.descr = type(self).__doc__
+        self.num_tasks = 2
+        if self.time_limit is None:
+            self.time_limit = "60s"
+
+    @property
+    def mpi(self):
+        """The plan's entry of the MPI build under test."""
+        return self.current_environ.extras["mpi"]
+
+    @property
+    def tree(self):
+        """The folder below which everything under test was installed."""
+        return self.current_environ.extras["tree"]
+
+    def package(self, name):
+        """The plan's entry of package ``name`` for this MPI build, or None."""
+        for package in self.current_environ.extras["packages"]:
+            if package["name"].lower() == name.lower() and package.get("mpi") in (
+                None,
+                self.mpi["module"],
+            ):
+                return package
+        return None
+
+    @run_before("run")
+    def launch_as_planned(self):
+        """Start the program by the plan's launch line; say which launcher that is."""
+        self.job.launcher = PlannedLauncher(self.mpi["launch"])
+        launcher = shlex.split(self.mpi["launch"])[0]
+        self.prerun_cmds = [
+            *self.prerun_cmds,
+            f"ranks={self.num_tasks}",
+            f'echo "launcher $(command -v {launcher})"',
+        ]
+
+    def output(self):
+        """What the job printed. A launcher of another MPI fails here, before anything else."""
+        text = self.file(self.stdout)
+        found = re.search(r"^launcher (.*)$", text, re.M)
+        launcher = shlex.split(self.mpi["launch"])[0]
+        if not found or not found[1]:
+            raise SanityError(
+                f"the launcher {launcher} of the plan's launch line is not on PATH: look at "
+                f"`module show {self.mpi['module']}`"
+            )
+        if launcher in OWN_LAUNCHERS and not self.below_tree(found[1]):
+            raise SanityError(
+                f"{found[1]} is not the launcher of the MPI under test: it lies outside "
+                f"{self.tree}. Another {launcher} comes first on PATH, and programs started by "
+                f"it may each see a world of 1: look at the modules that are loaded"
+            )
+        return text
+
+    def file(self, name):
+        """The text of a file that the job wrote."""
+        path = Path(self.stagedir, str(name))
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def below_tree(self, path):
+        """Whether ``path``, links followed, lies in the tree under test."""
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.tree))
+
+    def prove_libmpi(self, loaded, who):
+        """Fail unless each of the paths ``loaded`` that is an MPI lies below the plan's tree."""
+        mpi = sorted({path for path in loaded if LIBMPI.search(path)})
+        if not mpi:
+            raise SanityError(f"{who} loaded no libmpi: is it a static or a serial program?")
+        for path in mpi:
+            if not self.below_tree(path):
+                raise SanityError(
+                    f"{who} loaded {path}, which is not the MPI under test ({self.mpi['module']} "
+                    f"below {self.tree}): look at LD_LIBRARY_PATH and at `ldd` of the program"
+                )
+
+    def trace_loader(self, *command):
+        """Run ``command`` so that every rank's dynamic loader notes what it loaded."""
+        self.executable = "env"
+        self.executable_opts = ["LD_DEBUG=libs", "LD_DEBUG_OUTPUT=loader", *command]
+
+    def prove_traced(self):
+        """Fail unless each rank started by :meth:`trace_loader` loaded the MPI under test."""
+        traces = [trace.read_text(errors="replace") for trace in Path(self.stagedir).glob("loader.*")]
+        ranks = [re.findall(r"calling init: (\S+)", trace) for trace in traces]
+        ranks = [loaded for loaded in ranks if any(LIBMPI.search(path) for path in loaded)]
+        if len(ranks) != self.num_tasks:
+            raise SanityError(
+                f"{len(ranks)} of {self.num_tasks} processes loaded a libmpi: look at the files "
+                f"loader.* in {self.stagedir}"
+            )
+        for loaded in ranks:
+            self.prove_libmpi(loaded, self.executable_opts[-1] if self.executable_opts else "it")
+
+    def record_figures(self, rows):
+        """Hand ``(figure, bytes or None, value, unit)`` rows to ReFrame, with their references."""
+        known = references.load(self.current_system.name)
+        partition = self.current_partition.name
+        judged, self.perf_variables = {}, {}
+        for figure, size, value, unit in rows:
+            name = figure if size is None else f"{figure}_{size}"
+            self.perf_variables[name] = sn.make_performance_function(sn.defer(value), unit)
+            found = references.reference(known, partition, self.mpi["module"], figure, size, unit)
+            if found:
+                judged[name] = found
+        self.reference = {self.current_partition.fullname: judged} if judged else {}

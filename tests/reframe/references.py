@@ -1,0 +1,47 @@
+"""Figures that a system's results are held against: tests/references/<system>.yaml.
+
+Each row names the partition, the MPI build (its module), the figure, the message size in bytes
+(absent where the figure has none), the value and its unit, how far below and above it may be (as
+parts of 1, null for no bound), and the source. Without a row a figure is recorded, never judged.
+"""
+
+from pathlib import Path
+
+import yaml
+
+FOLDER = Path(__file__).resolve().parent.parent / "references"
+FIELDS = {"partition", "mpi", "figure", "size", "value", "unit", "below", "above", "source"}
+OPTIONAL = {"size"}
+
+
+def load(system, folder=FOLDER):
+    """The rows of ``system``; [] where it has no file. A row with a wrong field is an error."""
+    path = folder / f"{system}.yaml"
+    if not path.is_file():
+        return []
+    rows = yaml.safe_load(path.read_text())
+    if not isinstance(rows, list):
+        raise ValueError(f"{path}: expected a list of rows")
+    for number, row in enumerate(rows, 1):
+        unknown, missing = set(row) - FIELDS, FIELDS - OPTIONAL - set(row)
+        if unknown or missing:
+            raise ValueError(
+                f"{path}: row {number}: unknown fields {sorted(unknown)}, missing fields "
+                f"{sorted(missing)}; allowed: {', '.join(sorted(FIELDS))}"
+            )
+    return rows
+
+
+def reference(rows, partition, mpi, figure, size, unit):
+    """ReFrame's ``(value, lower, upper, unit)`` for one figure, or None where no row fits."""
+    for row in rows:
+        if (row["partition"], row["mpi"], row["figure"], row.get("size"), row["unit"]) == (
+            partition,
+            mpi,
+            figure,
+            size,
+            unit,
+        ):
+            lower = -row["below"] if row["below"] is not None else None
+            return (row["value"], lower, row["above"], unit)
+    return None
