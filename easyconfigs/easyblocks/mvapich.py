@@ -115,7 +115,7 @@ class EB_MVAPICH(EB_MPICH):
         """Our options instead of stock MPICH's; each known to the unpacked source or an error."""
         ours = configure_options(self.name, self.version, self.parameters(), self.options)
         asked = option_names(" ".join(ours) + " " + self.cfg["configopts"])
-        unknown = unknown_options(asked, known_options(self.cfg.start_dir or os.getcwd()))
+        unknown = unknown_options(asked, known_options(self.start_dir))
         if unknown:
             raise EasyBuildError("%s %s: its configure does not know %s, and would ignore it",
                                  self.name, self.version, ", ".join(unknown))
@@ -137,7 +137,7 @@ class EB_MVAPICH(EB_MPICH):
         wanted = self.cfg["optimisation"]
         checked = 0
         for folder in (".", "src/mpl", "src/mpi/romio", "modules/yaksa"):
-            makefile = os.path.join(self.cfg.start_dir, folder, "Makefile")
+            makefile = os.path.join(self.start_dir, folder, "Makefile")
             if not os.path.isfile(makefile):
                 continue
             checked += 1
@@ -147,7 +147,7 @@ class EB_MVAPICH(EB_MPICH):
                     "%s: CFLAGS has %s, asked for -%s: the library would not be optimised as "
                     "asked", makefile, f"-{found}" if found else "no -O at all", wanted)
         if not checked:
-            raise EasyBuildError("no Makefile found below %s after configure", self.cfg.start_dir)
+            raise EasyBuildError("no Makefile found below %s after configure", self.start_dir)
 
     def sanity_check_step(self, *args, **kwargs):
         """Compile C, C++ and Fortran 2008, launch two ranks, compare version, device, soname."""
