@@ -1,0 +1,69 @@
+"""Find the hand-written easyconfigs of this repository, and name the ones that a plan needs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from mvstack.errors import Problem, Refused
+from mvstack.model.load import REPOSITORY
+from mvstack.model.words import listed, nearest
+
+FOLDER = REPOSITORY / "easyconfigs"
+
+# The plain toolchain (GCC and MPI) over each product, and the software name of the product.
+TOOLCHAINS = {"mvapich": "gmvapich", "mvapich2": "gmvapich", "mpich": "gmpich"}
+
+
+@cache
+def index() -> dict[str, Path]:
+    """Every easyconfig of the repository by file name."""
+    return {path.name: path for path in sorted(FOLDER.rglob("*.eb"))}
+
+
+def find(name: str, wanted_by: str) -> Path:
+    """The easyconfig file called ``name``.
+
+    Raises Refused, naming what there is of the same software, when there is none.
+    """
+    files = index()
+    if name in files:
+        return files[name]
+    software = name.split("-")[0]
+    same = [file for file in files if file.split("-")[0] == software]
+    raise Refused(
+        Problem(
+            f"there is no easyconfig {name}",
+            where=wanted_by,
+            allowed=listed(same) or f"none of {software}",
+            nearest=nearest(name, same),
+            todo="write it below easyconfigs/, or choose a compiler and MPI for which one is there",
+        )
+    )
+
+
+def netmod(device: str) -> str:
+    """The part of a module's version that tells the device: ``ch4:ucx`` → ``ucx``."""
+    return device.partition(":")[2].replace(":", "-").replace(",", "-") or device
+
+
+def compiler_file(version: str, origin: str) -> list[str]:
+    """The easyconfigs of the compiler; only a system compiler's are ours."""
+    if origin != "system":
+        return [f"GCC-{version}.eb"]
+    return [f"GCCcore-{version}.eb", f"GCC-{version}.eb"]
+
+
+def mpi_file(software: str, version: str, gcc: str, device: str) -> str:
+    """``MVAPICH-4.0-GCC-12.2.0-ucx.eb``."""
+    return f"{software}-{version}-GCC-{gcc}-{netmod(device)}.eb"
+
+
+def toolchain_file(product: str, release: str, device: str) -> str:
+    """``gmvapich-2026.11-ucx.eb``."""
+    return f"{TOOLCHAINS[product]}-{release}-{netmod(device)}.eb"
+
+
+def package_file(name: str, version: str, product: str, release: str, device: str) -> str:
+    """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``."""
+    return f"{name}-{version}-{toolchain_file(product, release, device)}"

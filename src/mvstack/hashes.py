@@ -1,0 +1,48 @@
+"""Content hashes of a plan's nodes: what decides a build, comments normalised away."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def normalised(text: str) -> str:
+    """Python text (an easyconfig, an easyblock) without comments, docstrings and layout.
+
+    Text that is not Python is returned as it is.
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return text
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+            and isinstance(body[0].value.value, str)
+        ):
+            node.body = body[1:]
+    return ast.dump(tree)
+
+
+def of(*parts: Any) -> str:
+    """SHA-256 of JSON-able parts, in hexadecimal."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def of_files(paths: Iterable[Path]) -> str:
+    """SHA-256 of Python files by normalised content, and of others byte by byte."""
+    return of(
+        [
+            normalised(path.read_text()) if path.suffix in (".py", ".eb") else path.read_text()
+            for path in sorted(paths)
+        ]
+    )

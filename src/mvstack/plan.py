@@ -1,0 +1,324 @@
+"""The plan: what one partition gets in one release, with the reasons. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mvstack import easyconfigs
+from mvstack.choose import Choice, choose
+from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.model.load import REPOSITORY
+from mvstack.model.policy import Policy, Setting
+from mvstack.model.release import Release
+from mvstack.model.system import Partition, System
+from mvstack.model.words import listed, nearest
+
+DEFAULT_ROOT = "/opt/mvapich-stack"
+
+# Words of the easyblock's `launcher` parameter for those of the policy.
+PROCESS_MANAGERS = {
+    "srun": "slurm",
+    "hydra": "hydra",
+    "mpijob": "hydra",
+    "mpirun_rsh": "mpirun_rsh",
+    "flux": "none",
+    "jsrun": "jsm",
+    "gforker": "gforker",
+    "remshell": "remshell",
+}
+# ROMIO's drivers; what a machine mounts beyond these needs none of its own.
+ROMIO = ("ufs", "nfs", "lustre", "gpfs", "panfs", "daos", "testfs", "pvfs2", "xfs")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Bytes that are not upstream's and that a person accepted on purpose."""
+
+    sha256: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class MpiBuild:
+    """One MPI build of a partition: what is built, what its module sets, how it is launched."""
+
+    product: str
+    software: str
+    version: str
+    device: str
+    module: str
+    fabric: str
+    gpu: str
+    transport: dict[str, str]
+    pmi: str
+    launcher: str
+    launch: str
+    environment: dict[str, dict[str, str]]
+    believe: dict[str, Any]
+    parameters: dict[str, Any]
+    easyconfig: str
+    not_upstream: str
+    accepted_sha256: str
+    why: str
+    source: str
+    reasons: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Package:
+    """One package over one MPI build."""
+
+    name: str
+    version: str
+    title: str
+    module: str
+    mpi: str
+    easyconfig: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one partition gets in one release; ``as_dict`` is the JSON that later steps read."""
+
+    system: str
+    partition: str
+    title: str
+    release: str
+    builder: str
+    root: str
+    tree: str
+    os: str
+    target: str
+    cores: int
+    scheduler: str
+    access: list[str]
+    compiler: dict[str, str]
+    mpi: list[MpiBuild]
+    packages: list[Package]
+    passed_over: list[dict[str, str]]
+    fallback: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys in the order in which a person reads them."""
+        result = dict(self.__dict__)
+        result["mpi"] = [dict(build.__dict__) for build in self.mpi]
+        result["packages"] = [dict(package.__dict__) for package in self.packages]
+        return result
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """``expanse/cpu`` as its two parts; a path to a file may hold slashes of its own."""
+    if name.endswith((".yaml", ".yml")) or "/" not in name:
+        return name, ""
+    head, _, tail = name.rpartition("/")
+    if Path(name).exists():
+        return name, ""
+    return head, tail
+
+
+def partitions_of(system: System, wanted: str) -> list[str]:
+    """The partitions meant by ``wanted``; all of them when it is empty.
+
+    Raises InvalidInput for a partition that the system does not have.
+    """
+    names = list(system.partitions)
+    if not wanted:
+        return names
+    if wanted not in names:
+        raise InvalidInput(
+            Problem(
+                f"system {system.name} has no partition {wanted}",
+                allowed=listed(names),
+                nearest=nearest(wanted, names),
+            )
+        )
+    return [wanted]
+
+
+def make_plan(
+    system: System,
+    partition: str,
+    release: Release,
+    policy: Policy,
+    *,
+    root: str = "",
+    unavailable: frozenset[tuple[str, str]] = frozenset(),
+    fallback: bool = False,
+    accepted: dict[tuple[str, str], Accepted] | None = None,
+) -> Plan:
+    """The plan of ``system``/``partition`` in ``release``.
+
+    ``unavailable`` and ``fallback`` as for :func:`mvstack.choose.choose`; ``accepted`` maps
+    (product, version) to bytes that a person accepted. Raises Refused when nothing fits.
+    """
+    part = system.partitions[partition]
+    choice = choose(system, partition, release, policy, unavailable, fallback)
+    root = root or system.install.root or DEFAULT_ROOT
+    folder = system.name if system.discover else f"{system.name}-{partition}"
+    taken = (accepted or {}).get((choice.product, choice.version))
+    builds = [
+        _mpi_build(system, partition, choice, device, policy, taken) for device in choice.devices
+    ]
+    return Plan(
+        system=system.name,
+        partition=partition,
+        title=part.title or system.title,
+        release=release.name,
+        builder=system.builder,
+        root=root,
+        tree=f"{root}/{release.name}/{folder}",
+        os=choice.facts.os,
+        target=part.target,
+        cores=part.cores,
+        scheduler="squeue" if part.launcher == "srun" else "local",
+        access=list(part.scheduler_options),
+        compiler=part.compiler.model_dump(),
+        mpi=builds,
+        packages=_packages(release, choice, builds),
+        passed_over=[dict(item.__dict__) for item in choice.passed_over],
+        fallback=_fallback_sentence(choice),
+    )
+
+
+def _mpi_build(
+    system: System,
+    partition: str,
+    choice: Choice,
+    device: str,
+    policy: Policy,
+    accepted: Accepted | None,
+) -> MpiBuild:
+    part = system.partitions[partition]
+    product = policy.products[choice.row.use.product]
+    software = product.easybuild or choice.product
+    transport = choice.row.use.transports[device]
+    provision = part.mpi.libfabric if transport.library == "libfabric" else None
+    netmod = easyconfigs.netmod(device)
+    return MpiBuild(
+        product=choice.product,
+        software=software,
+        version=choice.version,
+        device=device,
+        module=f"{choice.product}/{choice.version}-{netmod}",
+        fabric=part.fabric,
+        gpu=choice.facts.gpu,
+        transport={
+            "library": transport.library,
+            "provision": provision or transport.provision,
+            "variants": transport.variants,
+        },
+        pmi=choice.pmi,
+        launcher=part.launcher,
+        launch=_fill(choice.launcher.launch, choice.pmi),
+        environment={
+            name: _setting(setting, choice.pmi)
+            for name, setting in {
+                **choice.row.use.environment,
+                **choice.launcher.environment,
+            }.items()
+        },
+        believe={
+            "library_version": product.version_text.replace("{version}", _escaped(choice.version)),
+            "device": device,
+            "provider": list(choice.row.believe.providers),
+            "transports": list(choice.row.believe.transports),
+            "soname": _soname(product.sonames, choice.version),
+        },
+        parameters=_parameters(part, choice, device),
+        easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
+        not_upstream=accepted.reason if accepted else "",
+        accepted_sha256=accepted.sha256 if accepted else "",
+        why=choice.row.why,
+        source=choice.row.source,
+        reasons=[
+            {"what": choice.row.id, "why": choice.row.why, "source": choice.row.source},
+            {
+                "what": f"version {choice.version}",
+                "why": choice.version_why,
+                "source": choice.version_source,
+            },
+            {
+                "what": f"launcher {part.launcher}, pmi {choice.pmi}",
+                "why": choice.launcher.why,
+                "source": choice.launcher.source,
+            },
+        ],
+    )
+
+
+def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
+    """The easyblock's parameters that this partition decides."""
+    parameters: dict[str, Any] = {
+        "device": device,
+        "pmi": choice.pmi,
+        "launcher": PROCESS_MANAGERS.get(part.launcher, part.launcher),
+        "file_systems": [word for word in part.file_systems if word in ROMIO] or ["ufs", "nfs"],
+    }
+    if choice.row.use.configure.get("gpu"):
+        parameters["gpu"] = choice.row.use.configure["gpu"]
+    transport = choice.row.use.transports[device].library
+    external = part.externals.get(transport)
+    if part.mpi.libfabric == "embedded" and transport == "libfabric":
+        parameters["libfabric"] = "embedded"
+    elif external and external.prefix != "/usr":
+        parameters[transport] = external.prefix
+    slurm = part.externals.get("slurm")
+    if part.launcher == "srun" and slurm and slurm.prefix != "/usr":
+        parameters["slurm"] = slurm.prefix
+    return parameters
+
+
+def _packages(release: Release, choice: Choice, builds: list[MpiBuild]) -> list[Package]:
+    return [
+        Package(
+            name=package.name,
+            version=package.version,
+            title=package.title,
+            module=package.module,
+            mpi=build.module,
+            easyconfig=easyconfigs.package_file(
+                package.name, package.version, choice.product, release.name, build.device
+            )
+            if choice.product in easyconfigs.TOOLCHAINS
+            else "",
+        )
+        for build in builds
+        for package in release.packages
+        if not package.only_over or choice.product in package.only_over
+    ]
+
+
+def _fallback_sentence(choice: Choice) -> str:
+    if not choice.facts.fallback or choice.product != "mpich":
+        return ""
+    tried = list(dict.fromkeys(item.build for item in choice.passed_over))
+    return (
+        f"MPICH {choice.version} stands in for MVAPICH: the sources of {listed(tried)} cannot be "
+        "had from here. `mvstack sources add FILE --as mvapich@4.0` brings them."
+    )
+
+
+def _fill(launch: str, pmi: str) -> str:
+    return launch.replace("{pmi}", pmi)
+
+
+def _setting(setting: Setting, pmi: str) -> dict[str, str]:
+    return {"value": _fill(setting.value, pmi), "why": setting.why, "source": setting.source}
+
+
+def _escaped(version: str) -> str:
+    return version.replace(".", r"\.").replace("+", r"\+")
+
+
+def _soname(sonames: dict[str, str], version: str) -> str:
+    """The soname by the longest prefix of the version; "" when it is not known."""
+    fits = [prefix for prefix in sonames if version.startswith(prefix)]
+    return sonames[max(fits, key=len)] if fits else ""
+
+
+def origin_of(system: System) -> str:
+    """Where the plan's facts stand, for the first line of what is rendered."""
+    path = REPOSITORY / "environments" / "systems" / f"{system.name}.yaml"
+    return relative(path) if path.is_file() else system.name
