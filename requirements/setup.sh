@@ -80,7 +80,7 @@ watched() {
     trap 'interrupted "$pid"' INT TERM HUP
     while kill -0 "$pid" 2>/dev/null; do
         spent=$((SECONDS - begin))
-        count=$(grep -cE '^(Collecting|Unpacking|Setting up) ' "$log" || true)
+        count=$(grep -cE '^(Collecting|Processing|Unpacking|Setting up) ' "$log" || true)
         if [[ -t 2 ]]; then
             printf '\r\033[Kmvstack: %s: step %s, %d s (log %s)' "$label" "$count" "$spent" "$log" >&2
         elif ((spent >= said + 15)); then
