@@ -21,7 +21,8 @@ class Hello(rfm.RegressionTest, MvapichStackMixin):
 
     @sanity_function
     def heard(self):
-        heard = re.findall(rf"^{self.language} heard (\d+) from (\d+) of (\d+)", self.output(), re.M)
+        text = self.output()
+        heard = re.findall(rf"^{self.language} heard (\d+) from (\d+) of (\d+)", text, re.M)
         if heard != [("1001", "1", "2")]:
             raise SanityError(
                 f"rank 0 should have heard 1001 from rank 1 of 2, and heard {heard or 'nothing'}"

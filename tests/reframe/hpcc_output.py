@@ -118,12 +118,13 @@ def _below(values, name, bound):
 
 
 def _section(text, name):
-    found = re.search(rf"^Begin of {name} section\.\n(.*?)^End of {name} section", text, re.S | re.M)
+    pattern = rf"^Begin of {name} section\.\n(.*?)^End of {name} section"
+    found = re.search(pattern, text, re.S | re.M)
     return found[1] if found else ""
 
 
 def _tests(text, name, wanted):
-    """The section counts ``wanted`` tests that passed their residual check, and none that failed."""
+    """The section says that ``wanted`` residual checks passed and none failed."""
     section = _section(text, name)
     passed = re.search(r"(\d+) tests completed and passed residual checks", section)
     failed = re.search(r"(\d+) tests completed and failed residual checks", section)

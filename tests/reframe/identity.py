@@ -1,9 +1,10 @@
 """The MPI that runs is the one that was planned: version, device, provider, file."""
 
 import re
+from pathlib import Path
 
 import reframe as rfm
-from mvapich_stack_mixin import MvapichStackMixin
+from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 from reframe.core.builtins import sanity_function
 from reframe.core.exceptions import SanityError
 
@@ -14,7 +15,6 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     sourcepath = "identity.c"
     env_vars = {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
-    postrun_cmds = ["which mpichversion mpiname 2>/dev/null || true"]
     tags = {"smoke"}
 
     @sanity_function
@@ -33,21 +33,26 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
                 f"the device is {device[1] if device else 'not named'}; planned was "
                 f"{planned['device']}"
             )
-        self.mapped_is_what_was_planned(text)
+        self.mapped_is_what_was_planned(text, planned["soname"])
         self.provider_is_what_was_planned(text, planned.get("provider") or [])
         return True
 
-    def mapped_is_what_was_planned(self, text):
-        """Every rank mapped one libmpi, below the tree, of the planned soname."""
+    def mapped_is_what_was_planned(self, text, soname):
+        """Every rank mapped a libmpi below the tree, of the planned soname."""
         for rank in range(self.num_tasks):
             mapped = re.findall(rf"^rank {rank} maps (\S+)$", text, re.M)
             self.prove_libmpi(mapped, f"rank {rank}")
+            for path in map(Path, filter(LIBMPI.search, mapped)):
+                # The map names the file itself, the soname is a link beside it.
+                if (path.parent / soname).resolve() != path.resolve():
+                    raise SanityError(f"rank {rank} mapped {path}, whose soname is not {soname}")
 
     def provider_is_what_was_planned(self, text, planned):
         """The provider that libfabric gave is one of ``planned``; TCP unnoticed is no success."""
         if not planned or self.mpi["device"] != "ch4:ofi":
             return
-        found = re.findall(r"provider(?: name)?\s*[:=]\s*(\S+)", text + self.file(self.stderr), re.I)
+        said = text + self.file(self.stderr)
+        found = re.findall(r"provider(?: name)?\s*[:=]\s*(\S+)", said, re.I)
         if not set(found) & set(planned):
             raise SanityError(
                 f"the libfabric provider is {', '.join(found) or 'not named'}; planned was "

@@ -22,9 +22,9 @@ class MpiIo(rfm.RegressionTest, MvapichStackMixin):
     def file_is_what_was_written(self):
         said = re.search(r"^MPI-IO (\d+) bytes by 2 ranks, (\d+) wrong", self.output(), re.M)
         if not said or said.groups() != (str(BYTES), "0"):
+            found = said[0] if said else "nothing was printed"
             raise SanityError(
-                f"reading back {BYTES} bytes by MPI-IO: {said[0] if said else 'nothing was printed'}"
-                f". Look at the file system of {self.stagedir} and at ROMIO's file-system list "
+                f"reading back {BYTES} bytes by MPI-IO: {found}. Look at the file system of {self.stagedir} and at ROMIO's file-system list "
                 f"(mpichversion)"
             )
         data = Path(self.stagedir, "mpi_io.data").read_bytes()

@@ -37,13 +37,14 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
 
     @run_after("init")
     def agree_to_the_contract(self):
-        """Any system, every MPI build; two ranks; a limit, since a hang is a failure that says so."""
+        """Any system, every MPI build; two ranks; a limit, for a hang is a failure."""
         self.valid_systems = ["*"]
         self.valid_prog_environs = ["+mpi"]
         self.descr = type(self).__doc__
         self.num_tasks = 2
         if self.time_limit is None:
             self.time_limit = "60s"
+        self.build_time_limit = "120s"
 
     @property
     def mpi(self):
@@ -122,7 +123,7 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
 
     def prove_traced(self):
         """Fail unless each rank started by :meth:`trace_loader` loaded the MPI under test."""
-        traces = [trace.read_text(errors="replace") for trace in Path(self.stagedir).glob("loader.*")]
+        traces = map(self.file, Path(self.stagedir).glob("loader.*"))
         ranks = [re.findall(r"calling init: (\S+)", trace) for trace in traces]
         ranks = [loaded for loaded in ranks if any(LIBMPI.search(path) for path in loaded)]
         if len(ranks) != self.num_tasks:

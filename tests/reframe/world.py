@@ -26,8 +26,8 @@ class WorldSize(rfm.RegressionTest, MvapichStackMixin):
         worlds = sorted({int(size) for _, size, _ in rows})
         if self.ranks > 1 and len(rows) > 1 and worlds == [1]:
             raise SanityError(
-                f"PMI mismatch: {len(rows)} processes started as one job of {self.ranks} each saw a "
-                f"world of 1. The launcher and libmpi do not speak the same PMI (planned: "
+                f"PMI mismatch: {len(rows)} processes started as one job of {self.ranks} each saw "
+                f"a world of 1. The launcher and libmpi do not speak the same PMI (planned: "
                 f"{self.mpi['launcher']} with {self.mpi['pmi']}). Look at `type mpiexec` after "
                 f"`module load {self.mpi['module']}`, and under Slurm at `srun --mpi=list` and "
                 f"MpiDefault in slurm.conf"
