@@ -33,6 +33,10 @@ LIBRARIES = {"libfabric": "libfabric", "ucx": "UCX", "hwloc": "hwloc"}
 WRAPPERS = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort", "MPIF77": "mpif77",
             "MPIF90": "mpif90"}
 
+# Where the OSU Micro-Benchmarks that an MPI brings are installed, below its prefix.
+OMB_FOLDERS = tuple(f"libexec/osu-micro-benchmarks/mpi/{kind}"
+                    for kind in ("pt2pt", "collective", "one-sided", "startup"))
+
 # gfortran 10 and newer refuse what mpif.h programs, and configure's own probes, do with buffers.
 ARGUMENT_MISMATCH = "-fallow-argument-mismatch"
 
@@ -122,12 +126,16 @@ class EB_MVAPICH(EB_MPICH):
         self.cfg.update("configopts", " ".join(ours))
 
     def correct_mpich_build_env(self):
-        """Keep the toolchain's flags out of the wrappers, and leave the -O level to configure."""
+        """Keep the toolchain's flags out of the wrappers, with the -O level that was asked for.
+
+        Said here as well as by --enable-fast: configure gives the latter's level to the MPI
+        itself but not to its parts (mpl, ROMIO, hydra), which would be compiled without any.
+        """
         super().correct_mpich_build_env()
         for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
             variable = f"MPICHLIB_{name}"
             kept = [flag for flag in os.getenv(variable, "").split() if not flag.startswith("-O")]
-            env.setvar(variable, " ".join(kept))
+            env.setvar(variable, " ".join([f"-{self.cfg['optimisation']}", *kept]))
         for name in ("FFLAGS", "FCFLAGS"):
             env.setvar(name, ARGUMENT_MISMATCH)
 
@@ -160,6 +168,8 @@ class EB_MVAPICH(EB_MPICH):
         if launch_line(params["launcher"], params["sanity_launch"]) is None:
             self.log.warning("launcher %r belongs to the resource manager: two ranks were not "
                              "started; set sanity_launch to do it", params["launcher"])
+        if self.cfg["omb"]:
+            names.append("../" + OMB_FOLDERS[0] + "/osu_latency")
         custom_paths = {
             "files": [f"bin/{name}" for name in names] + ["include/mpi.h", "lib/libmpi.so"],
             "dirs": ["bin", "include", "lib"],
@@ -200,6 +210,8 @@ class EB_MVAPICH(EB_MPICH):
         for variable, wrapper in WRAPPERS.items():
             txt += generator.set_environment(variable,
                                              os.path.join(self.installdir, "bin", wrapper))
+        if self.cfg["omb"]:
+            txt += generator.prepend_paths("PATH", list(OMB_FOLDERS))
         for folder in self.transport_folders():
             txt += generator.prepend_paths("LD_LIBRARY_PATH", [folder], allow_abs=True)
         if isinstance(generator, ModuleGeneratorLua):

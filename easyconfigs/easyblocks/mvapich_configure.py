@@ -72,8 +72,9 @@ def launcher_options(name, version, params):
         if gen == 4 and launcher == "slurm" and pmi == "pmi2":
             found.append("--with-pmilib=slurm")
     else:
-        words = {"mpirun_rsh": "mpirun"}
-        found.append("--with-pm=" + words.get(launcher, launcher))
+        # mpirun is the folder of mpirun_rsh; it comes with hydra, whose mpiexec is the default one.
+        both = gen < 4 and name != "MPICH" and launcher in ("hydra", "mpirun_rsh")
+        found.append("--with-pm=" + ("hydra:mpirun" if both else launcher))
     if launcher == "slurm" or pmi == "slurm":
         found.append("--with-slurm" + ("" if slurm in (None, True, "system") else f"={slurm}"))
     else:

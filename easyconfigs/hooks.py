@@ -1,0 +1,48 @@
+"""EasyBuild hooks of the stack: a module file appears whole or not at all.
+
+EasyBuild opens a module file under its final name and writes into it. Killed there, it leaves half
+a module, which Lmod offers, and which EasyBuild takes for a finished installation ever after. With
+``--hooks=<easyconfigs>/hooks.py`` the text goes into a hidden file beside it, everything installed
+so far is brought to the disk, and only then the file gets its name, in one step.
+"""
+
+import os
+from pathlib import Path
+
+from easybuild.framework import easyblock
+from easybuild.tools.config import build_option
+
+# The function that EasyBuild's easyblocks write files with, as it was before `start_hook`.
+_write_file = easyblock.write_file
+
+
+def start_hook(*_args, **_kwargs):
+    """Called by EasyBuild once, before anything else."""
+    easyblock.write_file = write_file
+
+
+def write_file(path, data, append=False, forced=False, **options):
+    """EasyBuild's function of this name; whole or not at all when `path` is a module file."""
+    skipped = build_option("extended_dry_run") and not forced
+    if append or skipped or not is_module(path):
+        return _write_file(path, data, append=append, forced=forced, **options)
+    path = Path(path)
+    for left_over in path.parent.glob(f".{path.name}.*.new"):
+        left_over.unlink(missing_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    _write_file(str(new), data, append=False, forced=forced, **options)
+    # The programs and libraries first: after a power cut, a module on the disk means that what it
+    # points to is there too.
+    os.sync()
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return None
+
+
+def is_module(path):
+    """Whether the file is a Lua module file (the only kind that this stack writes)."""
+    return str(path).endswith(".lua")
