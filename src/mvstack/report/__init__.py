@@ -1,0 +1,12 @@
+"""The report of one tree: what was chosen and why, built from which bytes, run with which result.
+
+:func:`gather` reads the records, :func:`print_report` is the terminal's view, :func:`write_html`
+the page, :func:`as_json` the script's.
+"""
+
+from mvstack.report.data import ReportData, as_json
+from mvstack.report.gather import gather
+from mvstack.report.page import write_html
+from mvstack.report.terminal import print_report
+
+__all__ = ["ReportData", "as_json", "gather", "print_report", "write_html"]

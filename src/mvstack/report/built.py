@@ -1,0 +1,102 @@
+"""What was built, from which bytes, how long it took: builds.jsonl and sources.jsonl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from mvstack.report.data import Build, Notice, Source
+from mvstack.report.records import Row, mapping, number, rows_of, text, whole
+
+
+def builds_of(planned: Iterable[Row], rows: Iterable[Row]) -> tuple[Build, ...]:
+    """One :class:`Build` for each package, in the plan's order, then what else was built.
+
+    A package may have many rows, one for each installation: the last tells how it is now, the last
+    that really built it tells steps, times and sources ("present" rows have none to tell).
+    """
+    history: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        history.setdefault(_key(row), []).append(row)
+    wanted = {_key(row): row for row in planned}
+    found = []
+    for key in {**wanted, **history}:
+        own = history.get(key, [])
+        found.append(_build(wanted.get(key, {}), own))
+    return tuple(found)
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    module = text(row, "module").lower()
+    name = text(row, "package") or text(row, "name")
+    # The module's name is unique in a tree; without one, package and version have to do.
+    return ("", "", module) if module else (name.lower(), text(row, "version"), "")
+
+
+def _build(plan: Row, history: list[Row]) -> Build:
+    last = history[-1] if history else {}
+    real = next((row for row in reversed(history) if text(row, "result") == "built"), last)
+    result = text(last, "result")
+    head = {**plan, **last}
+    return Build(
+        package=text(head, "package") or text(head, "name"),
+        version=text(head, "version"),
+        module=text(head, "module"),
+        easyconfig=text(head, "easyconfig"),
+        result=result or "not built yet",
+        state="built" if result in ("built", "present") else "rendered",
+        seconds=number(real, "seconds"),
+        steps=_steps(real),
+        started=text(real, "started"),
+        host=text(real, "host"),
+        cores=whole(real, "cores"),
+        log=text(last, "log"),
+        sha256=text(plan, "sha256"),
+        sources=tuple(source_of(row) for row in rows_of(real, "sources")),
+    )
+
+
+def _steps(row: Row) -> tuple[tuple[str, float], ...]:
+    steps = mapping(row, "steps")
+    known = ((text({"": name}, ""), number(steps, name)) for name in steps)
+    return tuple((name, seconds) for name, seconds in known if seconds is not None and seconds >= 0)
+
+
+def source_of(row: Row) -> Source:
+    """One source; a row that does not say whose bytes it holds is not taken for upstream's."""
+    return Source(
+        file=PurePath(text(row, "file")).name,
+        sha256=text(row, "sha256"),
+        place=text(row, "place"),
+        upstream=row.get("upstream") is True,
+        note=text(row, "note") or text(row, "reason"),
+    )
+
+
+def other_sources(builds: Iterable[Build], rows: Iterable[Row]) -> tuple[Source, ...]:
+    """Sources that were fetched but belong to no build that is recorded, each once."""
+    used = {source.sha256 for build in builds for source in build.sources}
+    found: dict[tuple[str, str], Source] = {}
+    for source in map(source_of, rows):
+        if source.sha256 and source.sha256 not in used:
+            found[source.file, source.sha256] = source
+    return tuple(found.values())
+
+
+def build_notices(builds: Iterable[Build], others: Iterable[Source]) -> list[Notice]:
+    """Failed builds, and each source that does not hold upstream's own bytes, once."""
+    notices = []
+    strangers: dict[Source, dict[str, None]] = {source: {} for source in others}
+    for build in builds:
+        name = f"{build.package} {build.version}".strip()
+        if build.result == "failed":
+            log = f"read {build.log}" if build.log else "install again with the same command"
+            notices.append(Notice("build", name, "was not built: its build failed", log))
+        for source in build.sources:
+            strangers.setdefault(source, {})[name] = None
+    for source, users in strangers.items():
+        if not source.upstream:
+            where = f"{', '.join(users)}, {source.file}" if users else source.file
+            reason = source.note or "no reason is recorded"
+            notices.append(Notice("bytes", where, "not upstream's bytes", reason))
+    return notices

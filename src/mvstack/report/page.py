@@ -1,0 +1,201 @@
+"""The report as one HTML file that needs nothing else: no network, no script, no font, no image."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import InvalidInput, Problem
+from mvstack.report import plots as drawing
+from mvstack.report import summary
+from mvstack.report.data import Case, Line, Plot, Point, ReportData
+from mvstack.units import NOTHING, duration, quantity, size
+
+_TEMPLATE = "report.html.j2"
+
+
+def write_html(data: ReportData, path: Path) -> Path:
+    """Write the page and give its path back; the same data give the same bytes.
+
+    Written beside and renamed, so that a page is there whole or not at all. Raises
+    :class:`InvalidInput` where ``path`` cannot be written.
+    """
+    page = render(data).encode("utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(page)
+            Path(name).chmod(0o666 & ~_umask())
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        problem = Problem(
+            "the report cannot be written",
+            where=str(path),
+            because=error.strerror or str(error),
+            todo="name a file in a folder that you may write to",
+        )
+        raise InvalidInput(problem, outcome="No report was written.") from error
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def render(data: ReportData) -> str:
+    """The page as text."""
+    # Imported here for the same reason as matplotlib: other commands do without them.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        duration=duration, size=size, moment=summary.moment, scalars=summary.scalars
+    )
+    environment.globals.update(count=summary.count, NOTHING=NOTHING)
+    return environment.get_template(_TEMPLATE).render(_view(data))
+
+
+def _view(data: ReportData) -> dict[str, Any]:
+    """All that the template prints; it decides nothing but the layout."""
+    longest = max((sum(seconds for _, seconds in build.steps) for build in data.builds), default=0)
+    bars = _bars(data, longest)
+    return {
+        "data": data,
+        "title": summary.title(data),
+        "place": summary.place(data),
+        "headline": summary.headline(data),
+        "verdict": summary.verdict(data),
+        "key_figures": summary.key_figures(data),
+        "plots": [_plot(plot) for plot in data.plots],
+        "bars": bars,
+        "groups": sorted({(part["index"], part["group"]) for bar in bars for part in bar["parts"]}),
+        "matrix": _matrix(data),
+        "columns": list(dict.fromkeys(case.mpi for case in data.cases)),
+        "tracks": {mpi.label: summary.track(mpi, data.builder) for mpi in data.mpi},
+        "failures": [case for case in data.cases if case.result in ("fail", "missing")],
+        "example": summary.example(data.mpi[0]) if data.mpi else "",
+    }
+
+
+def _matrix(data: ReportData) -> list[tuple[Case, dict[str, Case]]]:
+    """The cases by check: one row each, with the case of every MPI build."""
+    rows: dict[tuple[str, int | None], dict[str, Case]] = {}
+    for case in data.cases:
+        rows.setdefault((case.check, case.ranks), {})[case.mpi] = case
+    return [(next(iter(cells.values())), cells) for cells in rows.values()]
+
+
+def _bars(data: ReportData, longest: float) -> list[dict[str, Any]]:
+    """The steps of each build that has any, as percentages of the longest build."""
+    bars = []
+    for build in data.builds:
+        steps = summary.grouped_steps(build)
+        if steps and longest > 0:
+            parts = [
+                {
+                    "group": name,
+                    "index": [*summary.STEP_GROUPS, summary.OTHER].index(name),
+                    "seconds": seconds,
+                    "percent": f"{100 * seconds / longest:.3f}",
+                }
+                for name, seconds in steps
+            ]
+            name = build.module or f"{build.package} {build.version}"
+            bars.append({"name": name, "build": build, "parts": parts})
+    return bars
+
+
+def _plot(plot: Plot) -> dict[str, Any]:
+    label = _alternative(plot)
+    return {
+        "plot": plot,
+        "axis": drawing.axis_title(plot),
+        "svg": drawing.svg(plot, label) if drawing.drawable(plot) else "",
+        "legend": [
+            {"line": line, "colour": index % drawing.COLOURS + 1, "marker": _marker(index)}
+            for index, line in enumerate(plot.lines)
+        ],
+        "references": any(_has_reference(line) for line in plot.lines),
+        "zero": any(point.size == 0 for line in plot.lines for point in line.points),
+        "table": _table(plot),
+    }
+
+
+def _has_reference(line: Line) -> bool:
+    return any(point.reference is not None for point in line.points)
+
+
+def _has_band(line: Line) -> bool:
+    return any(point.low is not None for point in line.points)
+
+
+def _alternative(plot: Plot) -> str:
+    """The plot in words, for who cannot see it."""
+    parts = []
+    for line in plot.lines:
+        known = [point for point in line.points if point.value is not None]
+        if known:
+            first, last = (
+                f"{quantity(point.value, plot.unit)} at {size(point.size)}"
+                for point in (known[0], known[-1])
+            )
+            parts.append(f"{line.label}: {first} to {last}")
+    return f"{plot.title} against message size, both axes logarithmic. " + "; ".join(parts)
+
+
+def _table(plot: Plot) -> dict[str, Any]:
+    """The data of a plot: a row for each size, up to three columns for each line."""
+    heads: list[str] = []
+    columns: list[dict[int, str]] = []
+    for line in plot.lines:
+        heads.append(line.label)
+        columns.append({p.size: quantity(p.value, plot.unit) for p in line.points})
+        if _has_band(line):
+            heads.append(f"earlier runs ({line.earlier:,})")
+            columns.append({p.size: _range(p, plot.unit) for p in line.points})
+        if _has_reference(line):
+            heads.append("reference")
+            columns.append({p.size: quantity(p.reference, plot.unit) for p in line.points})
+    sizes = sorted({point.size for line in plot.lines for point in line.points})
+    rows = [(size(one), [column.get(one, NOTHING) for column in columns]) for one in sizes]
+    return {"heads": heads, "rows": rows}
+
+
+def _range(point: Point, unit: str) -> str:
+    if point.low is None or point.high is None:
+        return NOTHING
+    low, high = quantity(point.low, ""), quantity(point.high, unit)
+    return high if point.low == point.high else f"{low} to {high}"
+
+
+# The legend's marks, drawn like matplotlib's in a box of 30 by 12.
+_MARKS = (
+    "M15 2.5a3.5 3.5 0 1 0 .01 0z",
+    "M11.8 2.8h6.4v6.4h-6.4z",
+    "M15 2l4 7h-8z",
+    "M15 1.5l4.5 4.5l-4.5 4.5l-4.5-4.5z",
+    "M15 10l4-7h-8z",
+    "M13.5 2h3v2.5h2.5v3h-2.5v2.5h-3v-2.5h-2.5v-3h2.5z",
+    "M12 2l3 2.6l3-2.6l1.4 1.4l-2.9 2.6l2.9 2.6l-1.4 1.4l-3-2.6l-3 2.6l-1.4-1.4l2.9-2.6l-2.9-2.6z",
+    "M15 1l1.3 3.5h3.7l-3 2.3l1.1 3.7l-3.1-2.2l-3.1 2.2l1.1-3.7l-3-2.3h3.7z",
+)
+
+
+def _marker(index: int) -> str:
+    return _MARKS[index % len(_MARKS)]

@@ -1,0 +1,205 @@
+"""Plots as inline SVG: matplotlib draws, then the page's own colours and texts are put in.
+
+Deterministic (fixed salt, no date) and free of anything that a reader's data could break: text of
+the records never goes through matplotlib; the page writes names into its legend. matplotlib is
+imported on first use, because it costs more time than all of the command line.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from mvstack.report.data import Line, Plot, Point
+from mvstack.units import quantity, size, unit_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Markers and dashes differ too: a curve must be told apart without its colour.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+COLOURS = 6
+_WIDTH, _HEIGHT = 4.6, 3.4  # inches of 72 px: about as wide as a phone, so 11 px stay 11 px
+# matplotlib draws in these colours, which nothing else has, and CSS variables replace them.
+_INK, _GRID = "#010203", "#010204"
+_VARIABLES = {_INK: "var(--muted)", _GRID: "var(--line)"} | {
+    f"#0a0b{index:02x}": f"var(--s{index + 1})" for index in range(COLOURS)
+}
+_SVG = "{http://www.w3.org/2000/svg}"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+
+
+def drawable(plot: Plot) -> bool:
+    """Whether anything of it fits on logarithmic axes."""
+    return any(_known(line.points) for line in plot.lines)
+
+
+def _known(points: tuple[Point, ...]) -> list[tuple[Point, float]]:
+    """Points that a logarithmic axis can show: a size and a value above zero."""
+    return [
+        (point, point.value)
+        for point in points
+        if point.size > 0 and point.value is not None and point.value > 0
+    ]
+
+
+def svg(plot: Plot, label: str) -> str:
+    """The plot as an SVG element for an HTML page; ``label`` is its text alternative."""
+    import matplotlib
+
+    settings: Any = {
+        **matplotlib.rcParamsDefault,
+        "svg.hashsalt": "mvapich-stack",
+        "svg.fonttype": "none",
+        "text.parse_math": False,
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own: the same layout everywhere
+        "font.size": 11,
+        "text.color": _INK,
+        "axes.edgecolor": _INK,
+        "axes.labelcolor": _INK,
+        "xtick.color": _INK,
+        "ytick.color": _INK,
+        "grid.color": _GRID,
+        "axes.linewidth": 0.8,
+        "path.simplify": False,
+    }
+    with matplotlib.rc_context(settings):
+        raw = _draw(plot)
+    return _inline(raw, plot, label)
+
+
+def _draw(plot: Plot) -> bytes:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    FigureCanvasSVG(figure)
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_visible(False)
+    for index, line in enumerate(plot.lines):
+        _draw_line(axes, index, line)
+    _axes(axes, plot)
+    buffer = io.BytesIO()
+    empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=empty)
+    return buffer.getvalue()
+
+
+def _draw_line(axes: Axes, index: int, line: Line) -> None:
+    colour = f"#0a0b{index % COLOURS:02x}"
+    known = _known(line.points)
+    band = [
+        (point.size, point.low, point.high)
+        for point, _ in known
+        if point.low is not None and point.high is not None and point.low > 0
+    ]
+    if band:
+        sizes, lows, highs = zip(*band, strict=True)
+        axes.fill_between(sizes, lows, highs, color=colour, alpha=0.25, linewidth=0)
+    reference = [
+        (point.size, point.reference)
+        for point, _ in known
+        if point.reference is not None and point.reference > 0
+    ]
+    if reference:
+        sizes, values = zip(*reference, strict=True)
+        # A lone reference would be a dash of no length.
+        marker = "_" if len(reference) == 1 else ""
+        axes.plot(
+            sizes,
+            values,
+            color=colour,
+            linestyle=(0, (2, 2)),
+            linewidth=1.2,
+            marker=marker,
+            markersize=16,
+            zorder=2,
+        )
+    (drawn,) = axes.plot(
+        [point.size for point, _ in known],
+        [value for _, value in known],
+        color=colour,
+        linewidth=1.8,
+        marker=MARKERS[index % len(MARKERS)],
+        markersize=4,
+        markeredgewidth=0,
+        zorder=3,
+    )
+    drawn.set_gid(f"line{index}")
+
+
+def _axes(axes: Axes, plot: Plot) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    sizes = sorted({point.size for line in plot.lines for point, _ in _known(line.points)})
+    low, high = math.log2(sizes[0]), math.log2(sizes[-1])
+    step = max(1, math.ceil((high - low) / 5))
+    ticks = [2**power for power in range(math.ceil(low), math.floor(high) + 1, step)]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(round(value))))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("message size")
+    axes.grid(True, which="major", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(which="both", length=0)
+    axes.tick_params(axis="x", which="major", length=3)
+
+
+def _inline(raw: bytes, plot: Plot, label: str) -> str:
+    """The SVG without prolog, name spaces and fixed colours; ids of its own; a title per point."""
+    root = ElementTree.fromstring(raw)
+    for number, line in enumerate(plot.lines):
+        group = root.find(f".//{_SVG}g[@id='line{number}']")
+        if group is not None:
+            _name_points(group, line, plot.unit)
+    for element in root.iter():
+        _rewrite(element, plot.key)
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("role", "img")
+    root.set("aria-label", label)
+    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def _name_points(group: ElementTree.Element, line: Line, unit: str) -> None:
+    """A tooltip for each point: size, value and unit, MPI build."""
+    known = _known(line.points)
+    for mark, (point, value) in zip(group.iter(f"{_SVG}use"), known, strict=False):
+        title = ElementTree.SubElement(mark, f"{_SVG}title")
+        title.text = f"{size(point.size)}: {quantity(value, unit)} ({line.label})"
+
+
+def _rewrite(element: ElementTree.Element, key: str) -> None:
+    element.tag = element.tag.removeprefix(_SVG)
+    for name, value in list(element.attrib.items()):
+        if name == "id":
+            value = f"{key}-{value}"
+        elif name == _HREF:
+            del element.attrib[name]
+            name, value = "href", value.replace("#", f"#{key}-")
+        elif "url(#" in value:
+            value = value.replace("url(#", f"url(#{key}-")
+        else:
+            for colour, variable in _VARIABLES.items():
+                value = value.replace(colour, variable)
+        element.set(name, value)
+    if element.tag == "text" and "font:" in element.get("style", ""):
+        # The page's own font, at the size that matplotlib laid out.
+        style = element.attrib["style"].replace("'DejaVu Sans'", "var(--font)")
+        element.set("style", style)
+
+
+def axis_title(plot: Plot) -> str:
+    """What the y axis shows and which way is good: ``µs, lower is better``."""
+    way = "higher is better" if plot.higher_is_better else "lower is better"
+    return f"{unit_name(plot.unit)}, {way}" if plot.unit else way

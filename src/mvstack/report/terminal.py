@@ -1,0 +1,249 @@
+"""The report for a terminal: tables that fit 80 columns, with and without colour, piped or not.
+
+All text of the records goes in as :class:`rich.text.Text`: a name like ``[red]`` is a name, no
+markup.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mvstack.report import summary
+from mvstack.report.data import Build, Case, Line, Mpi, Notice, Plot, ReportData
+from mvstack.units import NOTHING, duration, number, one_line, size, unit_name
+
+_WIDTH = 80
+_RESULTS = {
+    "pass": ("passed", "green"),
+    "fail": ("failed", "bold red"),
+    "missing": ("missing", "bold red"),
+    "skip": ("skipped", "yellow"),
+}
+# Sizes that tell a curve in one row: a small message, the eager and the rendezvous range.
+_TELLING = (8, 1024, 16384, 65536, 1048576)
+
+
+def print_report(data: ReportData, console: Console, page: Path | None = None) -> None:
+    """Print the report; ``page`` is the HTML file, named at the end with how to load the tree."""
+    paper = _Paper(console)
+    if data.fallback:
+        paper.unbroken(data.fallback, "bold yellow")
+    paper.text(summary.title(data), "bold")
+    paper.text(summary.headline(data))
+    paper.text(_sentence(summary.verdict(data)), "bold green" if data.good else "bold red")
+    _notices(paper, data)
+    _chosen(paper, data)
+    _built(paper, data)
+    _ran(paper, data)
+    _figures(paper, data)
+    _pairs(paper, "The machine", data.machine)
+    _pairs(paper, "What was skipped, and why", tuple((one.what, one.why) for one in data.skipped))
+    paper.text("")
+    if page is not None:
+        # Never wrapped: a path and a command are copied from here.
+        paper.command("report", str(page))
+    if data.loadable:
+        paper.command("load it", data.module_use)
+        paper.command("", data.module_load)
+    else:
+        paper.command("load it", "there is nothing to load: no MPI build is recorded as built")
+    if data.fallback:
+        paper.unbroken(data.fallback, "bold yellow")
+
+
+class _Paper:
+    """A console as wide as a terminal has to be at least, and no wider than a line reads well."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.width = min(console.width, _WIDTH + 20) if console.is_terminal else _WIDTH
+
+    def text(self, text: str, style: str = "", indent: int = 0) -> None:
+        body = Text(self.fit(text), style=style)
+        for line in body.wrap(self.console, self.width - indent) or [body]:
+            # Unlike Padding this leaves no blanks at the end of a line in a pipe.
+            line.rstrip()
+            self.console.print(Text(" " * indent) + line, soft_wrap=True, highlight=False)
+
+    def unbroken(self, text: str, style: str = "") -> None:
+        """One line, however long: it is searched for or copied."""
+        body = Text(self.fit(text), style=style)
+        self.console.print(body, soft_wrap=True, highlight=False)
+
+    def fit(self, text: str) -> str:
+        """``text`` in one line, with ? for what the terminal's encoding does not have."""
+        encoding = self.console.encoding
+        return one_line(text).encode(encoding, "replace").decode(encoding)
+
+    def cell(self, text: str, style: str = "") -> Text:
+        return Text(self.fit(text), style=style)
+
+    def heading(self, text: str) -> None:
+        self.console.print()
+        self.text(text, "bold")
+
+    def command(self, label: str, text: str) -> None:
+        line = Text.assemble((f"{label:<9}", "dim"), self.fit(text))
+        self.console.print(line, soft_wrap=True, highlight=False)
+
+    def table(self, heads: list[str], rows: list[list[Text]], right: set[int]) -> None:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
+        for index, head in enumerate(heads):
+            justify = "right" if index in right else "left"
+            table.add_column(self.cell(head), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        for row in rows:
+            table.add_row(*row)
+        self.console.print(table, width=self.width, highlight=False)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _notices(paper: _Paper, data: ReportData) -> None:
+    shown = [notice for notice in data.notices if notice.kind != "fallback"]
+    if not shown:
+        return
+    paper.heading("To know first")
+    for notice in shown:
+        paper.text(_said(notice), "red" if notice.kind == "build" else "yellow", indent=2)
+        if notice.todo:
+            paper.text(notice.todo, "dim", indent=4)
+
+
+def _said(notice: Notice) -> str:
+    message = f"*{notice.message}*" if notice.kind == "bytes" else notice.message
+    return f"{notice.where}: {message}"
+
+
+def _chosen(paper: _Paper, data: ReportData) -> None:
+    paper.heading("What was chosen, and why")
+    for mpi in data.mpi:
+        _mpi(paper, mpi)
+    if not data.mpi:
+        paper.text("The plan names no MPI build.", indent=2)
+
+
+def _mpi(paper: _Paper, mpi: Mpi) -> None:
+    paper.text(f"{mpi.label}: {mpi.name} {mpi.device}, {mpi.state}", "cyan", indent=2)
+    paper.text(mpi.why or "the plan gives no reason", indent=4)
+    if mpi.source:
+        paper.text(f"[{mpi.source}]", "dim", indent=4)
+    facts = [
+        ("fabric", mpi.fabric),
+        ("gpu", mpi.gpu),
+        ("transport", mpi.transport),
+        ("pmi", mpi.pmi),
+        ("launcher", mpi.launcher),
+    ]
+    paper.text("; ".join(f"{name} {value}" for name, value in facts if value), indent=4)
+    if mpi.launch:
+        paper.text(f"launch: {mpi.launch}", indent=4)
+    for setting in mpi.settings:
+        source = f" [{setting.source}]" if setting.source else ""
+        paper.text(f"{setting.name}={setting.value}: {setting.why}{source}", indent=4)
+
+
+def _built(paper: _Paper, data: ReportData) -> None:
+    paper.heading("What was built, and from which bytes")
+    if not data.builds:
+        paper.text("Nothing is planned and nothing was built.", indent=2)
+        return
+    rows = [
+        [
+            paper.cell(build.module or f"{build.package} {build.version}"),
+            paper.cell(build.state, _build_style(build)),
+            paper.cell(duration(build.seconds)),
+            paper.cell(_steps(build), "dim"),
+        ]
+        for build in data.builds
+    ]
+    paper.table(["package", "state", "time", "most of it"], rows, right={2})
+    for build in data.builds:
+        for source in build.sources:
+            own = "upstream's bytes" if source.upstream else "*not upstream's bytes*"
+            paper.text(f"{source.file}: {source.place}, {own}", indent=2)
+            paper.text(f"sha256 {source.sha256 or 'is not recorded'}", "dim", indent=4)
+    for source in data.other_sources:
+        paper.text(f"{source.file}: {source.place} (used by no recorded build)", indent=2)
+        paper.text(f"sha256 {source.sha256}", "dim", indent=4)
+
+
+def _build_style(build: Build) -> str:
+    return "red" if build.result == "failed" else "green" if build.state != "rendered" else "yellow"
+
+
+def _steps(build: Build) -> str:
+    """The two groups of steps that took longest."""
+    steps = sorted(summary.grouped_steps(build), key=lambda step: -step[1])[:2]
+    return ", ".join(f"{name} {duration(seconds)}" for name, seconds in steps)
+
+
+def _ran(paper: _Paper, data: ReportData) -> None:
+    paper.heading("What ran")
+    if not data.cases:
+        paper.text("No check has run.", indent=2)
+        return
+    rows = [
+        [
+            paper.cell(case.check),
+            paper.cell(case.mpi),
+            paper.cell(NOTHING if case.ranks is None else f"{case.ranks}"),
+            paper.cell(*_RESULTS[case.result]),
+            paper.cell(duration(case.seconds)),
+        ]
+        for case in data.cases
+    ]
+    paper.table(["check", "MPI build", "ranks", "result", "time"], rows, right={2, 4})
+    for case in data.cases:
+        _remarks(paper, case)
+    if any(case.run for case in data.cases):
+        older = sorted({summary.moment(case.run) for case in data.cases if case.run})
+        when = ", ".join(older)
+        paper.text(f"Results that the latest run did not renew are of {when}.", "dim", indent=2)
+
+
+def _remarks(paper: _Paper, case: Case) -> None:
+    who = f"{case.check} with {case.mpi}" if case.mpi else case.check
+    if case.result in ("fail", "missing"):
+        why = case.why or "no reason is recorded"
+        paper.text(f"{who} {_RESULTS[case.result][0]}: {why}", "red", indent=2)
+    for line in summary.scalars(case):
+        paper.text(f"{who}: {line}", indent=2)
+
+
+def _figures(paper: _Paper, data: ReportData) -> None:
+    if not data.plots:
+        return
+    paper.heading("How fast it is")
+    for plot in data.plots:
+        sizes = _sizes(plot)
+        way = "higher is better" if plot.higher_is_better else "lower is better"
+        paper.text(f"{plot.title} in {unit_name(plot.unit) or 'no unit'}, {way}", indent=2)
+        rows = [
+            [paper.cell(line.label), *(paper.cell(_at(line, one)) for one in sizes)]
+            for line in plot.lines
+        ]
+        paper.table(["MPI build", *map(size, sizes)], rows, right=set(range(1, len(sizes) + 1)))
+
+
+def _sizes(plot: Plot) -> list[int]:
+    known = sorted({point.size for line in plot.lines for point in line.points})
+    telling = [one for one in _TELLING if one in known]
+    return telling or known[:: max(1, len(known) // 5)][:5]
+
+
+def _at(line: Line, wanted: int) -> str:
+    return next((number(point.value) for point in line.points if point.size == wanted), NOTHING)
+
+
+def _pairs(paper: _Paper, head: str, pairs: tuple[tuple[str, str], ...]) -> None:
+    if pairs:
+        paper.heading(head)
+        for name, value in pairs:
+            paper.text(f"{name}: {value or 'no reason is recorded'}", indent=2)
