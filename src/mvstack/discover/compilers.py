@@ -1,0 +1,158 @@
+"""Compilers, and the module system that offers more of them."""
+
+from __future__ import annotations
+
+import re
+
+from mvstack.discover.findings import Findings
+from mvstack.discover.machine import Compiler, Modules
+from mvstack.discover.view import View
+
+GCC_NEWEST, GCC_OLDEST = 20, 7
+SUFFIXES = ("", *(f"-{n}" for n in range(GCC_NEWEST, GCC_OLDEST - 1, -1)))
+"""gcc, gcc-20 … gcc-7: the names under which distributions install GCC side by side."""
+
+OTHERS: tuple[tuple[str, str, str, str], ...] = (
+    ("clang", "clang", "clang++", "flang"),
+    ("amdclang", "amdclang", "amdclang++", "amdflang"),
+    ("oneapi", "icx", "icpx", "ifx"),
+    ("nvhpc", "nvc", "nvc++", "nvfortran"),
+    ("cuda", "nvcc", "", ""),
+    ("hip", "hipcc", "", ""),
+)
+"""Name, and the commands for C, C++ and Fortran."""
+
+COMMANDS: tuple[tuple[str, ...], ...] = tuple(
+    (tool, "--version")
+    for tool in (
+        *(f"{base}{suffix}" for base in ("gcc", "g++", "gfortran") for suffix in SUFFIXES),
+        *(row[1] for row in OTHERS),
+    )
+)
+
+LMOD = (
+    "/usr/share/lmod/lmod",
+    "/opt/cray/pe/lmod/lmod",
+    "/opt/apps/lmod/lmod",
+    "/opt/ohpc/admin/lmod/lmod",
+)
+"""Where Debian, HPE Cray, TACC and OpenHPC install it."""
+
+
+def read_compilers(view: View, findings: Findings) -> tuple[Compiler | None, list[Compiler]]:
+    """The GCC to build with (None: there is none that is known) and all compilers found."""
+    if not view.tools_known:
+        findings.found("compiler", "no tool's output is known for this root")
+        return None, []
+    gccs = [gcc for gcc in (_gcc(view, suffix, findings) for suffix in SUFFIXES) if gcc]
+    best = next((gcc for gcc in gccs if gcc.complete), gccs[0] if gccs else None)
+    if best is None:
+        findings.found("compiler", "no gcc on PATH")
+    else:
+        findings.found("compiler", f"{best.path} --version")
+        for what, path in (("C++ (g++)", best.cxx), ("Fortran (gfortran)", best.fortran)):
+            if not path:
+                findings.note(f"gcc {best.version} at {best.path} comes without {what}")
+    if best is not None and gccs[0] is not best:
+        findings.note(
+            f"{gccs[0].path} ({gccs[0].version}) has no C++ or no Fortran beside it: "
+            f"{best.path} ({best.version}) was taken"
+        )
+    # A toolset off PATH is told of, never taken: its exact version is not known here.
+    gccs += _toolsets(view)
+    others = [other for other in (_other(view, *row) for row in OTHERS) if other]
+    return best, [*gccs, *others]
+
+
+def _gcc(view: View, suffix: str, findings: Findings) -> Compiler | None:
+    version = _gnu_version(view, f"gcc{suffix}")
+    if not version:
+        if view.ask(f"gcc{suffix}", "--version") is not None:
+            findings.note(f"gcc{suffix} is here and is no GNU compiler that tells its version")
+        return None
+    companions = {}
+    for tool in ("g++", "gfortran"):
+        other = _gnu_version(view, f"{tool}{suffix}")
+        companions[tool] = _path(view, f"{tool}{suffix}") if other == version else ""
+        if other and other != version:
+            findings.note(f"{tool}{suffix} is {other}, gcc{suffix} is {version}: not of one set")
+    return Compiler(
+        name="gcc",
+        version=version,
+        path=_path(view, f"gcc{suffix}"),
+        cxx=companions["g++"],
+        fortran=companions["gfortran"],
+    )
+
+
+def _gnu_version(view: View, tool: str) -> str:
+    """The version in ``gcc (Debian 12.2.0-14) 12.2.0``: what follows the brackets."""
+    text = view.say(tool, "--version")
+    first = text.splitlines()[0] if text.strip() else ""
+    match = re.match(r"(?:\S*gcc|\S*g\+\+|GNU Fortran)\S* \(.*\) ([0-9]+(?:\.[0-9]+){1,3})", first)
+    return match[1] if match else ""
+
+
+def _path(view: View, tool: str) -> str:
+    """The tool's path; its bare name in a captured root that does not say."""
+    return view.which(tool) or tool
+
+
+def _toolsets(view: View) -> list[Compiler]:
+    """Red Hat's gcc-toolset-N, which are off PATH; the folder names the major version."""
+    found = []
+    for name in reversed(view.names("/opt/rh")):
+        match = re.fullmatch(r"(?:gcc-toolset|devtoolset)-([0-9]{1,3})", name)
+        base = f"/opt/rh/{name}/root/usr/bin"
+        if match and view.exists(f"{base}/gcc"):
+            paths = {tool: f"{base}/{tool}" for tool in ("g++", "gfortran")}
+            there = {tool: path if view.exists(path) else "" for tool, path in paths.items()}
+            found.append(
+                Compiler(
+                    name="gcc",
+                    version=match[1],
+                    path=f"{base}/gcc",
+                    cxx=there["g++"],
+                    fortran=there["gfortran"],
+                )
+            )
+    return found
+
+
+def _other(view: View, name: str, c: str, cxx: str, fortran: str) -> Compiler | None:
+    text = view.say(c, "--version")
+    match = re.search(r"(?:V|[Vv]ersion:?\s+|release\s+|\s)([0-9]+\.[0-9][0-9.]*)", text)
+    if match is None:
+        return None
+    return Compiler(
+        name=name,
+        version=match[1].rstrip("."),
+        path=_path(view, c),
+        cxx=view.which(cxx) if cxx else "",
+        fortran=view.which(fortran) if fortran else "",
+    )
+
+
+def read_modules(view: View) -> Modules:
+    """Lmod by its variables or its usual folders, otherwise Tcl environment modules."""
+    command = view.environment("LMOD_CMD")
+    version = view.environment("LMOD_VERSION")
+    if not command:
+        for folder in LMOD:
+            if view.exists(f"{folder}/libexec/lmod"):
+                command = f"{folder}/libexec/lmod"
+                break
+    if command:
+        version = version or _lmod_version(view, command)
+        return Modules(kind="lmod", version=version, command=command)
+    tcl = view.environment("MODULES_CMD")
+    if tcl:
+        return Modules(kind="tcl", command=tcl)
+    return Modules(kind="none" if view.tools_known else None)
+
+
+def _lmod_version(view: View, command: str) -> str:
+    """The version folder beside the link ``lmod`` (its own installation makes both)."""
+    home = command.rsplit("/", 3)[0]
+    names = [name for name in view.names(home) if re.fullmatch(r"[0-9]+\.[0-9.]+", name)]
+    return names[-1] if names else ""

@@ -1,0 +1,228 @@
+"""Packages of the system that an MPI can be built on: where, which version, with headers or not.
+
+`spack external find` misses several of them (slurm, pmix, ucx, numactl, libpciaccess) and takes
+a libfabric without headers for usable; so both are looked at here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from mvstack.discover.findings import Findings
+from mvstack.discover.machine import Library
+from mvstack.discover.scheduler import Launch
+from mvstack.discover.view import View
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How one package shows itself; ``prefixes`` are places beside the usual ones.
+
+    A prefix ending in ``/*`` stands for the versions installed below it, the newest first.
+    """
+
+    name: str
+    header: str
+    library: str
+    pc: str = ""
+    tools: tuple[tuple[str, ...], ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
+WANTED = (
+    Wanted(
+        "libfabric",
+        "rdma/fabric.h",
+        "libfabric.so.1",
+        "libfabric",
+        (("fi_info", "--version"),),
+        ("/opt/cray/libfabric/*", "/opt/amazon/efa"),
+    ),
+    Wanted("ucx", "ucp/api/ucp.h", "libucp.so.0", "ucx", (("ucx_info", "-v"),)),
+    Wanted(
+        "hwloc",
+        "hwloc.h",
+        "libhwloc.so.15",
+        "hwloc",
+        (("lstopo-no-graphics", "--version"), ("hwloc-info", "--version")),
+    ),
+    Wanted("pmix", "pmix.h", "libpmix.so.2", "pmix", (), ("/opt/pmix/*",)),
+    Wanted("rdma-core", "infiniband/verbs.h", "libibverbs.so.1", "libibverbs"),
+    Wanted("numactl", "numa.h", "libnuma.so.1", "numa"),
+    Wanted("libpciaccess", "pciaccess.h", "libpciaccess.so.0", "pciaccess"),
+    Wanted("xpmem", "xpmem.h", "libxpmem.so.0", "", (), ("/opt/xpmem", "/opt/cray/xpmem/default")),
+    Wanted("cray-pmi", "pmi2.h", "libpmi2.so.0", "cray-pmi", (), ("/opt/cray/pe/pmi/default",)),
+    Wanted("cuda", "cuda_runtime_api.h", "libcudart.so", "", (("nvcc", "--version"),)),
+    Wanted("hip", "hip/hip_runtime.h", "libamdhip64.so", "", (("hipcc", "--version"),)),
+)
+"""The packages looked for, except Slurm's."""
+
+NO_USUAL = {"cray-pmi", "cuda", "hip"}
+"""Looked for in places of their own only: pmi2.h below /usr may be Slurm's."""
+
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("ldconfig", "-p"),
+    ("fi_info", "-l"),
+    ("ucx_info", "-d"),
+    *(tool for wanted in WANTED for tool in wanted.tools),
+)
+
+TRIPLES = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
+TRIPLES |= {"ppc64le": "powerpc64le-linux-gnu", "riscv64": "riscv64-linux-gnu"}
+VERSION = r"([0-9]+\.[0-9]+[0-9A-Za-z.]*)"
+
+
+def read_libraries(
+    view: View, architecture: str | None, launch: Launch, findings: Findings
+) -> list[Library]:
+    """All packages of ``WANTED`` that are here, and Slurm's; those without headers too."""
+    triple = TRIPLES.get(architecture or "", "")
+    linked = _linked(view.say("ldconfig", "-p"))
+    found = [_look(view, wanted, triple, linked, findings) for wanted in WANTED]
+    libraries = [_details(view, library) for library in found if library is not None]
+    slurm = _slurm(view, launch)
+    if slurm is not None:
+        libraries.append(slurm)
+    for library in libraries:
+        if not library.headers:
+            findings.note(
+                f"{library.name} {library.version or '(version unknown)'} below {library.prefix} has no headers: "
+                + ("it starts programs, " if library.name == "slurm" else "programs run with it, ")
+                + "nothing can be built on it"
+            )
+    return libraries
+
+
+def _linked(text: str) -> dict[str, str]:
+    """The loader's cache: soname → path, the first of a name counts."""
+    paths: dict[str, str] = {}
+    for name, path in re.findall(r"^\s+(\S+) \(.*\) => (/\S+)$", text, re.M):
+        paths.setdefault(name, path)
+    return paths
+
+
+def _look(
+    view: View, wanted: Wanted, triple: str, linked: dict[str, str], findings: Findings
+) -> Library | None:
+    library = linked.get(wanted.library, "")
+    prefixes = _prefixes(view, wanted, library, triple)
+    with_headers = [prefix for prefix in prefixes if _include(view, wanted, prefix, triple)]
+    if with_headers:
+        prefix = with_headers[0]
+        if len(with_headers) > 1:
+            findings.note(f"{wanted.name} with headers below {', '.join(with_headers)}: the first")
+        version = _version(view, wanted, prefix, triple)
+        inside = library if library.startswith(f"{prefix}/") or prefix == "/usr" else ""
+        return Library(
+            name=wanted.name, version=version, prefix=prefix, headers=True, library=inside
+        )
+    tool = next((view.which(tool[0]) for tool in wanted.tools if view.which(tool[0])), "")
+    if not library and not tool:
+        return None
+    prefix = _above(tool, ("bin",)) or _above(library, ("lib", "lib64"))
+    version = _version(view, wanted, prefix, triple)
+    return Library(
+        name=wanted.name, version=version, prefix=prefix or "/usr", headers=False, library=library
+    )
+
+
+def _prefixes(view: View, wanted: Wanted, library: str, triple: str) -> list[str]:
+    """Where to look: beside the tools on PATH, the usual places, that of the loader's cache."""
+    places = [_above(view.which(tool[0]), ("bin",)) for tool in wanted.tools]
+    if wanted.name == "pmix" and triple:
+        places.append(f"/usr/lib/{triple}/pmix2")  # Debian's: include and lib are below it
+    for place in wanted.prefixes:
+        if place.endswith("/*"):
+            base = place[:-2]
+            places += [f"{base}/{name}" for name in reversed(view.names(base))]
+        else:
+            places.append(place)
+    if wanted.name not in NO_USUAL:
+        places += ["/usr/local", "/usr", _above(library, ("lib", "lib64"))]
+    known = {"/": "/usr"}  # /bin and /lib are links into /usr
+    return list(dict.fromkeys(known.get(place, place) for place in places if place))
+
+
+def _above(path: str, folders: tuple[str, ...]) -> str:
+    """The prefix of ``path``: what is above its bin or lib folder; "" when there is none."""
+    for parent in PurePosixPath(path).parents:
+        if parent.name in folders:
+            above = str(parent.parent)
+            return "/usr" if above == "/" else above
+    return ""
+
+
+def _include(view: View, wanted: Wanted, prefix: str, triple: str) -> str:
+    """The folder that holds the package's header, or ""."""
+    folders = [f"{prefix}/include"]
+    if triple:
+        folders.append(f"{prefix}/include/{triple}")
+    if wanted.name == "cuda":
+        folders.append(f"{prefix}/targets/x86_64-linux/include")
+    return next((f for f in folders if view.exists(f"{f}/{wanted.header}")), "")
+
+
+def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None:
+    """The version by pkg-config's file, by a tool of this prefix, or by the folder's name."""
+    places = [f"{prefix}/{folder}" for folder in ("lib64", "lib", f"lib/{triple}", "share")]
+    if prefix.startswith(f"/usr/lib/{triple}/"):
+        places.append(f"/usr/lib/{triple}")
+    for place in places:
+        text = view.text(f"{place}/pkgconfig/{wanted.pc}.pc") if wanted.pc else None
+        match = re.search(rf"^Version:\s*{VERSION}", text or "", re.M)
+        if match:
+            return _rdma_core(match[1]) if wanted.name == "rdma-core" else match[1]
+    for tool in wanted.tools:
+        where = view.which(tool[0])
+        if where and _above(where, ("bin",)) != prefix:
+            continue
+        match = re.search(rf"(?:V|[Vv]ersion:? |: |\s){VERSION}", view.say(*tool))
+        if match:
+            return match[1]
+    match = re.fullmatch(VERSION, PurePosixPath(prefix).name)
+    return match[1] if match else None
+
+
+def _rdma_core(version: str) -> str:
+    """libibverbs 1.14.44.0 is of rdma-core 44.0: its build joins the two."""
+    parts = version.split(".")
+    return ".".join(parts[2:]) if len(parts) == 4 else version
+
+
+def _details(view: View, library: Library) -> Library:
+    """libfabric's providers and UCX's transports, when the tool is of the same prefix."""
+    tool = {"libfabric": "fi_info", "ucx": "ucx_info"}.get(library.name)
+    if tool is None or _above(view.which(tool), ("bin",)) not in ("", library.prefix):
+        return library
+    if tool == "fi_info":
+        return library.model_copy(update={"providers": providers(view.say("fi_info", "-l"))})
+    return library.model_copy(update={"transports": transports(view.say("ucx_info", "-d"))})
+
+
+def providers(text: str) -> list[str]:
+    """The providers that ``fi_info -l`` lists, without hooks; ofi_rxm is rxm."""
+    names = re.findall(r"^([a-z0-9_]{1,30}):\s*$", text, re.M)
+    kept = [name.removeprefix("ofi_") for name in names if not name.startswith("ofi_hook")]
+    return list(dict.fromkeys(kept))
+
+
+def transports(text: str) -> list[str]:
+    """The transports that ``ucx_info -d`` finds usable on this machine."""
+    return list(dict.fromkeys(re.findall(r"^#\s+Transport:\s+([\w-]{1,30})\s*$", text, re.M)))
+
+
+def _slurm(view: View, launch: Launch) -> Library | None:
+    if launch.scheduler != "slurm":
+        return None
+    prefix = _above(view.which("srun") or view.which("sinfo"), ("bin",)) or "/usr"
+    return Library(
+        name="slurm",
+        version=launch.version or None,
+        prefix=prefix,
+        headers=any(
+            view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h")
+        ),
+        mpi=launch.mpi,
+    )

@@ -1,0 +1,90 @@
+"""Looking at a machine: each reader in turn, and what none of them could see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mvstack.discover import compilers, libraries, scheduler, site
+from mvstack.discover.cpu import read_cpu
+from mvstack.discover.fabric import choose_fabric
+from mvstack.discover.findings import Findings
+from mvstack.discover.gpu import read_gpus
+from mvstack.discover.machine import Machine
+from mvstack.discover.ports import read_ports
+from mvstack.discover.system import read_os
+from mvstack.discover.view import View
+
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("uname", "-m"),
+    ("systemd-detect-virt", "--vm"),
+    ("nvidia-smi", "-L"),
+    *scheduler.COMMANDS,
+    *libraries.COMMANDS,
+    *compilers.COMMANDS,
+    *site.COMMANDS,
+)
+"""Every question asked of a tool."""
+
+
+def look(root: Path = Path("/")) -> Machine:
+    """What the machine below ``root`` is.
+
+    Tools are run below ``/`` only (at most 5 s each, side by side); for another root their
+    outputs are read from ``mvstack-capture/`` in it. Never raises for what it finds.
+    """
+    return examine(View(root))
+
+
+def examine(view: View) -> Machine:
+    """``look`` through a view, which then knows all that was looked at."""
+    findings = Findings()
+    view.ask_together(COMMANDS)
+    system = read_os(view, findings)
+    node = read_cpu(view, findings)
+    launch = scheduler.read_scheduler(view, findings)
+    ports = read_ports(view, findings)
+    choice = choose_fabric(view, ports, launch.scheduler, system.hypervisor, findings)
+    gpus = read_gpus(view, findings)
+    compiler, all_compilers = compilers.read_compilers(view, findings)
+    externals = libraries.read_libraries(view, node.cpu.architecture, launch, findings)
+    file_systems, mounts = site.read_mounts(view, findings)
+    limits = site.read_limits(view, choice.fabric, findings)
+    _say_unanswered(view, findings)
+    return Machine(
+        hostname=system.hostname,
+        os=system.name,
+        scheduler=launch.scheduler,
+        cores=node.cores,
+        memory_gb=node.memory_gb,
+        target=node.target,
+        fabric=choice.fabric,
+        nic=choice.nic,
+        gpu=gpus.gpu,
+        gpus=gpus.count,
+        launcher=launch.launcher,
+        pmi=launch.pmi,
+        file_systems=file_systems,
+        compiler=compiler,
+        externals=externals,
+        os_title=system.title,
+        kernel=system.kernel,
+        hypervisor=system.hypervisor,
+        container=system.container,
+        cpu=node.cpu,
+        ports=ports,
+        accelerators=gpus.accelerators,
+        compilers=all_compilers,
+        limits=limits,
+        modules=compilers.read_modules(view),
+        mounts=mounts,
+        notes=findings.notes,
+        how=findings.how,
+    )
+
+
+def _say_unanswered(view: View, findings: Findings) -> None:
+    for name, output in sorted(view.seen.outputs.items()):
+        if output.timed_out:
+            findings.note(f"{name.removesuffix('.txt')} did not answer in time: taken as unknown")
+    for path in sorted(view.seen.denied):
+        findings.note(f"no permission to read {path}: what it holds is not known")

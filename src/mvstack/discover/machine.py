@@ -1,0 +1,173 @@
+"""What was found on a machine. ``None`` always means: not found, or contradictory (see notes)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mvstack.errors import Problem
+
+
+class Part(BaseModel):
+    """A part of a machine; equal when all fields are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cpu(Part):
+    """Processors. ``cores_all`` are those of the machine, ``Machine.cores`` those we may use."""
+
+    architecture: str | None = None
+    vendor: str = ""
+    model: str = ""
+    cores_all: int | None = None
+    threads: int | None = None
+    sockets: int | None = None
+    numa_nodes: int | None = None
+
+
+class Port(Part):
+    """A port of a network adapter; ``rate_gbps`` in Gbit/s, ``active`` None when not known."""
+
+    device: str
+    port: str = ""
+    fabric: str | None = None
+    nic: str | None = None
+    driver: str = ""
+    link_layer: str = ""
+    state: str = ""
+    active: bool | None = None
+    rate_gbps: float | None = None
+
+
+class Accelerator(Part):
+    """GPUs of one vendor; one that shows itself as several devices (MI250X: 2) counts as such."""
+
+    gpu: str
+    count: int
+    models: list[str] = Field(default_factory=list)
+    driver: str = ""
+
+
+class Compiler(Part):
+    """A compiler and its companions; an empty path is one that is missing."""
+
+    name: str
+    version: str
+    path: str
+    cxx: str = ""
+    fortran: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether C, C++ and Fortran are all there."""
+        return bool(self.path and self.cxx and self.fortran)
+
+
+class Library(Part):
+    """A package of the system that an MPI can be built on."""
+
+    name: str
+    version: str | None = None
+    prefix: str
+    headers: bool
+    library: str = ""
+    providers: list[str] = Field(default_factory=list)
+    transports: list[str] = Field(default_factory=list)
+    mpi: list[str] = Field(default_factory=list)
+
+
+class Limits(Part):
+    """What the kernel and the site allow. ``memlock_kb`` -1 is unlimited; shm in MiB."""
+
+    ptrace_scope: int | None = None
+    transparent_hugepages: str = ""
+    hugepages: int | None = None
+    hugepage_kb: int | None = None
+    shm_mb: int | None = None
+    memlock_kb: int | None = None
+    xpmem: bool = False
+    knem: bool = False
+
+
+class Modules(Part):
+    """The module system of the machine."""
+
+    kind: Literal["lmod", "tcl", "none"] | None = None
+    version: str = ""
+    command: str = ""
+
+
+class Mount(Part):
+    """A mounted file system that jobs may write to, and ROMIO's word for it."""
+
+    kind: str
+    path: str
+    romio: str
+
+
+class Machine(Part):
+    """A machine as it was found.
+
+    The fields up to ``externals`` are those of a system file's partition and mean the same;
+    the others say more. ``how`` tells for a field how it was found, ``notes`` what is unknown,
+    contradictory or worth knowing.
+    """
+
+    hostname: str = ""
+    os: str | None = None
+    scheduler: str | None = None
+    cores: int | None = None
+    memory_gb: int | None = None
+    target: str | None = None
+    fabric: str | None = None
+    nic: str | None = None
+    gpu: str | None = None
+    gpus: int | None = None
+    launcher: str | None = None
+    pmi: str | None = None
+    file_systems: list[str] = Field(default_factory=list)
+    compiler: Compiler | None = None
+    externals: list[Library] = Field(default_factory=list)
+
+    os_title: str = ""
+    kernel: str = ""
+    hypervisor: str = ""
+    container: str = ""
+    cpu: Cpu = Cpu()
+    ports: list[Port] = Field(default_factory=list)
+    accelerators: list[Accelerator] = Field(default_factory=list)
+    compilers: list[Compiler] = Field(default_factory=list)
+    limits: Limits = Limits()
+    modules: Modules = Modules()
+    mounts: list[Mount] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    how: dict[str, str] = Field(default_factory=dict)
+
+    def problems(self) -> list[Problem]:
+        """One problem for each field that a system file needs and that was not found."""
+        return [
+            Problem(
+                f"{name} was not found",
+                where=self.hostname or "this machine",
+                because=self.how.get(name, ""),
+                todo=f"give `{name}:` by hand in the system file",
+            )
+            for name in REQUIRED
+            if getattr(self, name) is None
+        ]
+
+
+REQUIRED = (
+    "os",
+    "scheduler",
+    "cores",
+    "memory_gb",
+    "target",
+    "fabric",
+    "gpu",
+    "launcher",
+    "compiler",
+)
+"""The fields that a system file cannot do without."""

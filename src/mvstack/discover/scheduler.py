@@ -1,0 +1,163 @@
+"""The scheduler, how it launches MPI programs, and the PMI that it dictates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from mvstack.discover.findings import Findings
+from mvstack.discover.view import View
+
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("sinfo", "--version"),
+    ("scontrol", "show", "config"),
+    ("srun", "--mpi=list"),
+    ("flux", "--version"),
+    ("qstat", "--version"),
+    ("lsid",),
+)
+"""The questions asked here."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Scheduler, launcher and PMI; ``mpi`` are Slurm's plugins (``srun --mpi=list``)."""
+
+    scheduler: str | None
+    launcher: str | None
+    pmi: str | None = None
+    version: str = ""
+    mpi: list[str] = field(default_factory=list)
+    how: dict[str, str] = field(default_factory=dict)
+
+
+def read_scheduler(view: View, findings: Findings) -> Launch:
+    """Ask Slurm, Flux, PBS and LSF; installed commands without a controller do not count."""
+    if not view.tools_known:
+        for name in ("scheduler", "launcher"):
+            findings.found(name, "no tool's output is known for this root")
+        return Launch(None, None)
+    _hint_kubernetes(view, findings)
+    readers = (_slurm, _flux, _pbs, _lsf)
+    found = [launch for read in readers for launch in [read(view, findings)] if launch is not None]
+    if not found:
+        findings.found("scheduler", "no Slurm, Flux, PBS or LSF that answers")
+        findings.found("launcher", "no scheduler: MPI's own hydra")
+        return Launch("none", "hydra")
+    best = found[0]
+    if len(found) > 1:
+        names = ", ".join(str(launch.scheduler) for launch in found)
+        if view.environment("FLUX_URI"):
+            best = next((launch for launch in found if launch.scheduler == "flux"), best)
+        findings.note(f"more than one scheduler answers ({names}): {best.scheduler} was taken")
+    for name, how in best.how.items():
+        findings.found(name, how)
+    return best
+
+
+def _slurm(view: View, findings: Findings) -> Launch | None:
+    asked = view.ask("sinfo", "--version")
+    if asked is None:
+        return None
+    match = re.search(r"slurm\S*\s+(\d+[\w.+-]*)", asked.text)
+    version = match[1][:40] if match else ""
+    config = view.ask("scontrol", "show", "config")
+    if config is not None and not config.ok:
+        why = "no answer in 5 s" if config.timed_out else config.text.strip()
+        findings.note(
+            f"Slurm's commands are here and its controller does not answer ({why}): counted as no "
+            "scheduler; where it should answer, set scheduler: slurm and launcher: srun"
+        )
+        return None
+    plugins = slurm_plugins((view.ask("srun", "--mpi=list") or asked).text)
+    default = re.search(r"^MpiDefault\s*=\s*(\S+)", config.text if config else "", re.M)
+    pmi, why = _slurm_pmi(default[1] if default else "", plugins, findings)
+    how = {
+        "scheduler": f"sinfo --version: slurm {version or 'of unknown version'}",
+        "launcher": "scheduler slurm",
+        "pmi": why,
+    }
+    return Launch("slurm", "srun", pmi, version, plugins, how)
+
+
+def slurm_plugins(text: str) -> list[str]:
+    """The names that ``srun --mpi=list`` prints, in its order; old and new forms of it."""
+    names = []
+    for line in text.splitlines():
+        if "version" in line:
+            continue  # "specific pmix plugin versions available: pmix_v4"
+        word = line.removeprefix("srun:").strip()
+        if re.fullmatch(r"[a-z][a-z0-9_]{1,19}", word) and word not in names:
+            names.append(word)
+    return names
+
+
+def _slurm_pmi(default: str, plugins: list[str], findings: Findings) -> tuple[str | None, str]:
+    known = {"pmi2": "pmi2", "pmi1": "pmi1", "cray_shasta": "cray"}
+    if default.startswith("pmix"):
+        pmi: str | None = "pmix"
+    else:
+        pmi = known.get(default)
+    if pmi is not None:
+        return pmi, f"Slurm: MpiDefault = {default}"
+    pmi = next((name for name in ("pmi2", "pmix") if name in plugins), None)
+    if pmi is None:
+        findings.note(
+            f"Slurm's PMI is not known (MpiDefault {default or 'unknown'}, srun --mpi=list names "
+            f"{', '.join(plugins) or 'none'}): a program started wrongly runs as N singletons"
+        )
+        return None, "Slurm names no PMI plugin"
+    findings.note(
+        f"Slurm's MpiDefault is {default or 'unknown'}: start programs with srun --mpi={pmi}"
+    )
+    return pmi, f"srun --mpi=list; MpiDefault = {default or 'unknown'}"
+
+
+def _flux(view: View, findings: Findings) -> Launch | None:
+    text = view.say("flux", "--version")
+    if not text:
+        return None
+    if not (view.environment("FLUX_URI") or view.exists("/run/flux/local")):
+        findings.note("flux is installed and no instance runs here: counted as no scheduler")
+        return None
+    match = re.search(r"^commands:\s*(\d[\w.+-]*)", text, re.M)
+    version = match[1][:40] if match else ""
+    how = {
+        "scheduler": f"flux --version: {version or 'unknown'}; an instance runs",
+        "launcher": "scheduler flux",
+    }
+    return Launch("flux", "flux", None, version, [], how)
+
+
+def _pbs(view: View, _: Findings) -> Launch | None:
+    asked = view.ask("qstat", "--version")
+    match = re.search(r"(?:pbs_version|Version)\s*[=:]\s*([\w.+-]+)", asked.text if asked else "")
+    if match is None:
+        return None
+    version = match[1][:40]
+    launcher = "pals" if view.which("palstat") else "hydra"
+    how = {
+        "scheduler": f"qstat --version: pbs {version}",
+        "launcher": "palstat is here: HPE PALS" if launcher == "pals" else "no PALS: MPI's hydra",
+    }
+    return Launch("pbs", launcher, None, version, [], how)
+
+
+def _lsf(view: View, _: Findings) -> Launch | None:
+    match = re.search(r"LSF\b.*?(\d+\.\d+[\w.]*)", view.say("lsid"))
+    if match is None:
+        return None
+    launcher = "jsrun" if view.which("jsrun") else "hydra"
+    how = {
+        "scheduler": f"lsid: LSF {match[1][:40]}",
+        "launcher": "jsrun is on PATH" if launcher == "jsrun" else "no jsrun: MPI's hydra",
+    }
+    return Launch("lsf", launcher, None, match[1][:40], [], how)
+
+
+def _hint_kubernetes(view: View, findings: Findings) -> None:
+    if view.environment("KUBERNETES_SERVICE_HOST"):
+        findings.note(
+            "inside a Kubernetes pod: where MPI jobs are MPIJobs of the cluster, set "
+            "scheduler: kubernetes and launcher: mpijob"
+        )

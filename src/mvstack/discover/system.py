@@ -1,0 +1,111 @@
+"""The operating system, and whether it runs on a machine of its own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from mvstack.discover.findings import Findings
+from mvstack.discover.view import View
+
+MAJOR_ONLY = {"debian", "rocky", "almalinux", "rhel", "centos", "ol", "sles", "amzn", "fedora"}
+"""Distributions whose minor releases keep the ABI: one name for all of them (rocky8)."""
+
+SAME_AS = {"sle_hpc": "sles", "sled": "sles", "opensuse-leap": "opensuse"}
+"""Other names of one distribution in /etc/os-release."""
+
+NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
+
+
+@dataclass(frozen=True)
+class Os:
+    """The distribution (``debian12``), its title, the kernel, and what is below it."""
+
+    name: str | None
+    title: str
+    kernel: str
+    hostname: str
+    hypervisor: str
+    container: str
+
+
+def read_os(view: View, findings: Findings) -> Os:
+    """Look at /etc/os-release, the kernel, the hypervisor and the container."""
+    name, title = _distribution(view, findings)
+    hypervisor, container = _below(view)
+    if container:
+        findings.note(
+            f"inside a container ({container}): devices, limits and libraries are the container's"
+        )
+    return Os(
+        name=name,
+        title=title,
+        kernel=view.word("/proc/sys/kernel/osrelease")[:100],
+        hostname=view.word("/proc/sys/kernel/hostname")[:100],
+        hypervisor=hypervisor,
+        container=container,
+    )
+
+
+def _distribution(view: View, findings: Findings) -> tuple[str | None, str]:
+    for path in ("/etc/os-release", "/usr/lib/os-release"):
+        text = view.text(path)
+        if text is not None:
+            break
+    else:
+        findings.found("os", "neither /etc/os-release nor /usr/lib/os-release can be read")
+        return None, ""
+    fields = _assignments(text)
+    ident, version = fields.get("ID", "").lower(), fields.get("VERSION_ID", "")
+    title = fields.get("PRETTY_NAME", "")[:100]
+    if not ident:
+        findings.found("os", f"{path} has no ID")
+        return None, title
+    ident = SAME_AS.get(ident, ident)
+    if not version:
+        findings.note(f"{path} has no VERSION_ID: {ident} is a rolling or unreleased distribution")
+    name = ident + (version.split(".")[0] if ident in MAJOR_ONLY else version)
+    if not NAME.fullmatch(name):
+        findings.found("os", f"{path} names {name!r}, which is no name for a system file")
+        return None, title
+    findings.found("os", f"{path}: ID and VERSION_ID" + (f" ({title})" if title else ""))
+    return name, title
+
+
+def _assignments(text: str) -> dict[str, str]:
+    """The shell assignments of os-release(5); a line that is none is passed over."""
+    fields = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        if not equals or not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
+            continue
+        try:
+            words = shlex.split(value)
+        except ValueError:
+            continue
+        fields[name] = words[0] if words else ""
+    return fields
+
+
+def _below(view: View) -> tuple[str, str]:
+    """The hypervisor and the container, each "" when there is none in sight."""
+    container = ""
+    if view.exists("/.dockerenv"):
+        container = "docker"
+    elif view.exists("/run/.containerenv"):
+        container = "podman"
+    elif view.environment("APPTAINER_NAME") or view.environment("SINGULARITY_NAME"):
+        container = "apptainer"
+    else:
+        groups = view.text("/proc/1/cgroup") or ""
+        container = next((word for word in ("kubepods", "docker", "lxc") if word in groups), "")
+    hypervisor = ""
+    if re.search(r"^flags\s*:.*\bhypervisor\b", view.text("/proc/cpuinfo") or "", re.M):
+        vendor = view.word("/sys/class/dmi/id/sys_vendor")
+        product = view.word("/sys/class/dmi/id/product_name")
+        detected = view.say("systemd-detect-virt", "--vm").strip()
+        named = [word for word in (vendor, product) if word]
+        detected = "" if detected == "none" else detected
+        hypervisor = " ".join(named) or detected or "unnamed"
+    return hypervisor[:100], container

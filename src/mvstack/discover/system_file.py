@@ -1,0 +1,135 @@
+"""The system file of a machine that was looked at: every line says how its value was found."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+from mvstack.discover.findings import NOT_FOUND, one_line
+from mvstack.discover.machine import Library, Machine
+
+COLUMN = 44
+"""Where the comments begin."""
+
+
+def system_yaml(machine: Machine, name: str = "local", today: date | None = None) -> str:
+    """``machine`` as a system file with one partition ``node``, to be edited by a person.
+
+    Lines whose value was not found have none and say so; such a file does not pass
+    `mvstack check` before they are filled in. ``today`` is the date in the first line.
+    """
+    day = (today or date.today()).isoformat()
+    host = one_line(machine.hostname) or "a machine without a name"
+    lines = [
+        f"# Found by `mvstack discover` on {host} on {day}: edit freely; "
+        "`mvstack check FILE` validates it.",
+        *_remarks("Worth knowing:", machine.notes),
+        _line(0, "name", name, ""),
+        _line(0, "title", _text(_system_title(machine)), ""),
+        _line(0, "builder", "easybuild", "easybuild or spack: yours to choose"),
+        _found(0, machine, "os", machine.os),
+        _found(0, machine, "scheduler", machine.scheduler),
+        "partitions:",
+        "  node:",
+        _line(4, "title", _text(_node_title(machine)), ""),
+        _line(4, "nodes", "1", "this one; how many alike there are cannot be seen from here"),
+        *_node(machine),
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _node(machine: Machine) -> list[str]:
+    lines = [
+        _found(4, machine, "cores", machine.cores),
+        _found(4, machine, "memory_gb", machine.memory_gb),
+        _found(4, machine, "target", machine.target),
+        _found(4, machine, "fabric", machine.fabric),
+    ]
+    if machine.nic is not None:
+        lines.append(_found(4, machine, "nic", machine.nic))
+    lines.append(_found(4, machine, "gpu", machine.gpu))
+    lines.append(_found(4, machine, "gpus", machine.gpus))
+    lines.append(_found(4, machine, "launcher", machine.launcher))
+    if machine.pmi is not None:
+        lines.append(_found(4, machine, "pmi", machine.pmi))
+    file_systems = _flow(machine.file_systems) if machine.file_systems else None
+    lines.append(_found(4, machine, "file_systems", file_systems))
+    lines += _compiler(machine)
+    lines += _externals(machine.externals)
+    return lines
+
+
+def _compiler(machine: Machine) -> list[str]:
+    best = machine.compiler
+    value = None
+    if best is not None:
+        value = f"{{name: {best.name}, version: {_text(best.version)}, origin: system}}"
+    line = _found(4, machine, "compiler", value)
+    if best is not None and not best.complete:
+        companions = (("C++", best.cxx), ("Fortran", best.fortran))
+        line += f"; without {' and '.join(what for what, path in companions if not path)}"
+    others = [
+        f"{other.name} {other.version} {other.path}" for other in machine.compilers if other != best
+    ]
+    return [line, *([f"    # also here: {one_line(', '.join(others))}"] if others else [])]
+
+
+def _externals(libraries: list[Library]) -> list[str]:
+    """Packages to build on; those without headers only as a remark, except Slurm, which starts."""
+    usable = [item for item in libraries if item.headers or item.name == "slurm"]
+    lines = ["    externals:" if usable else "    externals: {}"]
+    for item in usable:
+        fields = [f"version: {_text(item.version)}"] if item.version else []
+        fields.append(f"prefix: {_text(item.prefix)}")
+        for key in ("providers", "transports", "mpi"):
+            values = getattr(item, key)
+            fields += [f"{key}: {_flow(values)}"] if values else []
+        how = "headers are there" if item.headers else "no headers: starts programs only"
+        how += "" if item.version else f"; version {NOT_FOUND}"
+        lines.append(_line(6, item.name, "{" + ", ".join(fields) + "}", how))
+    for item in libraries:
+        if item not in usable:
+            lines.append(
+                f"      # {item.name} {item.version or '(version unknown)'} below {item.prefix}: no headers, "
+                "nothing can be built on it"
+            )
+    return lines
+
+
+def _found(indent: int, machine: Machine, key: str, value: object) -> str:
+    """A line with its value and how it was found; or the key alone and why there is no value."""
+    how = machine.how.get(key, "")
+    if value is None:
+        return _line(indent, key, "", NOT_FOUND + (f" ({how})" if how else ""))
+    return _line(indent, key, str(value), how)
+
+
+def _line(indent: int, key: str, value: str, comment: str) -> str:
+    text = f"{' ' * indent}{key}: {value}".rstrip()
+    return f"{text:<{COLUMN}}  # {one_line(comment)}" if comment else text
+
+
+def _remarks(title: str, notes: list[str]) -> list[str]:
+    return [f"# {title}", *(f"#   - {one_line(note)}" for note in notes)] if notes else []
+
+
+def _text(text: str) -> str:
+    """A YAML string in double quotes: JSON's are that, on one line and without surprises."""
+    return json.dumps(one_line(text), ensure_ascii=True)
+
+
+def _flow(words: list[str]) -> str:
+    return "[" + ", ".join(words) + "]"
+
+
+def _system_title(machine: Machine) -> str:
+    return f"{machine.hostname or 'This machine'}, {machine.os_title or machine.os or 'unknown OS'}"
+
+
+def _node_title(machine: Machine) -> str:
+    cpu = machine.cpu
+    parts = [f"{cpu.sockets} x" if cpu.sockets else "", cpu.model or "unknown CPU"]
+    text = " ".join(part for part in parts if part)
+    for item in machine.accelerators:
+        text += f", {item.count} x {', '.join(item.models) or item.gpu}"
+    return f"{text}, {machine.hypervisor} virtual machine" if machine.hypervisor else text
