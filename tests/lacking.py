@@ -1,0 +1,36 @@
+"""Prints, on one line, the distribution's packages that the tests need and this machine lacks.
+
+What `mvstack install` needs, ShellCheck, and, where `mvstack up` has not installed a tree that the
+checks could run on, the distribution's own MPICH: that is the little that stands in for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from mvstack.discover import look
+from mvstack.errors import Missing
+from mvstack.install.prerequisites import lacking
+
+sys.path.insert(0, str(Path(__file__).parent / "integration"))
+from checks_tree import installed_plan
+
+
+def main() -> None:
+    names = []
+    try:
+        missing = lacking(look().os or "this system")
+        names += [item.package for item in missing.needed] if missing else []
+    except Missing as error:
+        print(f"tests that need them are skipped: {error}", file=sys.stderr)
+    if not shutil.which("shellcheck"):
+        names.append("shellcheck")
+    if installed_plan() is None and not shutil.which("mpicc.mpich"):
+        names += ["mpich", "libmpich-dev"]
+    print(*names)
+
+
+if __name__ == "__main__":
+    main()
