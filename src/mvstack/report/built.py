@@ -15,22 +15,33 @@ def builds_of(planned: Iterable[Row], rows: Iterable[Row]) -> tuple[Build, ...]:
     A package may have many rows, one for each installation: the last tells how it is now, the last
     that really built it tells steps, times and sources ("present" rows have none to tell).
     """
-    history: dict[tuple[str, str, str], list[Row]] = {}
+    history: dict[str, list[Row]] = {}
     for row in rows:
         history.setdefault(_key(row), []).append(row)
-    wanted = {_key(row): row for row in planned}
     found = []
-    for key in {**wanted, **history}:
-        own = history.get(key, [])
-        found.append(_build(wanted.get(key, {}), own))
-    return tuple(found)
+    for plan in planned:
+        key = next((key for key, own in history.items() if _same(plan, own[-1])), "")
+        found.append(_build(plan, history.pop(key, [])))
+    return (*found, *(_build({}, own) for own in history.values()))
 
 
-def _key(row: Row) -> tuple[str, str, str]:
-    module = text(row, "module").lower()
-    name = text(row, "package") or text(row, "name")
-    # The module's name is unique in a tree; without one, package and version have to do.
-    return ("", "", module) if module else (name.lower(), text(row, "version"), "")
+def _key(row: Row) -> str:
+    """What tells one package of a tree from another: its easyconfig, or else its module."""
+    return text(row, "easyconfig") or f"{text(row, 'module')} {text(row, 'mpi')} {_name(row)}"
+
+
+def _same(plan: Row, row: Row) -> bool:
+    """Whether a planned package and a row of the records are the same."""
+    if text(plan, "easyconfig") and text(row, "easyconfig"):
+        return text(plan, "easyconfig") == text(row, "easyconfig")
+    mpi = {text(one, "mpi") for one in (plan, row)} - {""}
+    if text(plan, "module") and text(row, "module"):
+        return text(plan, "module").lower() == text(row, "module").lower() and len(mpi) < 2
+    return _name(plan) == _name(row) and len(mpi) < 2
+
+
+def _name(row: Row) -> str:
+    return f"{text(row, 'package') or text(row, 'name')} {text(row, 'version')}".lower()
 
 
 def _build(plan: Row, history: list[Row]) -> Build:
@@ -42,6 +53,8 @@ def _build(plan: Row, history: list[Row]) -> Build:
         package=text(head, "package") or text(head, "name"),
         version=text(head, "version"),
         module=text(head, "module"),
+        mpi=text(head, "mpi"),
+        planned=bool(plan),
         easyconfig=text(head, "easyconfig"),
         result=result or "not built yet",
         state="built" if result in ("built", "present") else "rendered",

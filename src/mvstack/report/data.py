@@ -36,11 +36,21 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why one part of a choice is as it is. For what was passed over, ``what`` is the build."""
+
+    what: str
+    why: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Mpi:
     """One MPI build of the plan, and why it was chosen. ``label`` is its module's name."""
 
     label: str
     product: str
+    software: str
     version: str
     device: str
     fabric: str
@@ -51,14 +61,13 @@ class Mpi:
     launch: str
     settings: tuple[Setting, ...]
     not_upstream: str
-    why: str
-    source: str
+    reasons: tuple[Reason, ...]
     state: State
 
     @property
     def name(self) -> str:
         """Product and version as a person writes them: ``MPICH 4.0.2``."""
-        return f"{self.product.upper()} {self.version}".strip()
+        return f"{self.software} {self.version}".strip()
 
 
 @dataclass(frozen=True)
@@ -74,11 +83,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Build:
-    """One package of the tree: how its latest installation went and how long building it took."""
+    """One package of the tree: how its latest installation went and how long building it took.
+
+    ``mpi`` is the MPI build that it stands on; ``planned`` is false for what the builder needed
+    besides (the compiler's module, a toolchain).
+    """
 
     package: str
     version: str
     module: str
+    mpi: str
+    planned: bool
     easyconfig: str
     result: str
     state: State
@@ -115,6 +130,7 @@ class Case:
     result: Result
     why: str
     seconds: float | None
+    benchmark: str
     figures: tuple[Figure, ...]
     run: str = ""
 
@@ -136,6 +152,7 @@ class Run:
     seconds: float | None
     reframe: str
     tags: tuple[str, ...]
+    ignored: tuple[str, ...]
     cases: tuple[Case, ...]
     skipped: tuple[Skip, ...]
 
@@ -153,9 +170,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """One MPI build in a plot. ``earlier`` is how many earlier runs the range is taken from."""
+    """One MPI build in a plot, measured by ``benchmark``.
+
+    ``earlier`` is how many earlier runs the range is taken from.
+    """
 
     label: str
+    benchmark: str
     points: tuple[Point, ...]
     earlier: int
     run: str
@@ -188,6 +209,7 @@ class ReportData:
     fallback: str
     notices: tuple[Notice, ...]
     mpi: tuple[Mpi, ...]
+    passed_over: tuple[Reason, ...]
     builds: tuple[Build, ...]
     other_sources: tuple[Source, ...]
     latest: Run | None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mvstack.report.built import build_notices, builds_of, other_sources
-from mvstack.report.data import Build, Case, Mpi, Notice, ReportData, Setting, Skip, State
+from mvstack.report.data import Build, Case, Mpi, Notice, Reason, ReportData, Setting, Skip, State
 from mvstack.report.ran import built_at, current_cases, in_order, relabel, run_of, same_module
 from mvstack.report.records import Reader, Row, mapping, rows_of, text, whole
 from mvstack.report.series import plots_of
@@ -32,7 +32,7 @@ def gather(tree: Path) -> ReportData:
     source_rows = reader.rows("sources.jsonl", _SOURCES)
     files = reader.documents("results", _RESULTS)
 
-    wanted = [{"name": _product(row), **row} for row in mpi_rows] + package_rows
+    wanted = [{"name": _software(row), **row} for row in mpi_rows] + package_rows
     builds = builds_of(wanted, build_rows)
     others = other_sources(builds, source_rows)
     labels = [_label(row) for row in mpi_rows]
@@ -61,6 +61,9 @@ def gather(tree: Path) -> ReportData:
             ),
         ),
         mpi=mpi,
+        passed_over=tuple(
+            dict.fromkeys(_reason(row, "build", "because") for row in rows_of(plan, "passed_over"))
+        ),
         builds=builds,
         other_sources=others,
         latest=latest,
@@ -77,9 +80,9 @@ def _shown(path: Path) -> str:
     return text({"": str(path)}, "")
 
 
-def _product(row: Row) -> str:
-    """The easyconfig's name of the product: MVAPICH, MVAPICH2, MPICH are written in capitals."""
-    return text(row, "product").upper()
+def _software(row: Row) -> str:
+    """The product as its makers write it: MVAPICH, MVAPICH2 and MPICH are all capitals."""
+    return text(row, "software") or text(row, "product").upper()
 
 
 def _label(row: Row) -> str:
@@ -97,6 +100,7 @@ def _mpi(row: Row, builds: tuple[Build, ...], cases: tuple[Case, ...]) -> Mpi:
     return Mpi(
         label=label,
         product=text(row, "product"),
+        software=_software(row),
         version=text(row, "version"),
         device=text(row, "device"),
         fabric=text(row, "fabric"),
@@ -107,10 +111,21 @@ def _mpi(row: Row, builds: tuple[Build, ...], cases: tuple[Case, ...]) -> Mpi:
         launch=text(row, "launch"),
         settings=tuple(_setting(environment, name) for name in environment),
         not_upstream=text(row, "not_upstream"),
-        why=text(row, "why"),
-        source=text(row, "source"),
+        reasons=_reasons(row),
         state=state,
     )
+
+
+def _reasons(row: Row) -> tuple[Reason, ...]:
+    """The reasons of each part of the choice; a plan with one reason for all has that one."""
+    several = tuple(_reason(one, "what", "why") for one in rows_of(row, "reasons"))
+    if several or not text(row, "why"):
+        return several
+    return (_reason(row, "", "why"),)
+
+
+def _reason(row: Row, what: str, why: str) -> Reason:
+    return Reason(text(row, what), text(row, why), text(row, "source"))
 
 
 def _setting(environment: Row, name: str) -> Setting:
@@ -123,12 +138,21 @@ def _ran(build: Build, mpi: tuple[Mpi, ...], cases: tuple[Case, ...]) -> Build:
     if build.state != "built":
         return build
     ran = any(one.state == "run" for one in mpi if same_module(one.label, build.module))
-    name = build.package.lower()
-    ran = ran or any(
-        case.result == "pass" and name and name in f"{case.check} {case.description}".lower()
-        for case in cases
-    )
+    ran = ran or any(case.result == "pass" and _uses(case, build) for case in cases)
     return replace(build, state="run") if ran else build
+
+
+def _uses(case: Case, build: Build) -> bool:
+    """Whether a check names a package, as its subject or as the benchmark it ran."""
+    if build.mpi and not same_module(build.mpi, case.mpi):
+        return False
+    said = _letters(f"{case.check} {case.description} {case.benchmark}")
+    return bool(_letters(build.package)) and _letters(build.package) in said
+
+
+def _letters(name: str) -> str:
+    """A name without what people write in between: OSU-Micro-Benchmarks, OSU Micro-Benchmarks."""
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _mpi_notices(mpi: tuple[Mpi, ...], builds: tuple[Build, ...]) -> list[Notice]:
@@ -182,13 +206,15 @@ def _machine(plan: Row, builds: tuple[Build, ...]) -> tuple[tuple[str, str], ...
 def _module_load(plan: Row, builds: tuple[Build, ...], mpi: tuple[Mpi, ...]) -> str:
     """``module load mvapich-stack/2026.11 hpcc/1.5.0``: the collection and its first program."""
     release = text(plan, "release")
-    labels = {one.label for one in mpi}
-    planned = {text(row, "module") for row in rows_of(plan, "packages")}
+    default = mpi[0].label if mpi else ""
+    programs = {text(row, "module") for row in rows_of(plan, "packages")}
     program = next(
         (
             build.module
             for build in builds
-            if build.module in planned - labels and build.state in ("built", "run")
+            if build.module in programs
+            and build.state in ("built", "run")
+            and (not build.mpi or same_module(build.mpi, default))
         ),
         "",
     )

@@ -123,8 +123,11 @@ def _bars(data: ReportData, longest: float) -> list[dict[str, Any]]:
 
 def _plot(plot: Plot) -> dict[str, Any]:
     label = _alternative(plot)
+    benchmarks = list(dict.fromkeys(line.benchmark for line in plot.lines if line.benchmark))
     return {
         "plot": plot,
+        "by": ", ".join(benchmarks) or plot.check,
+        "mixed": len(benchmarks) > 1,
         "axis": drawing.axis_title(plot),
         "svg": drawing.svg(plot, label) if drawing.drawable(plot) else "",
         "legend": [

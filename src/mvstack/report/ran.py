@@ -25,6 +25,7 @@ def run_of(file: str, row: Row) -> Run:
         seconds=number(row, "seconds"),
         reframe=text(row, "reframe"),
         tags=words(row, "tags"),
+        ignored=words(row, "ignored"),
         cases=tuple(_case(case) for case in rows_of(row, "cases")),
         skipped=tuple(Skip(text(one, "what"), text(one, "why")) for one in rows_of(row, "skipped")),
     )
@@ -45,6 +46,7 @@ def _case(row: Row) -> Case:
         result=result,
         why=why,
         seconds=number(row, "seconds"),
+        benchmark=text(row, "benchmark"),
         figures=tuple(_figure(figure) for figure in rows_of(row, "figures")),
     )
 
@@ -121,14 +123,14 @@ def counts_now(case: Case, run: Run, labels: list[str], built: Mapping[str, date
 def current_cases(
     runs: tuple[Run, ...], labels: list[str], built: Mapping[str, datetime]
 ) -> tuple[Case, ...]:
-    """For each check, MPI build and number of ranks the newest result that counts.
+    """For each check and MPI build the newest result that counts.
 
     The latest run's come first, in its order; a case from an older run says which in ``run``.
     """
-    found: dict[tuple[str, str, int | None], Case] = {}
+    found: dict[tuple[str, str], Case] = {}
     for run in reversed(runs):
         for case in run.cases:
             if counts_now(case, run, labels, built):
                 old = "" if run is runs[-1] else (run.started or run.file)
-                found.setdefault((case.check, case.mpi, case.ranks), replace(case, run=old))
+                found.setdefault((case.check, case.mpi), replace(case, run=old))
     return tuple(found.values())

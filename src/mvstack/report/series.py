@@ -27,9 +27,9 @@ def higher_is_better(unit: str) -> bool:
     return bool(_RATE.search(unit))
 
 
-def kind_of(check: str, description: str, name: str, unit: str) -> str:
+def kind_of(check: str, name: str, unit: str) -> str:
     """latency, bandwidth or allreduce when the names say so, otherwise the figure's own name."""
-    said = f"{check} {description} {name}".lower()
+    said = f"{check} {name}".lower()
     for collective in ("allreduce", "alltoall", "allgather", "bcast", "reduce", "barrier"):
         if collective in said:
             return collective
@@ -72,9 +72,8 @@ def _plot(
         points, count = _points(key, case, [other for other in runs if other is not run])
         if len(points) >= _LEAST:
             old = "" if run is runs[-1] else (run.started or run.file)
-            lines.append(Line(label, points, count, old))
-    case = next(iter(chosen.values()))[1]
-    title = kind_of(check, case.description, name, unit)
+            lines.append(Line(label, case.benchmark, points, count, old))
+    title = kind_of(check, name, unit)
     return Plot("", title, check, name, unit, higher_is_better(unit), tuple(lines))
 
 
@@ -88,7 +87,7 @@ def _points(key: _Key, case: Case, others: list[Run]) -> tuple[tuple[Point, ...]
     count = 0
     for run in others:
         for old in run.cases:
-            if (old.mpi, old.ranks) == (case.mpi, case.ranks) and _collect(key, old, earlier):
+            if _comparable(old, case) and _collect(key, old, earlier):
                 count += 1
     points = {}
     for figure in case.figures:
@@ -97,6 +96,11 @@ def _points(key: _Key, case: Case, others: list[Run]) -> tuple[tuple[Point, ...]
             low, high = (min(seen), max(seen)) if seen else (None, None)
             points[figure.size] = Point(figure.size, figure.value, figure.reference, low, high)
     return tuple(points[size] for size in sorted(points)), count
+
+
+def _comparable(old: Case, case: Case) -> bool:
+    """Whether both measured the same with the same: another benchmark's figures are others."""
+    return (old.mpi, old.ranks, old.benchmark) == (case.mpi, case.ranks, case.benchmark)
 
 
 def _collect(key: _Key, case: Case, into: _Values) -> bool:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.report import summary
-from mvstack.report.data import Build, Case, Line, Mpi, Notice, Plot, ReportData
+from mvstack.report.data import Build, Case, Line, Mpi, Notice, Plot, Reason, ReportData, Source
 from mvstack.units import NOTHING, duration, number, one_line, size, unit_name
 
 _WIDTH = 80
@@ -127,13 +127,22 @@ def _chosen(paper: _Paper, data: ReportData) -> None:
         _mpi(paper, mpi)
     if not data.mpi:
         paper.text("The plan names no MPI build.", indent=2)
+    for reason in data.passed_over:
+        paper.text(f"passed over {_reason(reason)}", "dim", indent=2)
+
+
+def _reason(reason: Reason) -> str:
+    what = f"{reason.what}: " if reason.what else ""
+    source = f" [{reason.source}]" if reason.source else ""
+    return f"{what}{reason.why or 'no reason is given'}{source}"
 
 
 def _mpi(paper: _Paper, mpi: Mpi) -> None:
     paper.text(f"{mpi.label}: {mpi.name} {mpi.device}, {mpi.state}", "cyan", indent=2)
-    paper.text(mpi.why or "the plan gives no reason", indent=4)
-    if mpi.source:
-        paper.text(f"[{mpi.source}]", "dim", indent=4)
+    for reason in mpi.reasons:
+        paper.text(_reason(reason), indent=4)
+    if not mpi.reasons:
+        paper.text("the plan gives no reason", indent=4)
     facts = [
         ("fabric", mpi.fabric),
         ("gpu", mpi.gpu),
@@ -164,8 +173,12 @@ def _built(paper: _Paper, data: ReportData) -> None:
         for build in data.builds
     ]
     paper.table(["package", "state", "time", "most of it"], rows, right={2})
+    shown: set[Source] = set()  # two MPI builds of one tarball name it once
     for build in data.builds:
         for source in build.sources:
+            if source in shown:
+                continue
+            shown.add(source)
             own = "upstream's bytes" if source.upstream else "*not upstream's bytes*"
             paper.text(f"{source.file}: {source.place}, {own}", indent=2)
             paper.text(f"sha256 {source.sha256 or 'is not recorded'}", "dim", indent=4)
@@ -202,6 +215,9 @@ def _ran(paper: _Paper, data: ReportData) -> None:
     paper.table(["check", "MPI build", "ranks", "result", "time"], rows, right={2, 4})
     for case in data.cases:
         _remarks(paper, case)
+    if data.latest and data.latest.ignored:
+        names = ", ".join(data.latest.ignored)
+        paper.text(f"Set where the checks were started, and kept from them: {names}.", "dim", 2)
     if any(case.run for case in data.cases):
         older = sorted({summary.moment(case.run) for case in data.cases if case.run})
         when = ", ".join(older)
@@ -223,8 +239,10 @@ def _figures(paper: _Paper, data: ReportData) -> None:
     paper.heading("How fast it is")
     for plot in data.plots:
         sizes = _sizes(plot)
+        by = ", ".join(dict.fromkeys(line.benchmark for line in plot.lines if line.benchmark))
         way = "higher is better" if plot.higher_is_better else "lower is better"
-        paper.text(f"{plot.title} in {unit_name(plot.unit) or 'no unit'}, {way}", indent=2)
+        unit = unit_name(plot.unit) or "no unit"
+        paper.text(", ".join(filter(None, (f"{plot.title} in {unit}", way, by))), indent=2)
         rows = [
             [paper.cell(line.label), *(paper.cell(_at(line, one)) for one in sizes)]
             for line in plot.lines
