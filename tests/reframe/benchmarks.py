@@ -2,11 +2,12 @@
 
 import re
 
-import figures
 import reframe as rfm
-from mvapich_stack_mixin import MvapichStackMixin
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
+
+import figures
+from mvapich_stack_mixin import MvapichStackMixin
 
 # Packages that bring a benchmark, best first.
 BENCHMARKS = ("OSU-Micro-Benchmarks", "IMB")

@@ -3,9 +3,10 @@
 import re
 
 import reframe as rfm
-from mvapich_stack_mixin import MvapichStackMixin
 from reframe.core.builtins import sanity_function
 from reframe.core.exceptions import SanityError
+
+from mvapich_stack_mixin import MvapichStackMixin
 
 WIDTH = {"int": 4, "double": 8}
 SIZES = [2**power for power in range(2, 21)]  # bytes a rank: 4 B to 1 MiB

@@ -34,7 +34,7 @@ def osu(text, measure):
         raise ValueError("OSU's own validation says Fail: data arrived changed")
     if not re.search(rf"^# Size\s.*{_OSU[measure]}", text, re.M):
         raise ValueError(f"no heading of OSU's {measure} test in the output")
-    rows = re.findall(r"^(\d+)\s+([\d.]+)(?:\s.*)?$", text, re.M)
+    rows = re.findall(r"^(\d+)[ \t]+([\d.]+)(?:[ \t].*)?$", text, re.M)
     return {int(size): float(value) for size, value in rows}
 
 

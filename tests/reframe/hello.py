@@ -3,9 +3,10 @@
 import re
 
 import reframe as rfm
-from mvapich_stack_mixin import MvapichStackMixin
 from reframe.core.builtins import parameter, run_after, sanity_function
 from reframe.core.exceptions import SanityError
+
+from mvapich_stack_mixin import MvapichStackMixin
 
 
 @rfm.simple_test

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-import hpcc_output
 import reframe as rfm
-from mvapich_stack_mixin import MvapichStackMixin
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
+
+import hpcc_output
+from mvapich_stack_mixin import MvapichStackMixin
 
 
 @rfm.simple_test

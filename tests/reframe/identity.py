@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import reframe as rfm
-from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 from reframe.core.builtins import sanity_function
 from reframe.core.exceptions import SanityError
+
+from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 
 
 @rfm.simple_test

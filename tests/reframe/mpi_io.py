@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import reframe as rfm
-from mvapich_stack_mixin import MvapichStackMixin
 from reframe.core.builtins import sanity_function
 from reframe.core.exceptions import SanityError
+
+from mvapich_stack_mixin import MvapichStackMixin
 
 BYTES = 2 * 64 * 4099  # ranks, blocks and block size of src/mpi_io.c
 
@@ -24,8 +25,8 @@ class MpiIo(rfm.RegressionTest, MvapichStackMixin):
         if not said or said.groups() != (str(BYTES), "0"):
             found = said[0] if said else "nothing was printed"
             raise SanityError(
-                f"reading back {BYTES} bytes by MPI-IO: {found}. Look at the file system of {self.stagedir} and at ROMIO's file-system list "
-                f"(mpichversion)"
+                f"reading back {BYTES} bytes by MPI-IO: {found}. Look at the file system of "
+                f"{self.stagedir} and at ROMIO's list of file systems (mpichversion)"
             )
         data = Path(self.stagedir, "mpi_io.data").read_bytes()
         if data != bytes((7 * i + i // 251) % 256 for i in range(BYTES)):

@@ -16,12 +16,13 @@ import re
 import shlex
 from pathlib import Path
 
-import references
 import reframe as rfm
 import reframe.utility.sanity as sn
-from planned_launcher import PlannedLauncher
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
+
+import references
+from planned_launcher import PlannedLauncher
 
 # The libraries that are MPI itself; Debian's MPICH calls its own libmpich.
 LIBMPI = re.compile(r"/libmpi(ch)?\.so[.\d]*$")
@@ -87,7 +88,7 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
                 f"the launcher {launcher} of the plan's launch line is not on PATH: look at "
                 f"`module show {self.mpi['module']}`"
             )
-        if launcher in OWN_LAUNCHERS and not self.below_tree(found[1]):
+        if Path(launcher).name in OWN_LAUNCHERS and not self.below_tree(found[1]):
             raise SanityError(
                 f"{found[1]} is not the launcher of the MPI under test: it lies outside "
                 f"{self.tree}. Another {launcher} comes first on PATH, and programs started by "

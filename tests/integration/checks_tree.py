@@ -1,0 +1,123 @@
+"""Trees for the checks to run on: an installed one, Debian's MPICH dressed as one, or an empty one.
+
+Each function returns a plan as ``mvstack install`` writes it, so that the settings are rendered
+and the checks run as for a user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+CHECKS = Path(__file__).resolve().parents[1] / "reframe"
+DATA = Path(__file__).resolve().parents[1] / "data" / "validate"
+LMOD = Path("/usr/share/lmod/lmod/init/bash")
+
+
+def render(plan: dict[str, Any], path: Path) -> Path:
+    """The settings of ``plan``, from the template that ships."""
+    loader = jinja2.FileSystemLoader(CHECKS)
+    environment = jinja2.Environment(
+        loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    path.write_text(environment.get_template("settings.py.j2").render(plan=plan))
+    return path
+
+
+def plan_of(tree: Path, **mpi: Any) -> dict[str, Any]:
+    """A plan for one MPI build in ``tree``."""
+    entry = {
+        "product": "mpich",
+        "version": "4.0.2",
+        "device": "ch4:ucx",
+        "module": "mpich/4.0.2-ucx",
+        "fabric": "shm",
+        "gpu": "none",
+        "pmi": "simple",
+        "launcher": "hydra",
+        "launch": "mpiexec -n {ranks} {program}",
+        "believe": {
+            "library_version": r"MPICH Version:\s+4\.0\.2",
+            "device": "ch4:ucx",
+            "provider": [],
+            "soname": "libmpi.so.12",
+        },
+        "why": "",
+        "source": "",
+    }
+    return {
+        "system": "local",
+        "partition": "node",
+        "release": "2026.11",
+        "builder": "easybuild",
+        "tree": str(tree),
+        "cores": 2,
+        "mpi": [entry | mpi],
+        "packages": [],
+    }
+
+
+def _module(tree: Path, name: str, *lines: str) -> None:
+    path = tree / "modules" / "Core" / f"{name}.lua"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def empty_tree(tree: Path) -> dict[str, Any]:
+    """Modules that can be loaded and bring nothing: for what needs ReFrame and Lmod alone."""
+    _module(tree, "mvapich-stack/2026.11")
+    _module(tree, "mpich/4.0.2-ucx", 'family("mpi")')
+    return plan_of(tree)
+
+
+def installed_plan() -> dict[str, Any] | None:
+    """The plan of the newest tree that `mvstack install` made for this machine, if there is one."""
+    roots = [os.environ.get("MVSTACK_ROOT", ""), "/opt/mvapich-stack", "~/mvapich-stack"]
+    plans = [
+        path
+        for root in filter(None, roots)
+        for path in sorted(Path(root).expanduser().glob("*/local/records/plan.json"))
+    ]
+    for path in reversed(plans):
+        plan: dict[str, Any] = json.loads(path.read_text())
+        # Half-installed trees have a plan too, and no module yet.
+        if all(
+            list(Path(plan["tree"], "modules").rglob(f"{m['module']}.lua")) for m in plan["mpi"]
+        ):
+            return plan
+    return None
+
+
+def debian_plan(tree: Path) -> dict[str, Any] | None:
+    """Debian's MPICH copied below ``tree`` with modules over it; None where it is not installed."""
+    libraries = Path("/usr/lib/x86_64-linux-gnu")
+    if not (Path("/usr/bin/mpicc.mpich").exists() and (libraries / "libmpich.so.12").exists()):
+        return None
+    prefix = tree / "software" / "mpich"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib").mkdir()
+    for name in ("mpicc.mpich", "mpicxx.mpich", "mpifort.mpich", "mpiexec.hydra"):
+        shutil.copy(f"/usr/bin/{name}", prefix / "bin" / name.split(".")[0])
+    shutil.copy("/usr/bin/hydra_pmi_proxy", prefix / "bin")
+    for name in ("libmpich.so.12", "libmpichfort.so.12"):
+        shutil.copy(libraries / name, prefix / "lib" / name)
+    (prefix / "lib" / "libmpi.so.12").symlink_to("libmpich.so.12")
+    said = subprocess.run(["mpichversion"], capture_output=True, text=True, check=True).stdout
+    device = next(line.split()[-1] for line in said.splitlines() if "Device" in line)
+    _module(tree, "mvapich-stack/2026.11")
+    _module(
+        tree,
+        "mpich/4.0.2-ucx",
+        'family("mpi")',
+        f'prepend_path("PATH", "{prefix}/bin")',
+        f'prepend_path("LD_LIBRARY_PATH", "{prefix}/lib")',
+    )
+    plan = plan_of(tree)
+    plan["mpi"][0]["device"] = plan["mpi"][0]["believe"]["device"] = device
+    return plan

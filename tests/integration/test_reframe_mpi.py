@@ -1,0 +1,171 @@
+"""The checks that ship, on a real MPI: they pass on it, and each fails when its subject is wrong.
+
+The MPI is the one that `mvstack install` made here, otherwise Debian's.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from checks_tree import LMOD, debian_plan, installed_plan, render
+
+from mvstack.validate import problems, run_checks
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    if not LMOD.exists():
+        pytest.skip("Lmod is not installed (apt: lmod)")
+    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
+    if found is None:
+        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    return found | {"mpi": found["mpi"][:1]}
+
+
+def prefix(plan):
+    """The folder of the MPI under test, asked of its module."""
+    core = f"{plan['tree']}/modules/Core"
+    script = (
+        f"source {LMOD}; export MODULEPATH={core}; "
+        f"module load mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}; command -v mpicc"
+    )
+    said = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    return Path(said.stdout.strip()).parents[1]
+
+
+@pytest.fixture
+def check(plan, tmp_path):
+    """Run the named checks (all of their parameters) with a changed plan; give cases by name."""
+
+    def run(*names, launch="", packages=None, **believe):
+        changed = copy.deepcopy(plan)
+        entry = changed["mpi"][0]
+        entry["believe"] |= believe
+        entry["launch"] = launch or entry["launch"]
+        changed["packages"] = packages if packages is not None else []
+        checks = tmp_path / "checks"
+        shutil.rmtree(checks, ignore_errors=True)
+        shutil.copytree(HERE.parent / "reframe", checks)
+        for path in checks.glob("*.py"):
+            if "simple_test" in path.read_text() and path.stem not in names:
+                path.unlink()
+        settings = render(changed, tmp_path / "settings.py")
+        results = run_checks(changed, settings, tmp_path / "out", [], checks=checks)
+        return {case["check"]: case for case in results["cases"]}
+
+    return run
+
+
+def through(plan, *wrapper):
+    """The plan's launch line with ``wrapper`` before the program."""
+    return plan["mpi"][0]["launch"].replace("{program}", " ".join([*wrapper, "{program}"]))
+
+
+def test_everything_passes_as_it_is(plan, tmp_path):
+    settings = render(plan, tmp_path / "settings.py")
+    results = run_checks(plan, settings, tmp_path / "out", ["smoke"])
+    assert problems(results) == []
+    benchmarks = [case for case in results["cases"] if case["check"].startswith("Benchmark")]
+    assert len(benchmarks) == 3
+    for case in benchmarks:
+        assert [figure["size"] for figure in case["figures"]] == [2**n for n in range(2, 21)]
+        assert all(figure["value"] > 0 for figure in case["figures"])
+        assert case["benchmark"]
+
+
+def test_silent_singletons_fail(check, plan):
+    cases = check("world", launch=through(plan, "env -u PMI_FD -u PMI_RANK -u PMI_SIZE"))
+    assert cases["WorldSize 1"]["result"] == "pass"
+    for ranks in (2, 4):
+        case = cases[f"WorldSize {ranks}"]
+        assert case["result"] == "fail"
+        assert f"PMI mismatch: {ranks} processes" in case["why"]
+        assert "srun --mpi=list" in case["why"]
+
+
+def test_fewer_ranks_than_asked_for_fail(check):
+    cases = check("world", launch="mpiexec -n 1 {program}")
+    assert cases["WorldSize 1"]["result"] == "pass"
+    assert "2 ranks were asked for" in cases["WorldSize 2"]["why"]
+
+
+def test_the_launcher_of_another_mpi_fails(check, plan, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    launcher = other / "mpiexec"
+    launcher.write_text(f'#!/bin/sh\nexec {prefix(plan)}/bin/mpiexec "$@"\n')
+    launcher.chmod(0o755)
+    cases = check("world", launch=f"{launcher} -n {{ranks}} {{program}}")
+    assert "is not the launcher of the MPI under test" in cases["WorldSize 2"]["why"]
+
+
+def test_another_version_or_device_than_planned_fails(check):
+    case = check("identity", library_version=r"MPICH Version:\s+9\.9")["Identity"]
+    assert case["result"] == "fail"
+    assert r"planned was MPICH Version:\s+9\.9" in case["why"]
+    case = check("identity", device="ch4:none")["Identity"]
+    assert "planned was ch4:none" in case["why"]
+
+
+def test_another_soname_than_planned_fails(check):
+    case = check("identity", soname="libmpi.so.99")["Identity"]
+    assert "whose soname is not libmpi.so.99" in case["why"]
+
+
+@pytest.fixture
+def decoy(plan, tmp_path):
+    """A copy of libmpi outside the tree, as LD_LIBRARY_PATH might find one."""
+    real = (prefix(plan) / "lib" / plan["mpi"][0]["believe"]["soname"]).resolve()
+    return Path(shutil.copy(real, tmp_path / plan["mpi"][0]["believe"]["soname"]))
+
+
+def test_another_libmpi_than_the_one_under_test_fails(check, plan, decoy):
+    cases = check("identity", "benchmarks", launch=through(plan, f"env LD_PRELOAD={decoy}"))
+    assert {case["result"] for case in cases.values()} == {"fail"}
+    for case in cases.values():
+        assert f"loaded {decoy}, which is not the MPI under test" in case["why"]
+
+
+def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
+    library = tmp_path / "interpose.so"
+    source = HERE / "interpose_allreduce.c"
+    mpicc = prefix(plan) / "bin" / "mpicc"
+    subprocess.run([mpicc, "-shared", "-fPIC", "-o", library, source], check=True)
+    case = check("collectives", launch=through(plan, f"env LD_PRELOAD={library}"))["Collectives"]
+    assert case["result"] == "fail"
+    assert "9 wrong results" in case["why"]
+    assert "allreduce int 4096 B: rank 1 element 1023 found 34 expected 33" in case["why"]
+
+
+def test_a_program_that_never_starts_fails_every_check(check, plan):
+    cases = check(
+        "hello", "mpi_io", "collectives", "identity", "world", launch=through(plan, "false")
+    )
+    assert {case["result"] for case in cases.values()} == {"fail"}
+
+
+def test_what_the_plan_does_not_have_is_skipped_with_its_reason(check):
+    case = check("hpcc")["Hpcc"]
+    assert case["result"] == "skip"
+    assert case["why"].startswith("HPCC is not in the plan")
+
+
+def test_what_the_plan_has_and_the_tree_has_not_fails(check):
+    package = {"name": "HPCC", "version": "1.5.0", "module": "hpcc/0.0.0"}
+    case = check("hpcc", packages=[package])["Hpcc"]
+    assert case["result"] == "fail"
+    assert "hpcc/0.0.0" in case["why"]
+
+
+def test_without_any_other_benchmark_our_own_runs(check, plan):
+    cases = check("benchmarks")
+    omb = prefix(plan) / "libexec" / "osu-micro-benchmarks"
+    named = "OSU Micro-Benchmarks" if omb.exists() else "mvstack_pingpong (our own program)"
+    assert all(case["benchmark"].startswith(named) for case in cases.values())
+    assert {case["result"] for case in cases.values()} == {"pass"}

@@ -1,0 +1,181 @@
+"""How run_checks tells a check that failed from one that passed, and from one that never ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from checks_tree import DATA, LMOD, empty_tree, render
+
+from mvstack.errors import CheckFailed
+from mvstack.validate import problems, run_checks
+
+pytestmark = pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed (apt: lmod)")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    plan = empty_tree(tmp_path / "tree")
+    return plan, render(plan, tmp_path / "settings.py"), tmp_path / "out"
+
+
+def by_check(results):
+    return {case["check"]: case for case in results["cases"]}
+
+
+def test_each_mishap_is_told_apart(tree):
+    lines = []
+    results = run_checks(*tree, ["quick", "hang"], lines.append, checks=DATA / "mishaps")
+    cases = by_check(results)
+    assert {name: case["result"] for name, case in cases.items()} == {
+        "Passes one": "pass",
+        "Passes two": "pass",
+        "Hangs": "fail",
+        "Fails": "fail",
+        "Crashes": "fail",
+        "DoesNotCompile": "fail",
+        "Slow": "fail",
+        "Skips": "skip",
+    }
+    assert "did not return within its limit of 1 s" in cases["Hangs"]["why"]
+    assert cases["Fails"]["why"].startswith("the answer is 41; look at the question")
+    assert "stderr ends: first / the library is gone" in cases["Fails"]["why"]
+    assert "exit code 3" in cases["Crashes"]["why"] and "no memory" in cases["Crashes"]["why"]
+    assert "bad.c:1" in cases["DoesNotCompile"]["why"]
+    assert "bandwidth_1024" in cases["Slow"]["why"]
+    assert cases["Slow"]["figures"] == [
+        {
+            "name": "bandwidth",
+            "size": 1024,
+            "value": 100.0,
+            "unit": "MB/s",
+            "reference": 200.0,
+            "allowed": "-20 % to any",
+        }
+    ]
+    why = "there is no such package in the plan"
+    assert results["skipped"] == [{"what": "Skips with mpich/4.0.2-ucx", "why": why}]
+    assert cases["Passes one"]["description"] == "It passes, twice."
+    assert results["reframe"].startswith("4.")
+    assert any("RUN" in line for line in lines)
+    assert len(problems(results)) == 5
+    assert json.loads((tree[2] / "results.json").read_text()) == results
+    assert (tree[2] / "junit.xml").exists()
+
+
+def test_tags_choose(tree):
+    results = run_checks(*tree, ["good"], checks=DATA / "mishaps")
+    assert set(by_check(results)) == {"Passes one", "Passes two"}
+    assert problems(results) == []
+
+
+def test_no_check_with_such_a_tag(tree):
+    with pytest.raises(CheckFailed, match="no check has one of the tags smok"):
+        run_checks(*tree, ["smok"])
+
+
+def test_a_check_that_cannot_be_imported_is_missing_and_an_error(tree):
+    with pytest.raises(CheckFailed) as error:
+        run_checks(*tree, ["smoke"], checks=DATA / "broken")
+    assert "broken.py" in str(error.value)
+    assert "a_module_that_does_not_exist" in str(error.value)
+    assert "ReFrame ran 1 of 2 checks" in str(error.value)
+    cases = by_check(json.loads((tree[2] / "results.json").read_text()))
+    assert (cases["Broken"]["result"], cases["Fine"]["result"]) == ("missing", "pass")
+
+
+def test_settings_that_cannot_be_read_are_an_error(tree):
+    plan, settings, out = tree
+    settings.write_text("this is not Python\n")
+    with pytest.raises(CheckFailed) as error:
+        run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+    assert "Passes one with mpich/4.0.2-ucx: did not run" in str(error.value)
+
+
+def test_a_module_that_does_not_load_fails_each_check(tree, tmp_path):
+    plan, settings, out = tree
+    (tmp_path / "tree/modules/Core/mpich/4.0.2-ucx.lua").unlink()
+    results = run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+    assert {case["result"] for case in results["cases"]} == {"fail"}
+    assert "mpich/4.0.2-ucx" in results["cases"][0]["why"]
+
+
+def test_an_older_report_does_not_pass_for_a_new_one(tree):
+    plan, settings, out = tree
+    run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+    settings.write_text("raise SystemExit(0)\n")
+    with pytest.raises(CheckFailed):
+        run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+
+
+def sleepers() -> set[str]:
+    said = subprocess.run(["pgrep", "-f", "^sleep 600$"], capture_output=True, text=True)
+    return set(said.stdout.split())
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def test_an_interruption_ends_every_job(tree):
+    plan, settings, out = tree
+    before = sleepers()
+
+    def interrupt(line: str) -> None:
+        if "Hangs" in line and "RUN" in line:
+            wait_for(lambda: sleepers() - before)
+            raise KeyboardInterrupt
+
+    patient = DATA.joinpath("mishaps/mishaps.py").read_text().replace('"1s"', '"300s"')
+    checks = out.parent / "checks"
+    checks.mkdir()
+    (checks / "patient.py").write_text(patient)
+    with pytest.raises(KeyboardInterrupt):
+        run_checks(plan, settings, out, ["hang"], interrupt, checks=checks)
+    assert sleepers() <= before
+
+
+def test_a_killed_caller_leaves_no_job_behind(tree, tmp_path):
+    plan = tree[0]
+    before = sleepers()
+    patient = DATA.joinpath("mishaps/mishaps.py").read_text().replace('"1s"', '"300s"')
+    checks = tmp_path / "checks"
+    checks.mkdir()
+    (checks / "patient.py").write_text(patient)
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    program = (
+        "import json, sys; from pathlib import Path; from mvstack.validate import run_checks\n"
+        "here = Path(sys.argv[1]); plan = json.loads((here / 'plan.json').read_text())\n"
+        "run_checks(plan, here / 'settings.py', here / 'out', ['hang'], checks=here / 'checks')\n"
+    )
+    source = str(Path(__file__).resolve().parents[2] / "src")
+    caller = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], env=os.environ | {"PYTHONPATH": source}
+    )
+    wait_for(lambda: sleepers() - before)
+    caller.send_signal(signal.SIGKILL)
+    caller.wait()
+    wait_for(lambda: sleepers() <= before)
+
+
+def test_lines_arrive_while_it_runs(tree):
+    plan, settings, out = tree
+    arrived: list[float] = []
+    run_checks(
+        plan,
+        settings,
+        out,
+        ["hang", "good"],
+        lambda line: arrived.append(time.monotonic()),
+        checks=DATA / "mishaps",
+    )
+    assert arrived[-1] - arrived[0] > 0.5
