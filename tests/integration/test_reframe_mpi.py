@@ -113,6 +113,15 @@ def test_another_version_or_device_than_planned_fails(check):
     assert "planned was ch4:none" in case["why"]
 
 
+def test_another_provider_or_transport_than_planned_fails(check, plan):
+    netmod = plan["mpi"][0]["device"]
+    kind = {"ch4:ofi": "provider", "ch4:ucx": "transports"}[netmod]
+    case = check("identity", **{kind: ["carrier_pigeon"]})["Identity"]
+    assert case["result"] == "fail"
+    assert "planned was carrier_pigeon" in case["why"]
+    assert "not named" not in case["why"]
+
+
 def test_another_soname_than_planned_fails(check):
     case = check("identity", soname="libmpi.so.99")["Identity"]
     assert "whose soname is not libmpi.so.99" in case["why"]

@@ -27,6 +27,8 @@ class Benchmark(rfm.RegressionTest, MvapichStackMixin):
     def load_benchmarks(self):
         packages = filter(None, map(self.package, BENCHMARKS))
         self.modules = [package["module"] for package in packages]
+        if not self.current_partition.scheduler.is_local:
+            self.num_tasks_per_node = 1  # the fabric is measured, not one node's memory
 
     @run_before("compile")
     def name_our_own(self):

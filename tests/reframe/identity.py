@@ -4,10 +4,13 @@ import re
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import sanity_function
+from reframe.core.builtins import run_after, sanity_function
 from reframe.core.exceptions import SanityError
 
 from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
+
+# The device whose runtime says which provider or transport is in use.
+NETMOD = {"provider": "ch4:ofi", "transport": "ch4:ucx"}
 
 
 @rfm.simple_test
@@ -15,8 +18,14 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
     """MPI_Get_library_version, the libraries mapped by each rank, and the provider chosen."""
 
     sourcepath = "identity.c"
-    env_vars = {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
+    env_vars = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}
     tags = {"smoke"}
+
+    @run_after("setup")
+    def use_the_fabric(self):
+        """Two ranks of one node talk through memory: where there are nodes, take two."""
+        if not self.current_partition.scheduler.is_local:
+            self.num_tasks_per_node = 1
 
     @sanity_function
     def is_what_was_planned(self):
@@ -35,7 +44,7 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
                 f"{planned['device']}"
             )
         self.mapped_is_what_was_planned(text, planned["soname"])
-        self.provider_is_what_was_planned(text, planned.get("provider") or [])
+        self.fabric_is_what_was_planned(text + self.file(self.stderr), planned)
         return True
 
     def mapped_is_what_was_planned(self, text, soname):
@@ -48,14 +57,30 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
                 if (path.parent / soname).resolve() != path.resolve():
                     raise SanityError(f"rank {rank} mapped {path}, whose soname is not {soname}")
 
-    def provider_is_what_was_planned(self, text, planned):
-        """The provider that libfabric gave is one of ``planned``; TCP unnoticed is no success."""
-        if not planned or self.mpi["device"] != "ch4:ofi":
-            return
-        said = text + self.file(self.stderr)
-        found = re.findall(r"provider(?: name)?\s*[:=]\s*(\S+)", said, re.I)
-        if not set(found) & set(planned):
-            raise SanityError(
-                f"the libfabric provider is {', '.join(found) or 'not named'}; planned was "
-                f"{' or '.join(planned)}. Look at FI_PROVIDER and at `fi_info -l`"
-            )
+    def fabric_is_what_was_planned(self, said, planned):
+        """What carries the messages is among what was planned; TCP unnoticed is no success."""
+        for kind, used, wanted, look in (
+            ("provider", providers(said), planned.get("provider"), "FI_PROVIDER and `fi_info -l`"),
+            ("transport", transports(said), planned.get("transports"), "UCX_TLS, `ucx_info -d`"),
+        ):
+            asked = wanted and self.mpi["device"] == NETMOD[kind]
+            if asked and not any(name in used for name in wanted):
+                raise SanityError(
+                    f"the {kind} is {', '.join(sorted(used)) or 'not named'}; planned was "
+                    f"{' or '.join(wanted)}. Look at {look}"
+                )
+
+
+def providers(said):
+    """libfabric's provider as MPICH's summary names the one in use, whole and its parts.
+
+    The lines ``provider: <name>, score = ...`` are candidates, most of them not used.
+    """
+    found = set(re.findall(r"^libfabric provider: (\S+)", said, re.M))
+    return found | {part for name in found for part in name.split(";")}
+
+
+def transports(said):
+    """UCX's transports as its log of endpoints (UCX_LOG_LEVEL=info) names them."""
+    rows = re.findall(r"ep_cfg\[\d+\]: (.*)$", said, re.M)
+    return {name for row in rows for name in re.findall(r"(\w+)/\w+", row)}
