@@ -11,6 +11,7 @@ from mvstack.choose import Choice, choose
 from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.load import REPOSITORY
 from mvstack.model.policy import Policy, Setting
+from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.model.words import listed, nearest
@@ -176,7 +177,7 @@ def make_plan(
         access=list(part.scheduler_options),
         compiler=part.compiler.model_dump(),
         mpi=builds,
-        packages=_packages(release, choice, builds),
+        packages=_packages(release, choice, builds, unavailable),
         passed_over=[dict(item.__dict__) for item in choice.passed_over],
         fallback=_fallback_sentence(choice),
     )
@@ -270,7 +271,21 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     return parameters
 
 
-def _packages(release: Release, choice: Choice, builds: list[MpiBuild]) -> list[Package]:
+def _packages(
+    release: Release,
+    choice: Choice,
+    builds: list[MpiBuild],
+    unavailable: frozenset[tuple[str, str]],
+) -> list[Package]:
+    fitting: list[ReleasePackage] = []
+    for package in release.packages:
+        if package.only_over and choice.product not in package.only_over:
+            continue
+        if (package.name, package.version) in unavailable:
+            continue
+        if package.instead and any(one.instead == package.instead for one in fitting):
+            continue
+        fitting.append(package)
     return [
         Package(
             name=package.name,
@@ -285,8 +300,7 @@ def _packages(release: Release, choice: Choice, builds: list[MpiBuild]) -> list[
             else "",
         )
         for build in builds
-        for package in release.packages
-        if not package.only_over or choice.product in package.only_over
+        for package in fitting
     ]
 
 

@@ -20,7 +20,10 @@ class MpiVersion(Strict):
 
 
 class Package(Strict):
-    """One package: what it is, in which profiles it is installed, and the reason for its pin."""
+    """One package: what it is, in which profiles it is installed, and the reason for its pin.
+
+    Of the packages with one ``instead`` word, a partition gets the first whose source can be had.
+    """
 
     name: str
     version: Version
@@ -28,6 +31,7 @@ class Package(Strict):
     profiles: list[str] = Field(default_factory=lambda: ["default"])
     level: Literal["core", "compiler", "mpi"] = "mpi"
     only_over: list[Product] = Field(default_factory=list)
+    instead: str = ""
     module: str
     licence: str = "open"
     why: str = ""

@@ -1,0 +1,5 @@
+"""``python -m mvstack``."""
+
+from mvstack.cli import main
+
+main()

@@ -1,0 +1,289 @@
+"""The command line. It alone knows all the steps; each command is a few calls of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from mvstack import __version__, stages
+from mvstack.errors import InvalidInput, MvstackError, Problem
+from mvstack.model.load import load_policy, load_release, release_names, system_names
+from mvstack.sources.cli import app as sources_app
+
+app = typer.Typer(
+    name="mvstack",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="One description of a machine → the right MVAPICH, built, loaded, checked and reported.",
+    epilog="Exit codes: 0 done · 1 a check failed · 2 wrong usage · 3 invalid input · 4 refused · "
+    "5 a source · 6 a build · 7 something missing on this machine · 8 locked · 130 interrupted "
+    "(the same command goes on).",
+)
+app.add_typer(sources_app, name="sources")
+
+
+def _systems(incomplete: str) -> list[str]:
+    return [name for name in system_names() if name.startswith(incomplete)]
+
+
+System = Annotated[
+    str,
+    typer.Argument(
+        metavar="SYSTEM[/PARTITION]|FILE",
+        help="A system of environments/systems, one of its partitions, or a system file.",
+        autocompletion=_systems,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Root = Annotated[
+    Path | None,
+    typer.Option("--root", help="Install root (else MVSTACK_ROOT, the system's, the default)."),
+]
+ReleaseName = Annotated[str | None, typer.Option("--release", help="A release; else the newest.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Compile in parallel.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="As root: install what is missing from the distribution.")
+]
+out = Console(highlight=False, soft_wrap=False)
+
+
+def emit(data: Any) -> None:
+    """Print JSON."""
+    typer.echo(json.dumps(data, indent=2))
+
+
+def _progress(as_json: bool, total: int = 0) -> Any:
+    from mvstack.progress import Progress
+
+    return Progress(total, mode="quiet" if as_json else "auto")
+
+
+@app.command(epilog="Examples: mvstack discover > mine.yaml   ·   mvstack discover --json")
+def discover(
+    root: Annotated[
+        Path, typer.Option(help="Look at this folder as if it were /; nothing is run then.")
+    ] = Path("/"),
+    name: Annotated[str, typer.Option(help="Name of the system in the file.")] = "local",
+    as_json: Json = False,
+    capture: Annotated[
+        Path | None,
+        typer.Option(help="Keep all that was looked at in this folder, e.g. for a bug report."),
+    ] = None,
+) -> None:
+    """Look at this machine and print a system file that a person can edit."""
+    from mvstack import discover as looking
+
+    if capture is not None:
+        looking.capture(capture)
+        typer.echo(f"wrote {capture}: `mvstack discover --root {capture}` looks at it", err=True)
+        return
+    if not root.is_dir():
+        raise InvalidInput(Problem("there is no such folder", str(root)))
+    machine = looking.look(root)
+    if as_json:
+        emit(machine.model_dump(mode="json"))
+    else:
+        typer.echo(looking.system_yaml(machine, name), nl=False)
+        for note in machine.notes:
+            typer.echo(f"note: {note}", err=True)
+
+
+@app.command(epilog="Examples: mvstack check   ·   mvstack check mine.yaml expanse")
+def check(
+    systems: Annotated[
+        list[str] | None, typer.Argument(help="Systems or files; all of the repository if none.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check system, release and policy files; every error with its file and line."""
+    from mvstack.plan import make_plan
+
+    problems: list[Problem] = []
+    checked: list[str] = []
+    policy = load_policy()
+    releases = [load_release(name) for name in release_names()]
+    worst: type[MvstackError] = InvalidInput
+    for name in systems or system_names():
+        try:
+            system, partitions = stages.load(name)
+            for partition in partitions:
+                for release in releases:
+                    make_plan(system, partition, release, policy, fallback=system.discover)
+                checked.append(f"{system.name}/{partition}")
+        except MvstackError as error:
+            worst = type(error)
+            problems += error.problems
+    if problems:
+        raise worst(*problems)
+    if as_json:
+        emit({"checked": checked, "releases": [release.name for release in releases]})
+    else:
+        typer.echo(f"{len(checked)} partitions, {len(releases)} releases and the policy are right")
+
+
+@app.command(epilog="Examples: mvstack explain expanse/cpu   ·   mvstack explain mine.yaml --json")
+def explain(
+    system: System = "local", release: ReleaseName = None, root: Root = None, as_json: Json = False
+) -> None:
+    """Say which MPI build a partition gets, and why, with the source of each reason."""
+    from mvstack.explain import show_plan
+
+    found, partitions = stages.load(system)
+    plans = [stages.plan_for(found, name, release, root) for name in partitions]
+    if as_json:
+        data = [plan.as_dict() for plan in plans]
+        emit(data[0] if len(data) == 1 else data)
+        return
+    for number, plan in enumerate(plans):
+        if number:
+            out.print()
+        show_plan(plan, found, out)
+
+
+@app.command(epilog="Examples: mvstack render   ·   mvstack render --check   ·   "
+                    "mvstack render mine.yaml --to folder")
+def render(
+    systems: Annotated[
+        list[str] | None, typer.Argument(help="Systems or files; all but `local` if none.")
+    ] = None,
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if what is committed is stale.")
+    ] = False,
+    to: Annotated[
+        Path | None, typer.Option(help="Write below this folder, not environments/rendered.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the files that builders, modules and checks read, for every system."""
+    from mvstack.rendering import render_systems
+
+    done = render_systems(systems or [], to, check_only)
+    if as_json:
+        emit(done)
+    elif check_only:
+        typer.echo(f"{len(done)} partitions are rendered as their inputs say")
+    else:
+        for folder, count in done.items():
+            typer.echo(f"{folder}: {count} files")
+
+
+@app.command(epilog="Examples: mvstack install local --yes   ·   mvstack install azure-hbv4 -j 8")
+def install(
+    system: System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    jobs: Jobs = None,
+    yes: Yes = False,
+    anyway: Annotated[
+        bool, typer.Option(help="Install though this machine is not of that partition.")
+    ] = False,
+    prerequisites: Annotated[
+        bool, typer.Option(help="Check for the distribution's packages first.")
+    ] = True,
+    dry_run: Annotated[bool, typer.Option(help="Say what would be built; change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Build and install a partition's MPI and packages; goes on where it was interrupted."""
+    from mvstack.flow import install_system
+
+    emit_or_say(
+        install_system(system, release, root, jobs, yes, anyway, prerequisites, dry_run,
+                       _progress(as_json)),
+        as_json,
+    )
+
+
+def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:
+    """What an installation did, as JSON or in a line."""
+    if as_json:
+        emit(rows)
+    elif not rows:
+        typer.echo("all of it was there already; nothing was built")
+    else:
+        typer.echo("\n".join(f"{row['result']}: {row['package']} {row['version']} "
+                             f"{row.get('module', '')}".rstrip() for row in rows))
+
+
+@app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
+def test(
+    system: System = "local",
+    tag: Annotated[list[str] | None, typer.Option(help="Only checks with this tag.")] = None,
+    release: ReleaseName = None,
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Run the checks on what is installed: right MPI, right world size, right values, speed."""
+    from mvstack.flow import test_system
+
+    results = test_system(system, tag or [], release, root, _progress(as_json))
+    if as_json:
+        emit(results)
+    else:
+        count = sum(case["result"] == "pass" for case in results["cases"])
+        typer.echo(f"{count} of {len(results['cases'])} checks passed, "
+                   f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s")
+    failed = stages.failed_checks(results)
+    if failed:
+        raise failed
+
+
+@app.command(epilog="Examples: mvstack report   ·   mvstack report local --html report.html")
+def report(
+    system: System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    html: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what was chosen, built and run, in the terminal and as one HTML page."""
+    from mvstack.flow import report_system
+
+    report_system(system, release, root, html, as_json, out)
+
+
+@app.command(epilog="Examples: mvstack up   ·   mvstack up local --yes")
+def up(
+    system: System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    jobs: Jobs = None,
+    yes: Yes = False,
+    prerequisites: Annotated[
+        bool, typer.Option(help="Check for the distribution's packages first.")
+    ] = True,
+) -> None:
+    """Do it all: discover, explain, install, test, report. The same command goes on or repeats."""
+    from mvstack.flow import bring_up
+
+    failed = bring_up(system, release, root, jobs, yes, prerequisites, _progress(False, 0), out)
+    if failed:
+        raise failed
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run a command and turn what went wrong into a message and an exit code."""
+    try:
+        app(prog_name="mvstack", standalone_mode=True)
+    except MvstackError as error:
+        if "--json" in sys.argv:
+            emit(error.as_dict())
+        else:
+            typer.echo(f"mvstack: {error.title}\n{error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("\nmvstack: interrupted; the same command goes on from here", err=True)
+        sys.exit(130)

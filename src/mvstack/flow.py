@@ -1,0 +1,162 @@
+"""Whole commands: install, test, report, and `up`, which does them all in one go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from mvstack import stages
+from mvstack.errors import CheckFailed, MvstackError
+from mvstack.model.load import load_release, load_system
+from mvstack.model.system import System
+from mvstack.plan import Plan, split_name
+from mvstack.progress import Progress
+
+
+def prepare(name: str, root: Path | None, yes: bool, progress: Progress) -> None:
+    """See that the distribution's packages are there; with ``yes`` and root, install them."""
+    import os
+
+    from mvstack.discover import look
+    from mvstack.install.prerequisites import install_missing, lacking, refuse
+
+    missing = lacking(look().os or "this system")
+    if missing is None:
+        return
+    if not (yes and os.geteuid() == 0):
+        raise refuse(missing)
+    place = stages.root_for(load_system(split_name(name)[0]), root)
+    log = Path(place) / "logs" / "prerequisites.log"
+    with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
+        install_missing(missing, log)
+
+
+def install_system(
+    name: str,
+    release: str | None,
+    root: Path | None,
+    jobs: int | None,
+    yes: bool,
+    anyway: bool,
+    prerequisites: bool,
+    dry_run: bool,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """`mvstack install`: the rows of what was built."""
+    from mvstack.install.run import pending
+
+    if prerequisites and not dry_run:
+        prepare(name, root, yes, progress)
+    system, partitions = stages.load(name)
+    partition = stages.only_one(system, partitions, "install")
+    plan = stages.plan_for(system, partition, release, root)
+    if not system.discover and not anyway:
+        from mvstack.discover import look
+        from mvstack.local import same_machine
+
+        same_machine(plan, look())
+    if dry_run:
+        return [
+            {"result": f"would build ({item.state.value})", "package": item.node.name,
+             "version": item.node.version, "module": item.node.module,
+             "easyconfig": item.node.easyconfig, "hash": item.content}
+            for item in pending(plan)
+        ]
+    return _install(plan, system, jobs, progress)
+
+
+def _install(
+    plan: Plan, system: System, jobs: int | None, progress: Progress
+) -> list[dict[str, Any]]:
+    from mvstack.install.run import install
+
+    fetcher = stages.fetcher_for(plan.root, progress)
+    site = system.install
+    return install(plan, fetcher, progress, jobs=jobs, umask=site.umask, group=site.group)
+
+
+def _installed(name: str, release: str | None, root: Path | None) -> tuple[Path, dict[str, Any]]:
+    """The tree and plan of what is installed under ``name``; for `local` nothing is looked at."""
+    system_name, partition = split_name(name)
+    system = load_system(system_name)
+    if not system.discover and not partition:
+        partition = stages.only_one(system, list(system.partitions), "test")
+    place = stages.root_for(system, root)
+    tree, plan = stages.installed_plan(
+        system.name, partition or "node", place, load_release(release).name
+    )
+    return tree, plan
+
+
+def test_system(
+    name: str, tags: list[str], release: str | None, root: Path | None, progress: Progress
+) -> dict[str, Any]:
+    """`mvstack test`: the results of ReFrame's run."""
+    _, plan = _installed(name, release, root)
+    return stages.run_tests(plan, tags, progress)
+
+
+def report_system(
+    name: str,
+    release: str | None,
+    root: Path | None,
+    html: Path | None,
+    as_json: bool,
+    console: Console,
+) -> None:
+    """`mvstack report`: the terminal's table and the HTML page."""
+    from mvstack.report import as_json as to_json
+    from mvstack.report import gather
+
+    tree, _ = _installed(name, release, root)
+    if as_json:
+        print(json.dumps(to_json(gather(tree)), indent=2))
+        return
+    _report(tree, html, console)
+
+
+def _report(tree: Path, html: Path | None, console: Console) -> None:
+    from mvstack.report import gather, print_report, write_html
+
+    data = gather(tree)
+    page = write_html(data, html or tree / "report.html")
+    print_report(data, console, page)
+
+
+def bring_up(
+    name: str,
+    release: str | None,
+    root: Path | None,
+    jobs: int | None,
+    yes: bool,
+    prerequisites: bool,
+    progress: Progress,
+    console: Console,
+) -> MvstackError | None:
+    """`mvstack up`: the error to end with when checks failed, after the report was written."""
+    from mvstack.explain import show_plan
+
+    if prerequisites:
+        prepare(name, root, yes, progress)
+    with progress.step("discover", name):
+        system, partitions = stages.load(name)
+        partition = stages.only_one(system, partitions, "up")
+    with progress.step("choose", f"the MPI for {system.name}/{partition}"):
+        plan = stages.plan_for(system, partition, release, root)
+    show_plan(plan, system, console)
+    rows = _install(plan, system, jobs, progress)
+    tree = Path(plan.tree)
+    tested = any((tree / "records" / "results").glob("*.json"))
+    failed: MvstackError | None = None
+    try:
+        results = stages.run_tests(
+            plan.as_dict(), ["smoke"] if tested and not rows else [], progress
+        )
+        failed = stages.failed_checks(results)
+    except CheckFailed as error:
+        failed = error
+    _report(tree, None, console)
+    return failed

@@ -1,0 +1,36 @@
+"""The module that opens a tree, and the one line that makes `module` work in any bash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mvstack.files import write_atomically
+from mvstack.plan import Plan
+from mvstack.render import template
+
+INIT = """\
+# Written by mvstack: makes `module` work in this bash and shows the tree's modules.
+#   source {tree}/init/bash
+if ! type module >/dev/null 2>&1; then
+    source {lmod}/init/bash
+fi
+module use {tree}/modules/Core
+"""
+
+
+def publish(plan: Plan, lmod: Path) -> None:
+    """Write the Core module and ``init/bash``, each whole or not at all."""
+    tree = Path(plan.tree)
+    core = tree / "modules" / "Core" / "mvapich-stack" / f"{plan.release}.lua"
+    write_atomically(core, template("core.lua", plan=plan))
+    write_atomically(tree / "init" / "bash", INIT.format(tree=tree, lmod=lmod))
+
+
+def withdraw(file: Path) -> None:
+    """Take a module away before what it names is built anew, so that nobody loads it meanwhile."""
+    file.unlink(missing_ok=True)
+
+
+def lmod_folder(command: str) -> Path:
+    """The folder with ``init/bash`` that belongs to Lmod's command."""
+    return Path(command).resolve().parents[1]

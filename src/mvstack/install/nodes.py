@@ -1,0 +1,94 @@
+"""What of a plan is installed, what is not, and what must be built anew: asked of hashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from mvstack import easyconfigs, hashes
+from mvstack.install.records import Records
+from mvstack.plan import Plan
+from mvstack.render import Node, build_order
+
+
+class State(Enum):
+    """Whether a node must be built."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One node of the plan with its content hash, its module file and its state."""
+
+    node: Node
+    content: str
+    module_file: Path
+    state: State
+
+
+def module_file(plan: Plan, node: Node) -> Path:
+    """Where the module of ``node`` stands in the hierarchy."""
+    tree = Path(plan.tree) / "modules"
+    gcc = plan.compiler["version"]
+    if node.kind == "compiler":
+        name = node.name.lower()
+        version = f".{gcc}" if name == "gcccore" else gcc
+        return tree / "Core" / name / f"{version}.lua"
+    if node.kind == "toolchain":
+        stem = node.easyconfig.removesuffix(".eb").partition("-")[2]
+        return tree / "Core" / node.name.lower() / f".{stem}.lua"
+    level = tree / "Compiler" / "gcc" / gcc
+    if node.kind == "package":
+        level = tree / "MPI" / "gcc" / gcc / node.mpi
+    return level / f"{node.module}.lua"
+
+
+def work(plan: Plan, rendered: Path, records: Records) -> list[Work]:
+    """Every node of the plan in build order with its state.
+
+    A node's hash covers its easyconfig, the easyblock for an MPI, the target, and what it is built
+    on; so a changed MPI changes all that stands on it, and a changed comment changes nothing.
+    """
+    known, begun = records.hashes(), records.begun()
+    blocks = hashes.of_files((easyconfigs.FOLDER / "easyblocks").glob("*.py"))
+    result: list[Work] = []
+    below: dict[str, str] = {}
+    for node in build_order(plan):
+        text = _text(plan, node, rendered)
+        content = hashes.of(
+            hashes.normalised(text),
+            plan.target,
+            blocks if node.kind == "mpi" else "",
+            below.get("compiler", "") if node.kind in ("mpi", "toolchain") else "",
+            below.get(node.mpi, ""),
+        )
+        if node.kind == "compiler":
+            below["compiler"] = content
+        elif node.kind == "mpi":
+            below[node.module] = content
+        file = module_file(plan, node)
+        if not file.is_file():
+            state = State.MISSING
+        elif known.get(node.easyconfig) == content:
+            state = State.PRESENT
+        elif begun == {"easyconfig": node.easyconfig, "hash": content}:
+            # killed between the module (written last, whole) and our note of it
+            records.built(node.easyconfig, content)
+            state = State.PRESENT
+        else:
+            state = State.CHANGED
+        result.append(Work(node, content, file, state))
+    return result
+
+
+def _text(plan: Plan, node: Node, rendered: Path) -> str:
+    own = rendered / "easyconfigs" / node.easyconfig
+    if own.is_file():
+        return own.read_text()
+    if node.kind == "compiler" and plan.compiler["origin"] != "system":
+        return node.easyconfig  # stock EasyBuild's; its version is part of the name
+    return easyconfigs.find(node.easyconfig, f"{plan.system}/{plan.partition}").read_text()

@@ -1,0 +1,123 @@
+"""What a machine must have from its distribution before anything can be built on it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from mvstack.errors import Missing, Problem
+from mvstack.model.base import Strict, validated
+from mvstack.model.load import ENVIRONMENTS
+from mvstack.model.yamlfile import read_yaml
+
+
+class Needed(Strict):
+    """One package of the distribution, and what it is needed for."""
+
+    package: str
+    why: str
+
+
+class Family(Strict):
+    """The packages of one family of distributions and the command that installs them."""
+
+    like: list[str]
+    update: str
+    install: str
+    present: str
+    packages: list[Needed]
+
+
+class _File(Strict):
+    families: dict[str, Family]
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What is not installed here and the command that installs it."""
+
+    needed: list[Needed]
+    family: Family
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """What to run as root, in order."""
+        names = [item.package for item in self.needed]
+        return [shlex.split(self.family.update), [*shlex.split(self.family.install), *names]]
+
+    @property
+    def line(self) -> str:
+        """The same as one line for a person."""
+        return " && ".join(shlex.join(command) for command in self.commands)
+
+
+def lacking(os_name: str) -> Lacking | None:
+    """What of the prerequisites is not installed on this machine; None when all is there.
+
+    ``os_name`` is a word such as debian12. Raises Missing where the family is not known.
+    """
+    path = ENVIRONMENTS / "policy" / "prerequisites.yaml"
+    families = validated(_File, read_yaml(path)).families
+    for family in families.values():
+        if any(os_name.startswith(prefix) for prefix in family.like):
+            needed = [item for item in family.packages if not _present(family, item.package)]
+            return Lacking(needed, family) if needed else None
+    raise Missing(
+        Problem(
+            f"what {os_name} calls the packages that a build needs is not known",
+            str(path),
+            allowed=", ".join(name for family in families.values() for name in family.like),
+            todo="install a C, C++ and Fortran compiler, make, Lmod and the headers of libfabric, "
+            "UCX and hwloc, then give --no-prerequisites",
+        )
+    )
+
+
+def install_missing(missing: Lacking, log: Path) -> None:
+    """Install what is missing. Raises Missing with the end of the log when that fails."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as stream:
+        for command in missing.commands:
+            try:
+                done = subprocess.run(
+                    command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL,
+                    env=environment, check=False,
+                )
+            except OSError as error:
+                raise Missing(Problem(f"{command[0]}: {error.strerror}", str(log))) from None
+            if done.returncode:
+                tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
+                raise Missing(
+                    Problem(
+                        f"`{shlex.join(command)}` failed with status {done.returncode}",
+                        str(log),
+                        found=tail,
+                        todo="mend what it says and run the same command again",
+                    )
+                )
+
+
+def refuse(missing: Lacking) -> Missing:
+    """The error that says what is missing, what for, and how to get it."""
+    return Missing(
+        Problem(
+            f"{len(missing.needed)} packages that a build needs are not installed",
+            found="missing: " + ", ".join(f"{n.package} ({n.why})" for n in missing.needed),
+            todo=f"as root: {missing.line}    or, as root, the same command with --yes",
+        ),
+        outcome="Nothing was installed.",
+    )
+
+
+def _present(family: Family, package: str) -> bool:
+    command = shlex.split(family.present.replace("{package}", package))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    # dpkg-query also knows packages that were removed: only `installed` counts
+    return done.returncode == 0 and "not-installed" not in done.stdout and done.stdout.strip() != ""

@@ -1,0 +1,52 @@
+"""What is known of a tree: which build made each module, how long it took, from which bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mvstack.files import write_atomically
+
+
+class Records:
+    """The records of one tree, below ``<tree>/records``."""
+
+    def __init__(self, tree: Path) -> None:
+        self.folder = tree / "records"
+
+    def plan(self, plan: dict[str, Any]) -> None:
+        """Keep the plan that this tree is built by."""
+        write_atomically(self.folder / "plan.json", json.dumps(plan, indent=1) + "\n")
+
+    def hashes(self) -> dict[str, str]:
+        """Easyconfig → content hash of what is installed; empty when nothing is known."""
+        try:
+            found = json.loads((self.folder / "nodes.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def built(self, easyconfig: str, content: str) -> None:
+        """Note that ``easyconfig`` is installed as of ``content``."""
+        known = {**self.hashes(), easyconfig: content}
+        write_atomically(self.folder / "nodes.json", json.dumps(known, indent=1) + "\n")
+
+    def begin(self, easyconfig: str, content: str) -> None:
+        """Note what is being built, so that a run after a kill knows what a module came from."""
+        row = {"easyconfig": easyconfig, "hash": content}
+        write_atomically(self.folder / "building.json", json.dumps(row) + "\n")
+
+    def begun(self) -> dict[str, str]:
+        """What :meth:`begin` noted last."""
+        try:
+            found = json.loads((self.folder / "building.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def append(self, name: str, row: dict[str, Any]) -> None:
+        """Add one row to ``<name>.jsonl``."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / f"{name}.jsonl").open("a") as stream:
+            stream.write(json.dumps(row) + "\n")

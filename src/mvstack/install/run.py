@@ -1,0 +1,193 @@
+"""Install a plan with EasyBuild: sources, packages in order, modules, records.
+
+Nothing that is half done can be loaded: EasyBuild writes a module last and whole
+(easyconfigs/hooks.py), the Core module is written when all is there, and a package that must be
+built anew loses its module first. The same call after an interruption goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from mvstack import easyconfigs
+from mvstack.errors import BuildFailed, Missing, Problem, Refused
+from mvstack.install import eb, modules
+from mvstack.install.lock import end_leftovers, locked
+from mvstack.install.nodes import State, Work, work
+from mvstack.install.records import Records
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.render import render, write
+from mvstack.sources import Fetcher, SourceSpec, specs_from_easyconfigs
+
+FREE_GB = 4  # a build of the MPI takes about 1.5 GB, its tree and the cache of ccache as much
+
+
+def install(
+    plan: Plan,
+    fetcher: Fetcher,
+    progress: Progress,
+    *,
+    jobs: int | None = None,
+    umask: str = "022",
+    group: str | None = None,
+) -> list[dict[str, Any]]:
+    """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
+
+    Raises Refused (no builder or easyconfig), Locked, SourceError, BuildFailed, Missing.
+    """
+    if plan.builder != "easybuild":
+        raise Refused(
+            Problem(
+                f"systems with builder {plan.builder} cannot be installed by this version",
+                f"{plan.system}/{plan.partition}",
+                nearest="explain and render work for it; builder: easybuild installs",
+                todo="set `builder: easybuild` in the system's file, or build its Spack "
+                "environment by hand",
+            )
+        )
+    root, tree = Path(plan.root), Path(plan.tree)
+    files = render(plan)
+    os.umask(int(umask, 8))
+    with locked(root):
+        end_leftovers(tree)
+        _enough_room(root)
+        _own(tree, group)
+        rendered = tree / "rendered"
+        write(files, rendered)
+        records = Records(tree)
+        records.plan(plan.as_dict())
+        todo = work(plan, rendered, records)
+        missing = [item for item in todo if item.state is not State.PRESENT]
+        sources = _fetch(missing, plan, rendered, fetcher, progress) if missing else {}
+        easybuild = eb.EasyBuild(
+            root, tree, rendered, plan.compiler["origin"] == "system", umask, jobs
+        )
+        rows = [_one(item, easybuild, records, sources, plan, progress) for item in todo]
+        modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
+    return [row for row in rows if row]
+
+
+def pending(plan: Plan) -> list[Work]:
+    """What an installation would build, without touching anything."""
+    rendered = Path(plan.tree) / "rendered"
+    return [
+        item
+        for item in work(plan, rendered, Records(Path(plan.tree)))
+        if item.state is not State.PRESENT
+    ]
+
+
+def _one(
+    item: Work,
+    easybuild: eb.EasyBuild,
+    records: Records,
+    sources: dict[str, list[dict[str, Any]]],
+    plan: Plan,
+    progress: Progress,
+) -> dict[str, Any]:
+    node = item.node
+    what = f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
+    if item.state is State.PRESENT:
+        progress.skip("install", what, "already there")
+        return {}
+    log = easybuild.tree / "logs" / f"{node.easyconfig.removesuffix('.eb')}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    row = {
+        "package": node.name,
+        "version": node.version,
+        "module": node.module,
+        "mpi": node.mpi,
+        "easyconfig": node.easyconfig,
+        "hash": item.content,
+        "started": time.strftime("%FT%TZ", time.gmtime()),
+        "host": socket.gethostname(),
+        "cores": plan.cores,
+        "log": str(log),
+        "sources": sources.get(node.easyconfig, []),
+    }
+    more = []
+    if item.state is State.CHANGED:
+        modules.withdraw(item.module_file)
+        more = ["--rebuild"]
+    records.begin(node.easyconfig, item.content)
+    began = time.monotonic()
+    with progress.step("install", what, log=log) as step:
+        try:
+            built = eb.run(easybuild, node.easyconfig, log, step.note, *more)
+        except BuildFailed:
+            failed = {"result": "failed", "seconds": round(time.monotonic() - began, 1)}
+            records.append("builds", {**row, **failed, "steps": {}})
+            raise
+    if not item.module_file.is_file():
+        raise BuildFailed(
+            Problem(
+                f"EasyBuild installed {node.easyconfig} and wrote no module where it belongs",
+                str(item.module_file),
+                todo=f"look at the end of {log}: the naming scheme and the plan disagree",
+            )
+        )
+    records.built(node.easyconfig, item.content)
+    row |= {"result": "built", "seconds": round(built.seconds, 1), "steps": built.steps}
+    records.append("builds", row)
+    return row
+
+
+def _fetch(
+    missing: list[Work], plan: Plan, rendered: Path, fetcher: Fetcher, progress: Progress
+) -> dict[str, list[dict[str, Any]]]:
+    """Bring every source of what is missing into the mirror, before anything is built."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    records = Records(Path(plan.tree))
+    with progress.step("sources", f"of {len(missing)} packages") as step:
+        for item in missing:
+            for spec in specs_of(item.node.easyconfig, rendered):
+                step.note(spec.filename)
+                fetched = fetcher.fetch(spec)
+                fetcher.link_easybuild(spec, fetched)
+                row = fetched.as_dict()
+                found.setdefault(item.node.easyconfig, []).append(row)
+                records.append("sources", {"package": spec.software, **row})
+    return found
+
+
+def specs_of(easyconfig: str, rendered: Path | None = None) -> list[SourceSpec]:
+    """The sources of one of our easyconfigs; a stock one is EasyBuild's own to fetch."""
+    own = rendered / "easyconfigs" / easyconfig if rendered else None
+    path = own if own and own.is_file() else easyconfigs.index().get(easyconfig)
+    if path is None:
+        return []
+    return specs_from_easyconfigs([path])
+
+
+def _own(tree: Path, group: str | None) -> None:
+    tree.mkdir(parents=True, exist_ok=True)
+    if group:
+        try:
+            shutil.chown(tree, group=group)
+            tree.chmod(tree.stat().st_mode | 0o2000)
+        except (LookupError, PermissionError) as error:
+            raise Missing(
+                Problem(
+                    f"the tree cannot be given to group {group}: {error}",
+                    str(tree),
+                    todo="correct install.group in the system's file",
+                )
+            ) from None
+
+
+def _enough_room(root: Path) -> None:
+    free = shutil.disk_usage(root).free / 1e9
+    if free < FREE_GB:
+        raise Missing(
+            Problem(
+                f"{free:.1f} GB are free and an installation needs about {FREE_GB} GB",
+                str(root),
+                todo="make room, or give another --root",
+            )
+        )

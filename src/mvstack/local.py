@@ -1,0 +1,101 @@
+"""The system `local`: this very machine, found by looking, and the MPI that can be had for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mvstack.discover import look, system_yaml
+from mvstack.discover.machine import Machine
+from mvstack.errors import Problem, Refused
+from mvstack.model.load import parse_system
+from mvstack.model.policy import Policy
+from mvstack.model.release import Release
+from mvstack.model.system import System
+from mvstack.plan import Accepted, Plan, make_plan
+
+# Says whether the source of (product, version, easyconfig) can be had.
+Available = Callable[[str, str, str], bool]
+
+
+def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
+    """`local` as it is now; what its hand-written file decides goes over what was found.
+
+    Raises Missing, with one problem a field, when too little was found to describe the machine.
+    """
+    machine = look(root)
+    text = system_yaml(machine, site.name)
+    found = parse_system(text, Path(f"<discovered {site.name}>"))
+    decided = {
+        name: getattr(site, name)
+        for name in ("title", "site", "builder", "install", "discover", "source")
+        if name in site.model_fields_set
+    }
+    return found.model_copy(update=decided), machine
+
+
+def plan_local(
+    system: System,
+    partition: str,
+    release: Release,
+    policy: Policy,
+    available: Available,
+    *,
+    root: str = "",
+    accepted: dict[tuple[str, str], Accepted] | None = None,
+) -> Plan:
+    """The plan for this machine, over the first MPI whose source can be had.
+
+    MVAPICH in the order of the release; MPICH, which anybody can fetch, when none can. Of packages
+    that stand in for each other, the first whose source can be had.
+    """
+    unavailable: set[tuple[str, str]] = set()
+    while True:
+        plan = make_plan(
+            system, partition, release, policy,
+            root=root, unavailable=frozenset(unavailable), fallback=True, accepted=accepted,
+        )
+        wanted = [(build.product, build.version, build.easyconfig) for build in plan.mpi]
+        wanted = [one for one in wanted if one[0] != "mpich"]
+        wanted += [
+            (package.name, package.version, package.easyconfig)
+            for package in plan.packages
+            if any(p.name == package.name and p.instead for p in release.packages)
+        ]
+        missing = {one[:2] for one in wanted if not available(*one)} - unavailable
+        if not missing:
+            return plan
+        unavailable |= missing
+
+
+def same_machine(plan: Plan, machine: Machine) -> None:
+    """Refuse to build ``plan`` on a machine that is not the partition it is for."""
+    import archspec.cpu
+
+    problems = []
+    where = f"{plan.system}/{plan.partition}"
+    if machine.os and machine.os != plan.os:
+        problems.append(
+            Problem("this machine runs another operating system", where,
+                    found=machine.os, allowed=plan.os)
+        )
+    targets = archspec.cpu.TARGETS
+    here = targets.get(machine.target or "")
+    wanted = targets[plan.target]
+    if here is not None and not here >= wanted:
+        problems.append(
+            Problem("this machine's processor cannot run what is built for the partition", where,
+                    found=here.name, allowed=f"{wanted.name} or one that has all it has")
+        )
+    elif here is not None and here != wanted:
+        problems.append(
+            Problem("this machine's processor is another one, so -march=native would not fit",
+                    where, found=here.name, allowed=wanted.name)
+        )
+    if problems:
+        last = problems[-1]
+        problems[-1] = Problem(
+            **{**last.as_dict(),
+               "todo": "run it on a node of the partition, or give --anyway if you know better"}
+        )
+        raise Refused(*problems, outcome="Nothing was installed.")

@@ -1,0 +1,62 @@
+"""Render all systems at once, or see whether what is committed is still fresh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mvstack import stages
+from mvstack.errors import CheckFailed, InvalidInput, MvstackError, Problem, relative
+from mvstack.model.load import load_policy, load_release, load_system, system_names
+from mvstack.plan import make_plan, partitions_of, split_name
+from mvstack.render import RENDERED, render, stale, write
+
+
+def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, int]:
+    """Render ``names`` (all but `local` when empty) below ``to``; folder → number of files.
+
+    With ``check`` nothing is written. Raises CheckFailed naming every file that is not fresh, and
+    InvalidInput or Refused with all problems of all systems, before anything is written.
+    """
+    base = to or RENDERED
+    release, policy = load_release(), load_policy()
+    rendered: dict[Path, dict[str, str]] = {}
+    problems: list[Problem] = []
+    kind: type[MvstackError] = InvalidInput
+    for name in names or [name for name in system_names() if name != "local"]:
+        try:
+            system_name, partition = split_name(name)
+            system = load_system(system_name)
+            if system.discover:
+                system, _ = stages.load(name)
+            for part in partitions_of(system, partition):
+                plan = make_plan(system, part, release, policy, fallback=system.discover)
+                rendered[base / system.name / part] = render(plan)
+        except MvstackError as error:
+            kind = type(error)
+            problems += error.problems
+    if problems:
+        raise kind(*problems, outcome="Nothing was rendered.")
+    if check:
+        _fresh(rendered, base, everything=not names)
+    else:
+        for folder, files in rendered.items():
+            write(files, folder)
+    return {relative(folder): len(files) for folder, files in rendered.items()}
+
+
+def _fresh(rendered: dict[Path, dict[str, str]], base: Path, everything: bool) -> None:
+    problems = [
+        Problem(f"stale: {what}", relative(folder))
+        for folder, files in rendered.items()
+        for what in stale(files, folder)
+    ]
+    if everything and base.is_dir():
+        there = {path.parent for path in base.glob("*/*/plan.json")}
+        problems += [
+            Problem("no system of this repository renders it any more", relative(folder))
+            for folder in sorted(there - set(rendered))
+        ]
+    if problems:
+        last = problems[-1]
+        problems[-1] = Problem(last.message, last.where, todo="mvstack render, and commit it")
+        raise CheckFailed(*problems)

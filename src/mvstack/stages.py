@@ -1,0 +1,165 @@
+"""The steps of the flow, each as one call: what the commands of the command line are made of."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import CheckFailed, InvalidInput, Problem, Refused
+from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.system import System
+from mvstack.plan import Accepted, Plan, make_plan, partitions_of, split_name
+from mvstack.progress import Progress
+
+
+def default_root() -> str:
+    """Where stacks go when neither the system's file nor the user says: by who may write there."""
+    chosen = os.environ.get("MVSTACK_ROOT", "")
+    if chosen:
+        return str(Path(chosen).absolute())
+    return "/opt/mvapich-stack" if os.geteuid() == 0 else str(Path.home() / "mvapich-stack")
+
+
+def root_for(system: System, given: Path | None) -> str:
+    """The install root: as given, else from the environment, the system's file, the default."""
+    if given is not None:
+        return str(given.absolute())
+    if os.environ.get("MVSTACK_ROOT") or system.install.root is None:
+        return default_root()
+    return system.install.root
+
+
+def load(name: str) -> tuple[System, list[str]]:
+    """The system and the partitions that ``name`` (``system`` or ``system/partition``) means."""
+    system_name, partition = split_name(name)
+    system = load_system(system_name)
+    if system.discover:
+        from mvstack.local import find_local
+
+        system, _ = find_local(system)
+    return system, partitions_of(system, partition)
+
+
+def only_one(system: System, partitions: list[str], command: str) -> str:
+    """The partition meant; InvalidInput when there are several to choose from."""
+    if len(partitions) > 1:
+        raise InvalidInput(
+            Problem(
+                f"{system.name} has {len(partitions)} partitions; name the one that is meant",
+                allowed=", ".join(f"{system.name}/{name}" for name in partitions),
+                todo=f"mvstack {command} {system.name}/{partitions[0]}",
+            )
+        )
+    return partitions[0]
+
+
+def fetcher_for(root: str, progress: Progress | None = None) -> Any:
+    """The fetcher over the source mirror of ``root``."""
+    from mvstack.sources import Fetcher, Store, site_mirrors, state_dir
+
+    return Fetcher(Store(Path(root) / "sources"), site_mirrors(), state_dir())
+
+
+def accepted_bytes(release: Any) -> dict[tuple[str, str], Accepted]:
+    """What the user accepted instead of upstream's bytes, for the MPIs of ``release``."""
+    from mvstack.sources import accepted_for
+
+    found = {}
+    policy = load_policy()
+    for product, versions in release.mpi.items():
+        software = policy.products[product].easybuild
+        for entry in versions:
+            taken = accepted_for(software, entry.version) if software else None
+            if taken:
+                found[product, entry.version] = Accepted(taken.sha256, taken.reason)
+    return found
+
+
+def plan_for(
+    system: System, partition: str, release_name: str | None = None, root: Path | None = None
+) -> Plan:
+    """The plan of one partition as this user's machine would install it."""
+    release, policy = load_release(release_name), load_policy()
+    place = root_for(system, root)
+    accepted = accepted_bytes(release)
+    if not system.discover:
+        return make_plan(system, partition, release, policy, root=place, accepted=accepted)
+    from mvstack.install.run import specs_of
+    from mvstack.local import plan_local
+
+    fetcher = fetcher_for(place)
+
+    def available(product: str, version: str, easyconfig: str) -> bool:
+        from mvstack.easyconfigs import find
+
+        find(easyconfig, f"{system.name}/{partition}")
+        return all(fetcher.available(spec) for spec in specs_of(easyconfig)) or (
+            (product, version) in accepted
+            and fetcher.store.get(accepted[product, version].sha256) is not None
+        )
+
+    return plan_local(
+        system, partition, release, policy, available, root=place, accepted=accepted
+    )
+
+
+def installed_plan(system: str, partition: str, root: str, release: str) -> tuple[Path, Any]:
+    """The tree of what was installed and its plan. Raises Refused when there is none."""
+    import json
+
+    folder = system if system == "local" else f"{system}-{partition}"
+    tree = Path(root) / release / folder
+    try:
+        return tree, json.loads((tree / "records" / "plan.json").read_text())
+    except (OSError, ValueError) as error:
+        raise Refused(
+            Problem(
+                f"nothing is installed for {system}/{partition} in release {release}",
+                str(tree),
+                because=str(error),
+                todo=f"mvstack install {system}/{partition}   (or name its root with --root)",
+            )
+        ) from None
+
+
+def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict[str, Any]:
+    """Run the checks on what ``plan`` installed, keep the results, and return them.
+
+    Raises CheckFailed when ReFrame could not be trusted; failed checks are in the results.
+    """
+    from mvstack.validate import run_checks
+
+    tree = Path(plan["tree"])
+    out = tree / "records" / "last-test"
+    what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
+    with progress.step("test", what, log=out / "reframe.out") as step:
+        try:
+            results = run_checks(
+                plan, tree / "rendered" / "reframe_settings.py", out, tags, step.note
+            )
+        finally:
+            _keep(out / "results.json", tree / "records" / "results")
+    return results
+
+
+def _keep(results: Path, folder: Path) -> None:
+    if results.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp = time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
+        shutil.copyfile(results, folder / f"{stamp}.json")
+
+
+def failed_checks(results: dict[str, Any]) -> CheckFailed | None:
+    """The error that names every check that did not pass; None when all passed or were skipped."""
+    bad = [case for case in results["cases"] if case["result"] not in ("pass", "skip")]
+    if not bad:
+        return None
+    return CheckFailed(
+        *(
+            Problem(f"{case['result']}: {case['why']}", f"{case['check']} with {case['mpi']}")
+            for case in bad
+        )
+    )
