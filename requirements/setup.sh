@@ -54,7 +54,7 @@ need_apt() {
     may_install "${@:3}" ||
         fail 7 "missing on this machine: ${packages[*]}" "because   $why needs them" \
             "to go on  ${sudo}apt-get update && ${sudo}apt-get install -y ${packages[*]}" \
-            "or, as root, give the same command with --yes"
+            "          or, as root, put MVSTACK_YES=1 before the same command"
     log=$(mktemp --suffix=.log -t mvstack-apt-XXXXXX)
     local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
     if ! watched "apt-get update" "$log" "${apt[@]}" update ||
