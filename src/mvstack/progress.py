@@ -31,6 +31,7 @@ from mvstack.units import duration, one_line
 
 Mode = Literal["auto", "live", "plain", "json", "quiet"]
 HEARTBEAT = 20.0
+_REFRESH = 0.25  # seconds between two pictures of the live display
 _TAIL = 4096
 _MARKS = {
     "done": ("✓", "green"),
@@ -146,13 +147,15 @@ class Progress:
     def _watch(self) -> Iterator[None]:
         """Whatever shows that time goes by, for as long as the outermost step runs."""
         if self.mode == "live":
+            # Not Live's own refresh: its thread may go on for a while after the block.
             live = Live(
                 get_renderable=self._render,
                 console=self.console,
-                refresh_per_second=4,
+                auto_refresh=False,
                 transient=True,
             )
-            with live:
+            with live, _ticking(_REFRESH, live.refresh):
+                live.refresh()
                 yield
         elif self.mode == "quiet":
             yield
@@ -247,7 +250,10 @@ def _ticking(interval: float, beat: Callable[[], None]) -> Iterator[None]:
 
     def run() -> None:
         while not stop.wait(interval):
-            beat()
+            try:
+                beat()
+            except (OSError, ValueError):
+                return  # the terminal has gone; the work goes on
 
     thread = threading.Thread(target=run, name="progress-heartbeat", daemon=True)
     thread.start()

@@ -40,7 +40,7 @@ def number(value: float | None) -> str:
     """Three significant digits, thousands separated: 0.324, 99.1, 10,812."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    size = abs(value)
+    size = abs(float(f"{value:.3g}"))  # rounded first: 99.96 has the digits of 100
     if size >= 1e15:
         return f"{value:.3g}"
     if size >= 100:

@@ -27,6 +27,7 @@ _INK, _GRID = "#010203", "#010204"
 _VARIABLES = {_INK: "var(--muted)", _GRID: "var(--line)"} | {
     f"#0a0b{index:02x}": f"var(--s{index + 1})" for index in range(COLOURS)
 }
+_LARGEST = 2**60  # beyond this a record is wrong, and a drawing library may fail
 _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
@@ -37,12 +38,16 @@ def drawable(plot: Plot) -> bool:
 
 
 def _known(points: tuple[Point, ...]) -> list[tuple[Point, float]]:
-    """Points that a logarithmic axis can show: a size and a value above zero."""
+    """Points that a logarithmic axis can show: size and value above zero, and of this world."""
     return [
         (point, point.value)
         for point in points
-        if point.size > 0 and point.value is not None and point.value > 0
+        if 0 < point.size < _LARGEST and point.value is not None and _shown(point.value)
     ]
+
+
+def _shown(value: float | None) -> bool:
+    return value is not None and 1 / _LARGEST < value < _LARGEST
 
 
 def svg(plot: Plot, label: str) -> str:
@@ -95,7 +100,7 @@ def _draw_line(axes: Axes, index: int, line: Line) -> None:
     band = [
         (point.size, point.low, point.high)
         for point, _ in known
-        if point.low is not None and point.high is not None and point.low > 0
+        if _shown(point.low) and _shown(point.high)
     ]
     if band:
         sizes, lows, highs = zip(*band, strict=True)
@@ -103,7 +108,7 @@ def _draw_line(axes: Axes, index: int, line: Line) -> None:
     reference = [
         (point.size, point.reference)
         for point, _ in known
-        if point.reference is not None and point.reference > 0
+        if _shown(point.reference)
     ]
     if reference:
         sizes, values = zip(*reference, strict=True)
@@ -140,7 +145,8 @@ def _axes(axes: Axes, plot: Plot) -> None:
     sizes = sorted({point.size for line in plot.lines for point, _ in _known(line.points)})
     low, high = math.log2(sizes[0]), math.log2(sizes[-1])
     step = max(1, math.ceil((high - low) / 5))
-    ticks = [2**power for power in range(math.ceil(low), math.floor(high) + 1, step)]
+    ticks = [2.0**power for power in range(math.ceil(low), math.floor(high) + 1, step)]
+    ticks = ticks if len(ticks) > 1 else [float(one) for one in (sizes[0], sizes[-1])]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(round(value))))
@@ -193,9 +199,9 @@ def _rewrite(element: ElementTree.Element, key: str) -> None:
             for colour, variable in _VARIABLES.items():
                 value = value.replace(colour, variable)
         element.set(name, value)
-    if element.tag == "text" and "font:" in element.get("style", ""):
+    if element.tag == "text":
         # The page's own font, at the size that matplotlib laid out.
-        style = element.attrib["style"].replace("'DejaVu Sans'", "var(--font)")
+        style = element.get("style", "").replace("'DejaVu Sans', sans-serif", "var(--font)")
         element.set("style", style)
 
 
