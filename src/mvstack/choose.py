@@ -210,9 +210,7 @@ def _refusal(
     )
 
 
-def nearest_working(
-    system: System, partition: str, release: Release, policy: Policy
-) -> list[str]:
+def nearest_working(system: System, partition: str, release: Release, policy: Policy) -> list[str]:
     """Single changes to the partition with which a build fits, each with that build."""
     part = system.partitions[partition]
     changes: list[tuple[str, dict[str, object]]] = []

@@ -145,8 +145,10 @@ def explain(
         show_plan(plan, found, out)
 
 
-@app.command(epilog="Examples: mvstack render   ·   mvstack render --check   ·   "
-                    "mvstack render mine.yaml --to folder")
+@app.command(
+    epilog="Examples: mvstack render   ·   mvstack render --check   ·   "
+    "mvstack render mine.yaml --to folder"
+)
 def render(
     systems: Annotated[
         list[str] | None, typer.Argument(help="Systems or files; all but `local` if none.")
@@ -192,8 +194,9 @@ def install(
     from mvstack.flow import install_system
 
     emit_or_say(
-        install_system(system, release, root, jobs, yes, anyway, prerequisites, dry_run,
-                       _progress(as_json)),
+        install_system(
+            system, release, root, jobs, yes, anyway, prerequisites, dry_run, _progress(as_json)
+        ),
         as_json,
     )
 
@@ -205,8 +208,13 @@ def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:
     elif not rows:
         typer.echo("all of it was there already; nothing was built")
     else:
-        typer.echo("\n".join(f"{row['result']}: {row['package']} {row['version']} "
-                             f"{row.get('module', '')}".rstrip() for row in rows))
+        typer.echo(
+            "\n".join(
+                f"{row['result']}: {row['package']} {row['version']} "
+                f"{row.get('module', '')}".rstrip()
+                for row in rows
+            )
+        )
 
 
 @app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
@@ -225,8 +233,10 @@ def test(
         emit(results)
     else:
         count = sum(case["result"] == "pass" for case in results["cases"])
-        typer.echo(f"{count} of {len(results['cases'])} checks passed, "
-                   f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s")
+        typer.echo(
+            f"{count} of {len(results['cases'])} checks passed, "
+            f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
+        )
     failed = stages.failed_checks(results)
     if failed:
         raise failed

@@ -68,6 +68,7 @@ class MvstackError(Exception):
         return "\n".join([*lines, *([tail.strip()] if tail.strip() else [])])
 
     def as_dict(self) -> dict[str, Any]:
+        """The error with all its problems, for ``--json``."""
         return {
             "error": self.title,
             "exit_code": self.exit_code,

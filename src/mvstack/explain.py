@@ -47,8 +47,11 @@ def _machine(plan: Plan, system: System) -> Table:
             ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb} GB, {gpu}"),
             ("network", part.fabric + (f" ({part.nic})" if part.nic else "")),
             ("system", f"{plan.os}, launcher {part.launcher}"),
-            ("compiler", f"{plan.compiler['name']} {plan.compiler['version']} "
-                         f"from {plan.compiler['origin']}"),
+            (
+                "compiler",
+                f"{plan.compiler['name']} {plan.compiler['version']} "
+                f"from {plan.compiler['origin']}",
+            ),
             ("builder", f"{plan.builder}, below {plan.tree}"),
         ]
     )
@@ -56,16 +59,18 @@ def _machine(plan: Plan, system: System) -> Table:
 
 def _build(build: MpiBuild, default: bool) -> Group:
     rows = [
-        ("MPI", f"{build.product} {build.version} {build.device}"
-                + ("" if default else "  (also built)")),
+        (
+            "MPI",
+            f"{build.product} {build.version} {build.device}"
+            + ("" if default else "  (also built)"),
+        ),
         ("module", build.module),
         ("transport", " ".join(v for v in build.transport.values() if v)),
         ("PMI", build.pmi),
         ("launch", build.launch.format(ranks="N", program="./program")),
     ]
     for name, setting in build.environment.items():
-        rows.append(("sets", f"{name}={setting['value']}   {setting['why']} "
-                             f"[{setting['source']}]"))
+        rows.append(("sets", f"{name}={setting['value']}   {setting['why']} [{setting['source']}]"))
     believe = build.believe
     seen = [f"version /{believe['library_version']}/", f"device {believe['device']}"]
     if believe["provider"]:
@@ -74,8 +79,12 @@ def _build(build: MpiBuild, default: bool) -> Group:
         seen.append("transports " + ", ".join(believe["transports"]))
     rows.append(("believed", "when a check sees " + "; ".join(seen)))
     if build.not_upstream:
-        rows.append(("bytes", f"not upstream's bytes: {build.not_upstream} "
-                              f"(sha256 {build.accepted_sha256})"))
+        rows.append(
+            (
+                "bytes",
+                f"not upstream's bytes: {build.not_upstream} (sha256 {build.accepted_sha256})",
+            )
+        )
     for reason in build.reasons:
         rows.append(("because", f"{reason['what']}: {reason['why']} [{reason['source']}]"))
     return Group(_table(rows))

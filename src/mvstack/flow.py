@@ -14,6 +14,7 @@ from mvstack.model.load import load_release, load_system
 from mvstack.model.system import System
 from mvstack.plan import Plan, split_name
 from mvstack.progress import Progress
+from mvstack.render import build_order
 
 
 def prepare(name: str, root: Path | None, yes: bool, progress: Progress) -> None:
@@ -60,9 +61,14 @@ def install_system(
         same_machine(plan, look())
     if dry_run:
         return [
-            {"result": f"would build ({item.state.value})", "package": item.node.name,
-             "version": item.node.version, "module": item.node.module,
-             "easyconfig": item.node.easyconfig, "hash": item.content}
+            {
+                "result": f"would build ({item.state.value})",
+                "package": item.node.name,
+                "version": item.node.version,
+                "module": item.node.module,
+                "easyconfig": item.node.easyconfig,
+                "hash": item.content,
+            }
             for item in pending(plan)
         ]
     return _install(plan, system, jobs, progress)
@@ -141,11 +147,14 @@ def bring_up(
 
     if prerequisites:
         prepare(name, root, yes, progress)
+    # as many as there are before the plan is known; the nodes of the plan come on top
+    progress.total = progress.number + 4
     with progress.step("discover", name):
         system, partitions = stages.load(name)
         partition = stages.only_one(system, partitions, "up")
     with progress.step("choose", f"the MPI for {system.name}/{partition}"):
         plan = stages.plan_for(system, partition, release, root)
+    progress.total += len(build_order(plan))
     show_plan(plan, system, console)
     rows = _install(plan, system, jobs, progress)
     tree = Path(plan.tree)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mvstack.discover import look, system_yaml
 from mvstack.discover.machine import Machine
@@ -26,7 +27,7 @@ def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
     machine = look(root)
     text = system_yaml(machine, site.name)
     found = parse_system(text, Path(f"<discovered {site.name}>"))
-    decided = {
+    decided: dict[str, Any] = {
         name: getattr(site, name)
         for name in ("title", "site", "builder", "install", "discover", "source")
         if name in site.model_fields_set
@@ -52,8 +53,14 @@ def plan_local(
     unavailable: set[tuple[str, str]] = set()
     while True:
         plan = make_plan(
-            system, partition, release, policy,
-            root=root, unavailable=frozenset(unavailable), fallback=True, accepted=accepted,
+            system,
+            partition,
+            release,
+            policy,
+            root=root,
+            unavailable=frozenset(unavailable),
+            fallback=True,
+            accepted=accepted,
         )
         wanted = [(build.product, build.version, build.easyconfig) for build in plan.mpi]
         wanted = [one for one in wanted if one[0] != "mpich"]
@@ -76,26 +83,40 @@ def same_machine(plan: Plan, machine: Machine) -> None:
     where = f"{plan.system}/{plan.partition}"
     if machine.os and machine.os != plan.os:
         problems.append(
-            Problem("this machine runs another operating system", where,
-                    found=machine.os, allowed=plan.os)
+            Problem(
+                "this machine runs another operating system",
+                where,
+                found=machine.os,
+                allowed=plan.os,
+            )
         )
     targets = archspec.cpu.TARGETS
     here = targets.get(machine.target or "")
     wanted = targets[plan.target]
     if here is not None and not here >= wanted:
         problems.append(
-            Problem("this machine's processor cannot run what is built for the partition", where,
-                    found=here.name, allowed=f"{wanted.name} or one that has all it has")
+            Problem(
+                "this machine's processor cannot run what is built for the partition",
+                where,
+                found=here.name,
+                allowed=f"{wanted.name} or one that has all it has",
+            )
         )
     elif here is not None and here != wanted:
         problems.append(
-            Problem("this machine's processor is another one, so -march=native would not fit",
-                    where, found=here.name, allowed=wanted.name)
+            Problem(
+                "this machine's processor is another one, so -march=native would not fit",
+                where,
+                found=here.name,
+                allowed=wanted.name,
+            )
         )
     if problems:
         last = problems[-1]
         problems[-1] = Problem(
-            **{**last.as_dict(),
-               "todo": "run it on a node of the partition, or give --anyway if you know better"}
+            **{
+                **last.as_dict(),
+                "todo": "run it on a node of the partition, or give --anyway if you know better",
+            }
         )
         raise Refused(*problems, outcome="Nothing was installed.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -33,9 +34,7 @@ class Facts:
 
     def with_build(self, product: str, version: str, device: str, libfabric: str) -> Facts:
         """The same machine with a build in mind."""
-        return replace(
-            self, product=product, version=version, device=device, libfabric=libfabric
-        )
+        return replace(self, product=product, version=version, device=device, libfabric=libfabric)
 
 
 def facts_of(system: System, partition: str) -> Facts:
@@ -76,7 +75,7 @@ def holds(when: When, facts: Facts) -> bool:
     )
 
 
-def _one_of(value: str, allowed: list[str] | list[object]) -> bool:
+def _one_of(value: str, allowed: Sequence[str]) -> bool:
     return not allowed or value in allowed
 
 

@@ -101,9 +101,7 @@ def plan_for(
             and fetcher.store.get(accepted[product, version].sha256) is not None
         )
 
-    return plan_local(
-        system, partition, release, policy, available, root=place, accepted=accepted
-    )
+    return plan_local(system, partition, release, policy, available, root=place, accepted=accepted)
 
 
 def installed_plan(system: str, partition: str, root: str, release: str) -> tuple[Path, Any]:

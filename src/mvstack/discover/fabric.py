@@ -39,7 +39,10 @@ def choose_fabric(
     _say_doubts(view, best, findings)
     rate = f", {best.rate_gbps:g} Gbit/s" if best.rate_gbps else ", rate unknown"
     state = best.state or "state unknown"
-    findings.found("fabric", f"{best.device} {_port(best)}: {best.link_layer} {state}{rate}")
+    alike = sum(port.fabric == best.fabric for port in able)
+    many = f"; {alike} ports of this fabric" if alike > 1 else ""
+    how = f"{best.device} {_port(best)}: {best.link_layer} {state}{rate}{many}"
+    findings.found("fabric", how)
     findings.found("nic", f"driver {best.driver or 'unknown'} of {best.device}")
     return Choice(best.fabric, best.nic)
 

@@ -70,7 +70,7 @@ def _nvidia(view: View, findings: Findings) -> Accelerator | None:
         match = re.search(r"^Model:\s*(.+?)\s*$", text, re.M)
         names.append(match[1] if match else "")
     output = view.ask("nvidia-smi", "-L")
-    listed = re.findall(r"^GPU \d+: (.+?)(?: \(UUID.*)?$", output.text if output else "", re.M)
+    listed = re.findall(r"^GPU [0-9]+: (.+?)(?: \(UUID.*)?$", output.text if output else "", re.M)
     if output is not None and not output.ok:
         why = "did not answer" if output.timed_out else output.text.strip()
         findings.note(f"nvidia-smi is here and fails: {why}")
@@ -79,7 +79,7 @@ def _nvidia(view: View, findings: Findings) -> Accelerator | None:
     names = names or listed
     if not names:
         return None
-    version = re.search(r"Module.*?\s(\d+\.[\d.]+)\s", view.text(f"{NVIDIA}/version") or "")
+    version = re.search(r"Module.*?\s([0-9]+\.[0-9.]+)\s", view.text(f"{NVIDIA}/version") or "")
     driver = f"nvidia {version[1]}" if version else "nvidia"
     models = _models(names, "nvidia", findings)
     return Accelerator(gpu="nvidia", count=len(names), models=models, driver=driver)

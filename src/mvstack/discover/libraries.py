@@ -88,7 +88,8 @@ def read_libraries(
     for library in libraries:
         if not library.headers:
             findings.note(
-                f"{library.name} {library.version or '(version unknown)'} below {library.prefix} has no headers: "
+                f"{library.name} {library.version or '(version unknown)'} below {library.prefix} "
+                + "has no headers: "
                 + ("it starts programs, " if library.name == "slurm" else "programs run with it, ")
                 + "nothing can be built on it"
             )

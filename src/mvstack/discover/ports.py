@@ -137,7 +137,7 @@ def _cxi_port(view: View, device: str) -> Port:
         port="",
         fabric="slingshot-11",
         nic="cxi",
-        driver=view.link(f"{CXI}/{device}/device/driver") or "cxi",
+        driver=view.link(f"{CXI}/{device}/device/driver"),
         link_layer="Ethernet",
         state=state.upper(),
         active=None if not state or state == "unknown" else state == "up",

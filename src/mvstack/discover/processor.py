@@ -54,7 +54,7 @@ def architecture_of(record: dict[str, str], uname: str) -> str | None:
         seen = ["x86_64"]
     elif "CPU implementer" in record:
         seen = ["aarch64"]
-    elif re.search(r"POWER\d+", record.get("cpu", "")):
+    elif re.search(r"POWER[0-9]+", record.get("cpu", "")):
         seen = ["ppc64le", "ppc64"]
     elif record.get("isa", "").startswith("rv64"):
         seen = ["riscv64"]
@@ -78,7 +78,7 @@ def processor(record: dict[str, str], architecture: str) -> Processor:
     if architecture == "riscv64":
         name = {"sifive,u74-mc": "u74mc", "spacemit,x60": "x60"}.get(record.get("uarch", ""), "")
         return Processor(architecture, "generic", frozenset(), name=name)
-    power = re.search(r"POWER(\d{1,3})", record.get("cpu", ""))
+    power = re.search(r"POWER([0-9]{1,3})", record.get("cpu", ""))
     return Processor(architecture, "", frozenset(), generation=int(power[1]) if power else 0)
 
 
@@ -109,7 +109,8 @@ def named(cpu: Processor) -> Named:
     # called by the name of a much older one.
     best = max((target for target in fitting if target > base), key=_rank, default=base)
     near, lacking = "", frozenset[str]()
-    for target in family:
+    # Worth saying for a generic name only: a zen2 is no zen3 that lacks three flags.
+    for target in family if best.vendor == "generic" else []:
         missing = target.features - have
         special = target.vendor == cpu.vendor and target > best
         if special and 0 < len(missing) <= NEAR and (not near or target > TARGETS[near]):

@@ -59,7 +59,7 @@ def _slurm(view: View, findings: Findings) -> Launch | None:
     asked = view.ask("sinfo", "--version")
     if asked is None:
         return None
-    match = re.search(r"slurm\S*\s+(\d+[\w.+-]*)", asked.text)
+    match = re.search(r"slurm\S*\s+([0-9][0-9A-Za-z_.+-]*)", asked.text)
     version = match[1][:40] if match else ""
     config = view.ask("scontrol", "show", "config")
     if config is not None and not config.ok:
@@ -120,7 +120,7 @@ def _flux(view: View, findings: Findings) -> Launch | None:
     if not (view.environment("FLUX_URI") or view.exists("/run/flux/local")):
         findings.note("flux is installed and no instance runs here: counted as no scheduler")
         return None
-    match = re.search(r"^commands:\s*(\d[\w.+-]*)", text, re.M)
+    match = re.search(r"^commands:\s*([0-9][0-9A-Za-z_.+-]*)", text, re.M)
     version = match[1][:40] if match else ""
     how = {
         "scheduler": f"flux --version: {version or 'unknown'}; an instance runs",
@@ -131,7 +131,8 @@ def _flux(view: View, findings: Findings) -> Launch | None:
 
 def _pbs(view: View, _: Findings) -> Launch | None:
     asked = view.ask("qstat", "--version")
-    match = re.search(r"(?:pbs_version|Version)\s*[=:]\s*([\w.+-]+)", asked.text if asked else "")
+    text = asked.text if asked is not None else ""
+    match = re.search(r"(?:pbs_version|Version)\s*[=:]\s*([0-9A-Za-z_.+-]+)", text)
     if match is None:
         return None
     version = match[1][:40]
@@ -144,7 +145,7 @@ def _pbs(view: View, _: Findings) -> Launch | None:
 
 
 def _lsf(view: View, _: Findings) -> Launch | None:
-    match = re.search(r"LSF\b.*?(\d+\.\d+[\w.]*)", view.say("lsid"))
+    match = re.search(r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", view.say("lsid"))
     if match is None:
         return None
     launcher = "jsrun" if view.which("jsrun") else "hydra"

@@ -15,6 +15,9 @@ MAJOR_ONLY = {"debian", "rocky", "almalinux", "rhel", "centos", "ol", "sles", "a
 SAME_AS = {"sle_hpc": "sles", "sled": "sles", "opensuse-leap": "opensuse"}
 """Other names of one distribution in /etc/os-release."""
 
+VIRTUAL = {"Amazon EC2", "QEMU", "Google", "VMware, Inc.", "Xen"}
+"""Makers in the firmware's tables that make virtual machines."""
+
 NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 
 
@@ -100,12 +103,12 @@ def _below(view: View) -> tuple[str, str]:
     else:
         groups = view.text("/proc/1/cgroup") or ""
         container = next((word for word in ("kubepods", "docker", "lxc") if word in groups), "")
+    vendor = view.word("/sys/class/dmi/id/sys_vendor")
+    product = view.word("/sys/class/dmi/id/product_name")
+    flagged = re.search(r"^flags\s*:.*\bhypervisor\b", view.text("/proc/cpuinfo") or "", re.M)
     hypervisor = ""
-    if re.search(r"^flags\s*:.*\bhypervisor\b", view.text("/proc/cpuinfo") or "", re.M):
-        vendor = view.word("/sys/class/dmi/id/sys_vendor")
-        product = view.word("/sys/class/dmi/id/product_name")
+    if flagged or vendor in VIRTUAL:  # Arm has no such flag
         detected = view.say("systemd-detect-virt", "--vm").strip()
-        named = [word for word in (vendor, product) if word]
-        detected = "" if detected == "none" else detected
-        hypervisor = " ".join(named) or detected or "unnamed"
+        named = " ".join(word for word in (vendor, product) if word)
+        hypervisor = named or ("" if detected == "none" else detected) or "unnamed"
     return hypervisor[:100], container

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 
 from mvstack.discover.findings import NOT_FOUND, one_line
 from mvstack.discover.machine import Library, Machine
+
+TAKEN = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+"""Words that YAML 1.1 or 1.2 reads as something other than text."""
 
 COLUMN = 44
 """Where the comments begin."""
@@ -24,7 +28,7 @@ def system_yaml(machine: Machine, name: str = "local", today: date | None = None
         f"# Found by `mvstack discover` on {host} on {day}: edit freely; "
         "`mvstack check FILE` validates it.",
         *_remarks("Worth knowing:", machine.notes),
-        _line(0, "name", name, ""),
+        _line(0, "name", _plain(name), ""),
         _line(0, "title", _text(_system_title(machine)), ""),
         _line(0, "builder", "easybuild", "easybuild or spack: yours to choose"),
         _found(0, machine, "os", machine.os),
@@ -90,8 +94,8 @@ def _externals(libraries: list[Library]) -> list[str]:
     for item in libraries:
         if item not in usable:
             lines.append(
-                f"      # {item.name} {item.version or '(version unknown)'} below {item.prefix}: no headers, "
-                "nothing can be built on it"
+                f"      # {item.name} {item.version or '(version unknown)'} below {item.prefix}: "
+                "no headers, nothing can be built on it"
             )
     return lines
 
@@ -101,7 +105,9 @@ def _found(indent: int, machine: Machine, key: str, value: object) -> str:
     how = machine.how.get(key, "")
     if value is None:
         return _line(indent, key, "", NOT_FOUND + (f" ({how})" if how else ""))
-    return _line(indent, key, str(value), how)
+    # A flow (list, mapping) is YAML already.
+    text = _plain(value) if isinstance(value, str) and value[:1] not in ("[", "{") else str(value)
+    return _line(indent, key, text, how)
 
 
 def _line(indent: int, key: str, value: str, comment: str) -> str:
@@ -115,11 +121,17 @@ def _remarks(title: str, notes: list[str]) -> list[str]:
 
 def _text(text: str) -> str:
     """A YAML string in double quotes: JSON's are that, on one line and without surprises."""
-    return json.dumps(one_line(text), ensure_ascii=True)
+    return json.dumps(one_line(text), ensure_ascii=False)
 
 
 def _flow(words: list[str]) -> str:
-    return "[" + ", ".join(words) + "]"
+    return "[" + ", ".join(_plain(word) for word in words) + "]"
+
+
+def _plain(word: str) -> str:
+    """A word as YAML reads it back: in quotes where it would be taken for something else."""
+    plain = re.fullmatch(r"[a-z][a-z0-9_.-]*", word) and word not in TAKEN
+    return word if plain else _text(word)
 
 
 def _system_title(machine: Machine) -> str:
@@ -128,8 +140,11 @@ def _system_title(machine: Machine) -> str:
 
 def _node_title(machine: Machine) -> str:
     cpu = machine.cpu
-    parts = [f"{cpu.sockets} x" if cpu.sockets else "", cpu.model or "unknown CPU"]
+    parts = [
+        f"{cpu.sockets} x" if cpu.sockets else "",
+        cpu.model or machine.target or "unknown CPU",
+    ]
     text = " ".join(part for part in parts if part)
     for item in machine.accelerators:
         text += f", {item.count} x {', '.join(item.models) or item.gpu}"
-    return f"{text}, {machine.hypervisor} virtual machine" if machine.hypervisor else text
+    return f"{text}, virtual ({machine.hypervisor})" if machine.hypervisor else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -114,12 +115,17 @@ def run(
     (easybuild.tree / "logs" / "tmp").mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     steps: dict[str, float] = {}
-    with log.open("w") as stream:
+    with log.open("w", buffering=1) as stream:  # a line at a time, so that it can be followed
         stream.write(shlex.join(command) + "\n")
         stream.flush()
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            env=easybuild.environment(), start_new_session=True, preexec_fn=_die_with_parent,
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=easybuild.environment(),
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
         )
         try:
             _follow(process, easybuild.build, stream.write, note, steps)
@@ -186,10 +192,8 @@ def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the whole session of EasyBuild, make and compilers included, and wait for it."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     process.wait()
 
 

@@ -84,8 +84,12 @@ def install_missing(missing: Lacking, log: Path) -> None:
         for command in missing.commands:
             try:
                 done = subprocess.run(
-                    command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL,
-                    env=environment, check=False,
+                    command,
+                    stdout=stream,
+                    stderr=stream,
+                    stdin=subprocess.DEVNULL,
+                    env=environment,
+                    check=False,
                 )
             except OSError as error:
                 raise Missing(Problem(f"{command[0]}: {error.strerror}", str(log))) from None

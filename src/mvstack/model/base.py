@@ -54,11 +54,11 @@ def _place(file: YamlFile, loc: tuple[str | int, ...]) -> Place:
     Pydantic adds names of its own (a union's branch, a validator) which are no keys of the file.
     """
     place: Place = ()
-    node = file.data
+    node: Any = file.data
     for part in loc:
-        if isinstance(node, dict) and part in node:
-            node = node[part]
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+        if (isinstance(node, dict) and part in node) or (
+            isinstance(node, list) and isinstance(part, int) and part < len(node)
+        ):
             node = node[part]
         else:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.base import M, validated
@@ -31,7 +32,8 @@ def load_system(name_or_path: str) -> System:
         close = nearest(name_or_path, known)
         raise InvalidInput(
             Problem(
-                f"there is no system {name_or_path}" + (f"; did you mean {close}?" if close else ""),
+                f"there is no system {name_or_path}"
+                + (f"; did you mean {close}?" if close else ""),
                 allowed=listed(known),
                 nearest=close,
                 todo="name one of these, or give the path of a system file "
@@ -68,7 +70,9 @@ def load_release(name: str | None = None) -> Release:
     name = name or known[0]
     if name not in known:
         raise InvalidInput(
-            Problem(f"there is no release {name}", allowed=listed(known), nearest=nearest(name, known))
+            Problem(
+                f"there is no release {name}", allowed=listed(known), nearest=nearest(name, known)
+            )
         )
     return _model(Release, ENVIRONMENTS / "releases" / f"{name}.yaml")
 
@@ -77,7 +81,7 @@ def load_policy(folder: Path | None = None) -> Policy:
     """The policy tables, with the errors of all of them at once."""
     folder = folder or ENVIRONMENTS / "policy"
     problems: list[Problem] = []
-    parts: dict[str, object] = {}
+    parts: dict[str, Any] = {}
     for name, model in (
         ("builds", Builds),
         ("launchers", Launchers),
@@ -90,7 +94,7 @@ def load_policy(folder: Path | None = None) -> Policy:
             problems += error.problems
     if problems:
         raise InvalidInput(*problems)
-    return Policy.model_construct(**parts)
+    return Policy(**parts)
 
 
 def _model(model: type[M], path: Path) -> M:

@@ -7,6 +7,7 @@ import os
 import time
 from pathlib import Path
 
+from pydantic import Field
 from ruamel.yaml import YAML
 
 from mvstack.files import write_atomically
@@ -26,7 +27,7 @@ class Accepted(Strict):
 
 
 class _File(Strict):
-    accepted: list[Accepted] = []
+    accepted: list[Accepted] = Field(default_factory=list)
 
 
 def state_dir() -> Path:
@@ -44,7 +45,8 @@ def all_accepted() -> list[Accepted]:
 def accepted_for(software: str, version: str) -> Accepted | None:
     """What this user accepted for one version, whatever the case of its name; the latest."""
     found = [
-        one for one in all_accepted()
+        one
+        for one in all_accepted()
         if (one.software.lower(), one.version) == (software.lower(), version)
     ]
     return found[-1] if found else None
@@ -53,13 +55,17 @@ def accepted_for(software: str, version: str) -> Accepted | None:
 def accept(software: str, version: str, sha256: str, reason: str, filename: str) -> Accepted:
     """Keep an acceptance; an earlier one for the same version is replaced."""
 
-
     new = Accepted(
-        software=software, version=version, sha256=sha256, reason=reason,
-        when=time.strftime("%FT%TZ", time.gmtime()), filename=filename,
+        software=software,
+        version=version,
+        sha256=sha256,
+        reason=reason,
+        when=time.strftime("%FT%TZ", time.gmtime()),
+        filename=filename,
     )
     kept = [
-        one for one in all_accepted()
+        one
+        for one in all_accepted()
         if (one.software.lower(), one.version) != (software.lower(), version)
     ]
     text = io.StringIO()

@@ -38,8 +38,9 @@ def add_source(
         )
     if found in spec.hashes:
         note = ""  # upstream's after all: nothing to accept
-    entry = Entry(found, spec.filename, spec.name, file.stat().st_size, f"added from {file.name}",
-                  note)
+    entry = Entry(
+        found, spec.filename, spec.name, file.stat().st_size, f"added from {file.name}", note
+    )
     store.add(file, entry)
     store.link_easybuild(spec.software, spec.filename, found)
     if note:
@@ -50,14 +51,21 @@ def add_source(
 def _acceptance(file: Path, found: str, wanted: str, reason: str | None) -> str:
     if not SHA256.fullmatch(wanted):
         raise InvalidInput(
-            Problem("--accept-hash takes a SHA-256, 64 hexadecimal digits", found=wanted,
-                    allowed=f"the file's is {found}")
+            Problem(
+                "--accept-hash takes a SHA-256, 64 hexadecimal digits",
+                found=wanted,
+                allowed=f"the file's is {found}",
+            )
         )
     if wanted != found:
         raise SourceError(
-            Problem("the file does not have the hash that was accepted", relative(file),
-                    found=f"sha256 {found}", allowed=f"sha256 {wanted}",
-                    todo="make sure which file is meant"),
+            Problem(
+                "the file does not have the hash that was accepted",
+                relative(file),
+                found=f"sha256 {found}",
+                allowed=f"sha256 {wanted}",
+                todo="make sure which file is meant",
+            ),
             outcome="Nothing was added.",
         )
     if not (reason or "").strip():

@@ -44,7 +44,9 @@ def _named(name: str) -> list[Any]:
         raise InvalidInput(
             Problem(
                 f"no recipe is called {name}" + (f"; did you mean {close}?" if close else ""),
-                found=name, allowed=listed(known), nearest=close,
+                found=name,
+                allowed=listed(known),
+                nearest=close,
             )
         )
     return found
@@ -65,12 +67,15 @@ def list_(root: Root = None, as_json: Json = False) -> None:
     if not rows:
         typer.echo(f"{store.root} holds nothing yet; `mvstack sources fetch` brings sources")
     for row in rows:
-        typer.echo(f"{row['software']:<24} {row['size'] / 1e6:8.1f} MB  {row['sha256'][:12]}  "
-                   f"{row['filename']}  from {row['place']}")
+        typer.echo(
+            f"{row['software']:<24} {row['size'] / 1e6:8.1f} MB  {row['sha256'][:12]}  "
+            f"{row['filename']}  from {row['place']}"
+        )
 
 
-@app.command(epilog="Examples: mvstack sources verify   ·   mvstack sources verify "
-                    "--remove-damaged")
+@app.command(
+    epilog="Examples: mvstack sources verify   ·   mvstack sources verify --remove-damaged"
+)
 def verify(
     root: Root = None,
     remove_damaged: Annotated[
@@ -92,8 +97,11 @@ def verify(
     if bad and not remove_damaged:
         raise CheckFailed(
             *(
-                Problem(f"{v.state}: {v.entry.filename} of {v.entry.software}", str(v.path),
-                        todo="mvstack sources verify --remove-damaged, then fetch it again")
+                Problem(
+                    f"{v.state}: {v.entry.filename} of {v.entry.software}",
+                    str(v.path),
+                    todo="mvstack sources verify --remove-damaged, then fetch it again",
+                )
                 for v in bad
             )
         )
@@ -134,15 +142,19 @@ def fetch(
         _emit(rows)
     else:
         for row in rows:
-            typer.echo(f"{row['source']}: {row['file']} from {row['place']}"
-                       + (f" ({row['note']})" if row["note"] else ""))
+            typer.echo(
+                f"{row['source']}: {row['file']} from {row['place']}"
+                + (f" ({row['note']})" if row["note"] else "")
+            )
     if problems:
         raise SourceError(*problems, outcome=f"{len(rows)} of {len(specs)} sources are there.")
 
 
-@app.command(epilog="Examples: mvstack sources add mvapich-4.0.tar.gz --as mvapich@4.0   ·   "
-                    "mvstack sources add my.tar.gz --as mvapich@4.0 --accept-hash SHA256 "
-                    "--reason 'site patch 12'")
+@app.command(
+    epilog="Examples: mvstack sources add mvapich-4.0.tar.gz --as mvapich@4.0   ·   "
+    "mvstack sources add my.tar.gz --as mvapich@4.0 --accept-hash SHA256 "
+    "--reason 'site patch 12'"
+)
 def add(
     file: Annotated[Path, typer.Argument(help="The file to put into the mirror.")],
     name: Annotated[str, typer.Option("--as", help="What it is, e.g. mvapich@4.0.")],
@@ -163,5 +175,7 @@ def add(
     if as_json:
         _emit([row])
     else:
-        typer.echo(f"{spec.name}: {row['file']} is in the mirror, sha256 {row['sha256']}"
-                   + (f"\nnot upstream's bytes: {reason}" if row["note"] else ""))
+        typer.echo(
+            f"{spec.name}: {row['file']} is in the mirror, sha256 {row['sha256']}"
+            + (f"\nnot upstream's bytes: {reason}" if row["note"] else "")
+        )

@@ -12,7 +12,13 @@ from mvstack.errors import Problem, SourceError
 from mvstack.sources.accepted import accepted_for
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.places import (
-    Advance, NotHere, answers, download, from_debian, from_pypi, scratch,
+    Advance,
+    NotHere,
+    answers,
+    download,
+    from_debian,
+    from_pypi,
+    scratch,
 )
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store, extension, sha256_of
@@ -32,8 +38,11 @@ class Fetched:
     def as_dict(self) -> dict[str, Any]:
         """What records and the report keep."""
         return {
-            "file": self.file, "sha256": self.sha256, "place": self.place,
-            "upstream": self.upstream, "note": self.note,
+            "file": self.file,
+            "sha256": self.sha256,
+            "place": self.place,
+            "upstream": self.upstream,
+            "note": self.note,
         }
 
 
@@ -85,7 +94,7 @@ class Fetcher:
     def available(self, spec: SourceSpec) -> bool:
         """Whether ``spec`` is in the mirror, or a mirror or upstream answers for it now.
 
-        What Debian's archive or PyPI carries counts as available: they are asked when it is fetched.
+        What Debian's archive or PyPI carries counts as available: fetching asks them.
         """
         if spec.debian or spec.pypi or self.in_mirror(spec):
             return True
@@ -101,8 +110,14 @@ class Fetcher:
         if accepted and accepted.filename == spec.filename and spec.hashes:
             path = self.store.get(accepted.sha256)
             if path:
-                return Fetched(path, spec.filename, accepted.sha256, "mirror", False,
-                               f"not upstream's bytes: {accepted.reason}")
+                return Fetched(
+                    path,
+                    spec.filename,
+                    accepted.sha256,
+                    "mirror",
+                    False,
+                    f"not upstream's bytes: {accepted.reason}",
+                )
         for sha256 in spec.hashes:
             path = self.store.get(sha256)
             if path is None:
@@ -110,9 +125,13 @@ class Fetcher:
             entry = next((e for e in self.store.entries() if e.sha256 == sha256), None)
             if sha256_of(path) != sha256:
                 raise SourceError(
-                    Problem("a file of the mirror is damaged", str(path), found=sha256_of(path),
-                            allowed=sha256,
-                            todo="mvstack sources verify --remove-damaged, then again")
+                    Problem(
+                        "a file of the mirror is damaged",
+                        str(path),
+                        found=sha256_of(path),
+                        allowed=sha256,
+                        todo="mvstack sources verify --remove-damaged, then again",
+                    )
                 )
             place = f"mirror, first from {entry.place}" if entry else "mirror"
             return self._fetched(spec, path, sha256, place)
@@ -207,8 +226,10 @@ class Fetcher:
             f"{base}/_source-cache/archive/{one[:2]}/{one}.{ext}" for one in self._wanted(spec)
         ]
         letter = spec.software[0].lower()
-        by_name = [f"{base}/easybuild/{letter}/{spec.software}/{spec.filename}",
-                   f"{base}/{spec.filename}"]
+        by_name = [
+            f"{base}/easybuild/{letter}/{spec.software}/{spec.filename}",
+            f"{base}/{spec.filename}",
+        ]
         urls = [*by_hash, *by_name]
         return urls if "://" in base else [url for url in urls if Path(url).is_file()]
 
@@ -227,7 +248,7 @@ class Fetcher:
                 place,
                 found=f"sha256 {sha256}" + (f" ({why})" if why else ""),
                 allowed="sha256 " + " or ".join(spec.hashes),
-                because="the file was changed, damaged or replaced on its way" if not why else why,
+                because=why or "the file was changed, damaged or replaced on its way",
                 todo="look at what changed before trusting it; bytes wanted on purpose: mvstack "
                 f"sources add FILE --as {spec.name} --accept-hash {sha256} --reason TEXT",
             ),

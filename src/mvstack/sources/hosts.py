@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -38,15 +39,13 @@ class SilentHosts:
     def silent(self, host: str, why: str) -> None:
         """Note that ``host`` did not answer."""
         self._known[host] = (time.time(), why)
-        try:
-            write_atomically(self.file, json.dumps(self._known) + "\n")
-        except OSError:
-            pass  # only this run remembers then
+        self._keep()
 
     def answered(self, host: str) -> None:
         """Note that ``host`` answers."""
         if self._known.pop(host, None):
-            try:
-                write_atomically(self.file, json.dumps(self._known) + "\n")
-            except OSError:
-                pass
+            self._keep()
+
+    def _keep(self) -> None:
+        with contextlib.suppress(OSError):  # only this run remembers then
+            write_atomically(self.file, json.dumps(self._known) + "\n")

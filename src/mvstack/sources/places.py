@@ -125,8 +125,13 @@ def from_debian(requirement: str, folder: Path) -> Path:
 
 def _apt(command: list[str], folder: Path) -> None:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL, timeout=600,
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=600,
     )
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("E:")][-1:]
@@ -161,9 +166,25 @@ def _apt_uris(etc: Path = Path("/etc/apt")) -> list[str]:
 def from_pypi(requirement: str, filename: str, folder: Path) -> Path:
     """The wheel of ``requirement``, from the index that this user's pip is set up with."""
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
-         "--only-binary=:all:", "--disable-pip-version-check", "--dest", str(folder), requirement],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=900,
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-input",
+            "--only-binary=:all:",
+            "--disable-pip-version-check",
+            "--dest",
+            str(folder),
+            requirement,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=900,
     )
     path = folder / filename
     if done.returncode or not path.is_file():

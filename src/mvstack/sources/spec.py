@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import ENVIRONMENTS
@@ -23,8 +25,8 @@ class Known(Strict):
     debian: str = ""
     pypi: str = ""
     licence_page: str = ""
-    hashes: dict[str, str] = {}
-    refused: dict[str, str] = {}
+    hashes: dict[str, str] = Field(default_factory=dict)
+    refused: dict[str, str] = Field(default_factory=dict)
     why: str
     source: str
 
@@ -100,17 +102,26 @@ def _specs(path: Path) -> list[SourceSpec]:
         hashes = (listed,) if isinstance(listed, str) else tuple(listed or ())
         if not hashes or not all(SHA256.fullmatch(str(one)) for one in hashes):
             raise InvalidInput(
-                Problem(f"source {filename} has no SHA-256", relative(path),
-                        found=str(listed), todo="add it to checksums")
+                Problem(
+                    f"source {filename} has no SHA-256",
+                    relative(path),
+                    found=str(listed),
+                    todo="add it to checksums",
+                )
             )
         known = known_sources().get(filename)
         specs.append(
             SourceSpec(
-                values["name"], values["version"], filename, hashes,
+                values["name"],
+                values["version"],
+                filename,
+                hashes,
                 tuple(url.rstrip("/") + "/" + filename for url in urls),
-                known.debian if known else "", known.pypi if known else "",
+                known.debian if known else "",
+                known.pypi if known else "",
                 known.licence_page if known else "",
-                dict(known.hashes) if known else {}, dict(known.refused) if known else {},
+                dict(known.hashes) if known else {},
+                dict(known.refused) if known else {},
                 relative(path),
             )
         )

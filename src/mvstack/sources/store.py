@@ -117,8 +117,12 @@ class Store:
             stream.flush()
             if digest.hexdigest() != entry_for.sha256:
                 raise SourceError(
-                    Problem("the file changed while it was copied", relative(file),
-                            found=digest.hexdigest(), allowed=entry_for.sha256)
+                    Problem(
+                        "the file changed while it was copied",
+                        relative(file),
+                        found=digest.hexdigest(),
+                        allowed=entry_for.sha256,
+                    )
                 )
             return self.take(temporary, entry_for)
 
@@ -130,8 +134,11 @@ class Store:
             return []
         except (OSError, ValueError) as error:
             raise SourceError(
-                Problem(f"the mirror's index cannot be read: {error}", relative(self.index),
-                        todo="remove it: `mvstack sources fetch` writes it anew from the files")
+                Problem(
+                    f"the mirror's index cannot be read: {error}",
+                    relative(self.index),
+                    todo="remove it: `mvstack sources fetch` writes it anew from the files",
+                )
             ) from None
         entries = [Entry(**row) for row in rows]
         return sorted(entries, key=lambda entry: (entry.software, entry.filename, entry.sha256))
@@ -174,7 +181,8 @@ class Store:
     def _note(self, entry: Entry) -> None:
         with self._locked():
             kept = [
-                one for one in self.entries()
+                one
+                for one in self.entries()
                 if (one.sha256, one.filename) != (entry.sha256, entry.filename)
             ]
             self._write([*kept, entry])
