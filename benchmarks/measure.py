@@ -14,6 +14,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -56,7 +57,7 @@ def in_turns(commands: dict[str, list[str]], runs: int) -> list[Figure]:
     return [Figure(n, statistics.median(t), min(t), max(t), runs) for n, t in times.items()]
 
 
-def command_line(runs: int) -> list[Figure]:
+def command_line(runs: int, scratch: str) -> list[Figure]:
     """The launcher and the pure commands, beside an interpreter that does nothing."""
     partitions = [
         f"{name}/{part}"
@@ -69,11 +70,7 @@ def command_line(runs: int) -> list[Figure]:
             "python -c pass": [sys.executable, "-c", "pass"],
             "mvstack --version": [MVSTACK, "--version"],
             f"mvstack explain {partitions[0]}": [MVSTACK, "explain", partitions[0]],
-            f"mvstack render --check ({len(partitions)} partitions)": [
-                MVSTACK,
-                "render",
-                "--check",
-            ],
+            f"mvstack render, {len(partitions)} partitions": [MVSTACK, "render", "--to", scratch],
         },
         runs,
     )
@@ -176,7 +173,8 @@ def main() -> None:
     parser.add_argument("--root", type=Path, help="install root whose `local` is measured")
     arguments = parser.parse_args()
     quick = arguments.quick
-    figures = command_line(3 if quick else 10)
+    with tempfile.TemporaryDirectory() as scratch:
+        figures = command_line(3 if quick else 10, scratch)
     grown = growth([10, 100] if quick else [10, 100, 1000])
     left_out = []
     try:
