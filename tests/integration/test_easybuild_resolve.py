@@ -1,0 +1,56 @@
+"""Every easyconfig resolves, is in style, and refuses what its version does not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from easybuild_here import EASYCONFIGS, eb, needs
+
+RECIPES = sorted(EASYCONFIGS.rglob("*.eb"))
+MPI = sorted((EASYCONFIGS / "m").glob("M*PICH*/*.eb"))
+
+
+@pytest.fixture(autouse=True)
+def _needs() -> None:
+    needs()
+
+
+def test_all_resolve_from_this_repository_alone(tmp_path: Path) -> None:
+    assert RECIPES, f"no easyconfig below {EASYCONFIGS}"
+    done = eb(tmp_path, "-D", *RECIPES)
+    assert done.returncode == 0, done.stdout[-3000:]
+    # the list is wrapped at the width of a terminal
+    listed = "".join(done.stdout.split())
+    assert [recipe.name for recipe in RECIPES if recipe.name not in listed] == []
+
+
+def test_all_are_in_style(tmp_path: Path) -> None:
+    done = eb(tmp_path, "--check-style", *RECIPES)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.stdout.count("[PASS]") == len(RECIPES)
+
+
+@pytest.mark.parametrize(
+    ("start", "line", "words"),
+    [
+        ("MVAPICH-4.0", "device = 'ch4:ofy'", ["device", "ch4:ofy", "ch4:ofi"]),
+        ("MVAPICH-4.0", "launcher = 'mpirun_rsh'", ["launcher", "mpirun_rsh", "hydra"]),
+        ("MVAPICH-4.0", "file_systems = ['ufs', 'luster']", ["file_systems", "luster", "lustre"]),
+        ("MVAPICH-4.1", "pmi = 'pmi3'", ["pmi", "pmi3", "pmi2"]),
+        ("MVAPICH-3.0", "gpu = 'rocm'", ["gpu", "rocm", "cuda"]),
+        ("MVAPICH2-2.3.7", "device = 'ch4:ofi'", ["device", "ch4:ofi", "ch3:mrail"]),
+        ("MPICH-4.0.2", "optimisation = 'O9'", ["optimisation", "O9", "O2"]),
+    ],
+)
+def test_a_wrong_word_is_named_with_what_is_allowed(
+    tmp_path: Path, start: str, line: str, words: list[str]
+) -> None:
+    base = next(recipe for recipe in MPI if recipe.name.startswith(start))
+    wrong = tmp_path / base.name
+    wrong.write_text(f"{base.read_text()}\n{line}\n")
+    done = eb(tmp_path / "root", "--module-only", "--force", wrong)
+    assert done.returncode != 0
+    for word in words:
+        assert word in done.stdout, done.stdout[-3000:]
+    assert not list((tmp_path / "root").rglob("*pich*.lua"))
