@@ -8,7 +8,8 @@ Other 4.0.x versions are taken from it and marked unconfirmed.
 from collections import namedtuple
 
 # The same fields as those of the tables for MVAPICH.
-VersionOptions = namedtuple("VersionOptions", "flags devices pmi pm file_systems confirmed")
+VersionOptions = namedtuple(
+    "VersionOptions", "flags devices pmi pm file_systems gpu confirmed source")
 
 FLAGS_4_0 = frozenset((
     "--with-device", "--with-pmi", "--with-pm", "--with-libfabric", "--with-ucx", "--with-hwloc",
@@ -28,7 +29,9 @@ MPICH_4_0 = VersionOptions(
     pm=frozenset(("hydra", "gforker", "remshell", "none", "slurm")),
     file_systems=frozenset(("daos", "gpfs", "ime", "lustre", "nfs", "panfs", "pvfs2", "quobytefs",
                             "testfs", "ufs", "xfs")),
+    gpu=frozenset(("none", "cuda", "rocm", "ze")),
     confirmed=True,
+    source="configure, src/pm, src/pmi, ROMIO's configure of MPICH 4.0.2",
 )
 
 
@@ -37,6 +40,6 @@ def options_for(version):
     if version == "4.0.2":
         return MPICH_4_0
     if version.startswith("4.0."):
-        return MPICH_4_0._replace(confirmed=False)
+        return MPICH_4_0._replace(confirmed=False, source="taken from 4.0.2")
     raise LookupError(f"no table of configure options for MPICH {version}: known is 4.0.x, see "
                       "easyconfigs/easyblocks/mpich_options.py")

@@ -12,11 +12,17 @@ imported from.
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import easybuild.tools.environment as env
 from easybuild.easyblocks.generic.mvapich_configure import (
-    configure_options, known_options, level_of_makefile, option_names, unknown_options)
-from easybuild.easyblocks.generic.mvapich_parameters import check_parameters
+    configure_options,
+    known_options,
+    level_of_makefile,
+    option_names,
+    unknown_options,
+)
+from easybuild.easyblocks.generic.mvapich_parameters import FOREIGN_LAUNCHERS, check_parameters
 from easybuild.easyblocks.generic.mvapich_sanity import commands, launch_line, write_programs
 from easybuild.easyblocks.mpich import EB_MPICH
 from easybuild.framework.easyconfig import CUSTOM, MANDATORY
@@ -36,6 +42,17 @@ WRAPPERS = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort", "MPIF77": 
 # Where the OSU Micro-Benchmarks that an MPI brings are installed, below its prefix.
 OMB_FOLDERS = tuple(f"libexec/osu-micro-benchmarks/mpi/{kind}"
                     for kind in ("pt2pt", "collective", "one-sided", "startup"))
+
+# configure asks pkg-config what a *static* libfabric or UCX needs and hands that to the linker and
+# to mpicc, so that everybody would need the headers' packages of every fabric there is. This one
+# answers for shared libraries, which know what they need; only embedded ones are linked statically.
+PKG_CONFIG = """#!/bin/sh
+case "$*" in
+    */modules/*) ;;
+    *) for one do shift; [ "$one" = --static ] || set -- "$@" "$one"; done ;;
+esac
+exec {real} "$@"
+"""
 
 # gfortran 10 and newer refuse what mpif.h programs, and configure's own probes, do with buffers.
 ARGUMENT_MISMATCH = "-fallow-argument-mismatch"
@@ -139,17 +156,30 @@ class EB_MVAPICH(EB_MPICH):
         for name in ("FFLAGS", "FCFLAGS"):
             env.setvar(name, ARGUMENT_MISMATCH)
 
+    def put_pkg_config_first(self):
+        """Put a pkg-config that says what shared libraries need (see PKG_CONFIG) on the PATH."""
+        real = shutil.which("pkg-config")
+        if real is None:
+            return
+        folder = Path(self.builddir) / "mvapich-stack-bin"
+        folder.mkdir(exist_ok=True)
+        script = folder / "pkg-config"
+        script.write_text(PKG_CONFIG.format(real=real), encoding="utf-8")
+        script.chmod(0o755)
+        env.setvar("PATH", f"{folder}:{os.environ['PATH']}")
+
     def configure_step(self):
         """Configure, then look whether the optimisation asked for arrived in the Makefiles."""
+        self.put_pkg_config_first()
         super().configure_step()
         wanted = self.cfg["optimisation"]
         checked = 0
         for folder in (".", "src/mpl", "src/mpi/romio", "modules/yaksa"):
-            makefile = os.path.join(self.start_dir, folder, "Makefile")
-            if not os.path.isfile(makefile):
+            makefile = Path(self.start_dir) / folder / "Makefile"
+            if not makefile.is_file():
                 continue
             checked += 1
-            found = level_of_makefile(read_file(makefile))
+            found = level_of_makefile(read_file(str(makefile)))
             if found != wanted:
                 raise EasyBuildError(
                     "%s: CFLAGS has %s, asked for -%s: the library would not be optimised as "
@@ -163,7 +193,7 @@ class EB_MVAPICH(EB_MPICH):
         folder = tempfile.mkdtemp(prefix="mpi-sanity-")
         write_programs(folder)
         names = ["mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", "mpichversion"]
-        if params["launcher"] not in ("slurm", "none"):
+        if params["launcher"] not in FOREIGN_LAUNCHERS:
             names.append("mpiexec")
         if launch_line(params["launcher"], params["sanity_launch"]) is None:
             self.log.warning("launcher %r belongs to the resource manager: two ranks were not "
@@ -179,10 +209,11 @@ class EB_MVAPICH(EB_MPICH):
                 custom_paths=custom_paths,
                 custom_commands=commands(folder, self.name, self.version, params,
                                          self.cfg["soname"]))
-            if os.path.exists(os.path.join(folder, "world.out")):
-                print_msg("two ranks report: %s", "; ".join(
-                    read_file(os.path.join(folder, "world.out")).split("\n")[:4]),
-                    log=self.log, silent=self.silent)
+            said = Path(folder) / "world.out"
+            if said.exists():
+                lines = said.read_text(encoding="utf-8").splitlines()
+                print_msg("two ranks report: %s", "; ".join(lines[:4]), log=self.log,
+                          silent=self.silent)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -195,10 +226,9 @@ class EB_MVAPICH(EB_MPICH):
             root = params[name]
             if word not in params["device"] or not root.startswith("/"):
                 continue
-            for folder in ("lib", "lib64"):
-                path = os.path.join(root, folder)
-                if os.path.isdir(path) and os.path.realpath(path) not in default:
-                    found.append(path)
+            for path in (Path(root) / "lib", Path(root) / "lib64"):
+                if path.is_dir() and path.resolve() not in default:
+                    found.append(str(path))
         return found
 
     def make_module_extra(self, *args, **kwargs):
@@ -208,8 +238,7 @@ class EB_MVAPICH(EB_MPICH):
         for variable in ("MPI_HOME", "MPI_ROOT"):
             txt += generator.set_environment(variable, self.installdir)
         for variable, wrapper in WRAPPERS.items():
-            txt += generator.set_environment(variable,
-                                             os.path.join(self.installdir, "bin", wrapper))
+            txt += generator.set_environment(variable, f"{self.installdir}/bin/{wrapper}")
         if self.cfg["omb"]:
             txt += generator.prepend_paths("PATH", list(OMB_FOLDERS))
         for folder in self.transport_folders():
@@ -241,4 +270,4 @@ def default_library_folders():
     res = run_shell_cmd("PATH=$PATH:/sbin:/usr/sbin ldconfig -N -v 2>/dev/null", hidden=True,
                         fail_on_error=False, in_dry_run=True)
     folders = [line.split(":")[0] for line in res.output.splitlines() if line.startswith("/")]
-    return {os.path.realpath(folder) for folder in folders}
+    return {Path(folder).resolve() for folder in folders}

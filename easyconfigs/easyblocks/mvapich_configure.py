@@ -8,6 +8,7 @@ that a build without the optimisation asked for is one too.
 
 import os
 import re
+from pathlib import Path
 
 # How each generation is told which PMI to speak. Read from their configure.ac and src/pmi:
 # 2: MVAPICH2 2.3.7 (MPICH 3.2.1); 3: MVAPICH 3.0, MPICH 3.4 to 4.0; 4: MVAPICH 4.x (MPICH 4.3).
@@ -65,8 +66,8 @@ def launcher_options(name, version, params):
     slurm = params["slurm"]
     paths = {"pmix": params["pmix"] or "/usr", "cray": CRAY_PMI}
     found = [one.format(**paths) for one in PMI_OPTIONS[gen][pmi]]
-    if gen == 2 and launcher == "slurm":
-        found.append("--with-pm=slurm")
+    if (gen == 2 and launcher == "slurm") or launcher in ("jsm", "flux"):
+        found.append(f"--with-pm={launcher}")
     elif launcher in ("slurm", "none"):
         found.append("--with-pm=no")
         if gen == 4 and launcher == "slurm" and pmi == "pmi2":
@@ -87,16 +88,22 @@ def _where(option, value):
     return option if value == "system" else f"{option}={value}"
 
 
-def transport_options(params, options):
-    """--with-libfabric, --with-ucx and --with-hwloc; `params` holds 'system', 'embedded', a path."""
+def transport_options(name, version, params, options):
+    """--with-libfabric, --with-ucx, --with-hwloc; `params`: 'system', 'embedded' or a path."""
     found = []
     device = params["device"]
     if "ofi" in device:
-        found.append(_where("--with-libfabric", params["libfabric"]))
+        option = "--with-libfabric" if "--with-libfabric" in options.flags else "--with-ofi"
+        found.append(_where(option, params["libfabric"]))
     if "ucx" in device:
         found.append(_where("--with-ucx", params["ucx"]))
+    if generation(name, version) == 2:
+        # There, --with-hwloc chooses between two bundled versions: v1 (the default) and v2.
+        return found
     if "--with-hwloc" in options.flags:
         found.append(_where("--with-hwloc", params["hwloc"]))
+    elif "--with-hwloc-prefix" in options.flags:
+        found.append(f"--with-hwloc-prefix={params['hwloc']}")
     return found
 
 
@@ -136,7 +143,7 @@ def configure_options(name, version, params, options):
     """The whole command line for configure as a list, without --prefix."""
     found = ["--with-device=" + params["device"]]
     found += launcher_options(name, version, params)
-    found += transport_options(params, options)
+    found += transport_options(name, version, params, options)
     found += gpu_options(params, options)
     found += language_options(params)
     if params["datatype_engine"]:
@@ -151,7 +158,7 @@ def configure_options(name, version, params, options):
 
 
 def option_names(text):
-    """The names (without values) of the --enable, --with, --disable, --without options in `text`."""
+    """The names, without values, of the options in `text`."""
     return re.findall(r"(?:^|\s)(--[A-Za-z0-9][A-Za-z0-9-]*)", text)
 
 
@@ -169,9 +176,8 @@ def known_options(source):
             continue
         if "configure" not in files:
             continue
-        path = os.path.join(folder, "configure")
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            block = re.search(r"^ac_user_opts='(.*?)'$", handle.read(), re.M | re.S)
+        text = (Path(folder) / "configure").read_text(encoding="utf-8", errors="replace")
+        block = re.search(r"^ac_user_opts='(.*?)'$", text, re.M | re.S)
         if block:
             known.update(block.group(1).split())
     return known

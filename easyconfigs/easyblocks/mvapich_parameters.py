@@ -6,21 +6,13 @@ known is an error here: configure itself warns at best, and builds something els
 
 import difflib
 
-GPUS = ("none", "cuda", "rocm", "ze")
 THREAD_LEVELS = ("single", "funneled", "serialized", "multiple", "runtime")
 ERROR_CHECKING = ("no", "runtime", "all")
 DATATYPE_ENGINES = ("auto", "yaksa", "dataloop")
 OPTIMISATIONS = ("O0", "O1", "O2", "O3")
 
-# Words of the parameter `gpu` and the configure option (or options) that turns each of them on.
-GPU_FLAGS = {
-    "cuda": ("--with-cuda", "--enable-cuda"),
-    "rocm": ("--with-hip",),
-    "ze": ("--with-ze",),
-}
-
-# Launchers that ask the resource manager's own program to start the ranks: no mpiexec is built.
-FOREIGN_LAUNCHERS = ("slurm", "none")
+# Launchers that leave it to the resource manager's own program to start the ranks: no mpiexec.
+FOREIGN_LAUNCHERS = ("slurm", "jsm", "flux", "none")
 
 # PMI words that mean "the library speaks what the resource manager brings".
 FOREIGN_PMI = ("slurm", "cray", "pmix")
@@ -47,33 +39,11 @@ def complaint(product, parameter, found, allowed, because=""):
     return "\n".join(lines)
 
 
-def split_device(device):
-    """('ch4', ['ofi', 'ucx']) for 'ch4:ofi,ucx'; the list is empty when no channel is named."""
-    family, _, channels = device.partition(":")
-    return family, [one for one in channels.split(",") if one]
-
-
-def device_words(device):
-    """The single devices which a device string names: 'ch4:ofi,ucx' gives both of its netmods."""
-    family, channels = split_device(device)
-    if family != "ch4" or len(channels) < 2:
-        return [device]
-    return [f"{family}:{channel}" for channel in channels]
-
-
 def _check_device(product, params, options):
-    device = params["device"] or ""
-    allowed = sorted(options.devices)
+    device = params["device"]
     if device in options.devices:
         return []
-    words = device_words(device)
-    if len(words) > 1:
-        several = [one for one in allowed if "," in one]
-        if several and all(word in options.devices for word in words):
-            return []
-        return [complaint(product, "device", device, allowed, "several netmods in one library "
-                          "need a version whose configure takes a list")]
-    return [complaint(product, "device", device, allowed)]
+    return [complaint(product, "device", device, sorted(options.devices))]
 
 
 def _check_launcher(product, params, options):
@@ -94,13 +64,9 @@ def _check_launcher(product, params, options):
 
 
 def _check_gpu(product, params, options):
-    gpu = params["gpu"]
-    allowed = ["none"] + [word for word, flags in GPU_FLAGS.items()
-                          if any(flag in options.flags for flag in flags)]
-    if gpu in allowed:
+    if params["gpu"] in options.gpu:
         return []
-    because = "its configure has no option for it" if gpu in GPUS else ""
-    return [complaint(product, "gpu", gpu, allowed, because)]
+    return [complaint(product, "gpu", params["gpu"], sorted(options.gpu))]
 
 
 def _check_file_systems(product, params, options):

@@ -4,9 +4,9 @@
 of which fails when one thing is not as asked. EasyBuild runs them with the new module loaded.
 """
 
-import os
 import re
 import shlex
+from pathlib import Path
 
 C_PROGRAM = r"""
 #include <mpi.h>
@@ -84,8 +84,7 @@ def write_programs(folder):
     """Write the three sources into `folder`."""
     for name, text in (("world.c", C_PROGRAM), ("worldxx.cpp", CXX_PROGRAM),
                        ("worldf.f90", FORTRAN_PROGRAM)):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as handle:
-            handle.write(text.lstrip("\n"))
+        (Path(folder) / name).write_text(text.lstrip("\n"), encoding="utf-8")
 
 
 def version_pattern(name, version):
@@ -112,7 +111,7 @@ def launch_line(launcher, given):
         return given
     if launcher == "mpirun_rsh":
         return "mpirun_rsh -np 2 localhost localhost"
-    if launcher in ("slurm", "none"):
+    if launcher in ("slurm", "jsm", "flux", "none"):
         return None
     return "mpiexec -n 2"
 

@@ -5,12 +5,11 @@
     MPI/gcc/12.2.0/mpich/4.0.2-ofi/hpcc/1.5.0
 
 Use it with ``--include-module-naming-schemes=<easyconfigs>/naming/*.py
---module-naming-scheme=MvapichStackMNS``. What only a build needs (GCCcore and the toolchains) gets a
-version that begins with a dot: Lmod does not show such modules, and EasyBuild finds them all the
+--module-naming-scheme=MvapichStackMNS``. What only a build needs (GCCcore and the toolchains) gets
+a version that begins with a dot: Lmod does not show such modules, and EasyBuild finds them all the
 same, because it asks this class for their names.
 """
 
-import os
 import re
 
 from easybuild.tools.module_naming_scheme.hierarchical_mns import HierarchicalMNS
@@ -27,7 +26,7 @@ class MvapichStackMNS(HierarchicalMNS):
         version = self.det_full_version(ec)
         if ec["name"] in HIDDEN:
             version = f".{version}"
-        return os.path.join(ec["name"].lower(), version.lower())
+        return f"{ec['name']}/{version}".lower()
 
     def det_module_subdir(self, ec):
         """The part of the hierarchy in which the module stands; its first folder keeps capitals."""

@@ -1,5 +1,7 @@
 """Toolchain mpfoss: GCC, MPICH, FlexiBLAS over OpenBLAS, FFTW and ScaLAPACK."""
 
+from typing import ClassVar
+
 from easybuild.toolchains.fft.fftw import Fftw
 from easybuild.toolchains.gfbf import Gfbf
 from easybuild.toolchains.gmpich import Gmpich
@@ -11,4 +13,4 @@ class Mpfoss(Gmpich, FlexiBLAS, ScaLAPACK, Fftw):
     """What `foss` is, over MPICH (the reference MPI) instead of Open MPI."""
 
     NAME = "mpfoss"
-    SUBTOOLCHAIN = [Gmpich.NAME, Gfbf.NAME]
+    SUBTOOLCHAIN: ClassVar[list[str]] = [Gmpich.NAME, Gfbf.NAME]

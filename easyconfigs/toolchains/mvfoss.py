@@ -1,5 +1,7 @@
 """Toolchain mvfoss: GCC, MVAPICH, FlexiBLAS over OpenBLAS, FFTW and ScaLAPACK."""
 
+from typing import ClassVar
+
 from easybuild.toolchains.fft.fftw import Fftw
 from easybuild.toolchains.gfbf import Gfbf
 from easybuild.toolchains.gmvapich import Gmvapich
@@ -11,4 +13,4 @@ class Mvfoss(Gmvapich, FlexiBLAS, ScaLAPACK, Fftw):
     """What `foss` is, over MVAPICH instead of Open MPI."""
 
     NAME = "mvfoss"
-    SUBTOOLCHAIN = [Gmvapich.NAME, Gfbf.NAME]
+    SUBTOOLCHAIN: ClassVar[list[str]] = [Gmvapich.NAME, Gfbf.NAME]
