@@ -1,0 +1,198 @@
+"""Parameters of the MPI easyblock: each is checked per version, and said to configure in its words.
+
+Nothing is built. The modules beside the easyblock need no EasyBuild.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+EASYBLOCKS = Path(__file__).resolve().parents[2] / "easyconfigs" / "easyblocks"
+sys.path.insert(0, str(EASYBLOCKS))
+
+import mpich_options  # noqa: E402
+import mvapich_options  # noqa: E402
+from mvapich_configure import (  # noqa: E402
+    configure_options,
+    known_options,
+    level_of_makefile,
+    option_names,
+    unknown_options,
+)
+from mvapich_parameters import check_parameters  # noqa: E402
+
+DEVICES = {
+    ("MVAPICH2", "2.3.7-2"): "ch3:mrail",
+    ("MVAPICH", "3.0"): "ch4:ucx",
+    ("MVAPICH", "4.0"): "ch4:ofi",
+    ("MVAPICH", "4.1"): "ch4:ofi,ucx",
+    ("MPICH", "4.0.2"): "ch4:ofi",
+}
+EACH = pytest.mark.parametrize("product", DEVICES, ids=" ".join)
+
+
+def options_of(product):
+    name, version = product
+    if name == "MPICH":
+        return mpich_options.options_for(version)
+    return mvapich_options.options_for(name, version)
+
+
+def params_of(product, **changes):
+    """The easyblock's defaults with the product's usual device, and `changes`."""
+    return {
+        "device": DEVICES[product],
+        "pmi": "simple",
+        "launcher": "hydra",
+        "slurm": None,
+        "pmix": None,
+        "gpu": "none",
+        "gpu_root": None,
+        "libfabric": "system",
+        "ucx": "system",
+        "hwloc": "system",
+        "file_systems": ["ufs", "nfs"],
+        "xpmem": False,
+        "datatype_engine": None,
+        "thread_level": "multiple",
+        "error_checking": "runtime",
+        "optimisation": "O2",
+        "omb": False,
+        "sanity_launch": None,
+        **changes,
+    }
+
+
+def check(product, **changes):
+    return check_parameters(*product, params_of(product, **changes), options_of(product))
+
+
+def line_for(product, **changes):
+    return configure_options(*product, params_of(product, **changes), options_of(product))
+
+
+@EACH
+def test_the_defaults_fit_every_version(product):
+    assert check(product) == []
+
+
+@EACH
+@pytest.mark.parametrize(
+    "name", ["device", "pmi", "launcher", "gpu", "thread_level", "optimisation", "error_checking"]
+)
+def test_a_wrong_word_names_parameter_found_and_allowed(product, name):
+    (text,) = check(product, **{name: "nonsense"})
+    head, found, allowed, *_ = text.splitlines()
+    assert name in head and " ".join(product) in head
+    assert found.split() == ["found", "'nonsense'"]
+    assert allowed.split()[0] == "allowed" and len(allowed.split()) > 1
+
+
+def test_the_nearest_valid_word_is_offered():
+    (text,) = check(("MVAPICH", "4.0"), file_systems=["ufs", "luster"])
+    assert "nearest   lustre" in text
+
+
+def test_all_errors_come_at_once():
+    wrong = check(("MVAPICH", "4.0"), device="ch3:mrail", gpu="cud", optimisation="fast")
+    assert len(wrong) == 3
+
+
+@pytest.mark.parametrize(
+    ("product", "change"),
+    [
+        (("MVAPICH", "4.0"), {"launcher": "mpirun_rsh"}),
+        (("MVAPICH", "4.1"), {"launcher": "mpirun_rsh"}),
+        (("MVAPICH", "4.0"), {"device": "ch3:mrail"}),
+        (("MVAPICH2", "2.3.7-2"), {"device": "ch4:ucx"}),
+        (("MVAPICH2", "2.3.7-2"), {"gpu": "rocm"}),
+        (("MVAPICH2", "2.3.7-2"), {"xpmem": True}),
+        (("MVAPICH", "3.0"), {"gpu": "rocm"}),
+        (("MVAPICH", "4.0"), {"libfabric": "relative/path"}),
+    ],
+)
+def test_what_a_version_lacks_is_refused(product, change):
+    assert len(check(product, **change)) == 1
+
+
+@pytest.mark.parametrize("pmi", ["slurm", "cray", "pmix"])
+def test_a_pmi_of_the_resource_manager_is_refused_with_hydra(pmi):
+    (text,) = check(("MVAPICH", "4.0"), pmi=pmi)
+    assert "world of one" in text
+    assert check(("MVAPICH", "4.0"), pmi=pmi, launcher="none") == []
+
+
+def test_4_1_is_taken_from_4_0_and_says_so():
+    old, new = options_of(("MVAPICH", "4.0")), options_of(("MVAPICH", "4.1"))
+    assert old.confirmed and not new.confirmed
+    assert "4.0" in new.source
+    assert new.flags == old.flags
+
+
+@EACH
+def test_slurm_is_left_out_unless_asked_for(product):
+    assert "--without-slurm" in line_for(product)
+    assert "--without-slurm" not in line_for(product, launcher="slurm")
+
+
+@EACH
+@pytest.mark.parametrize("level", ["O0", "O2", "O3"])
+def test_the_level_of_optimisation_is_always_said(product, level):
+    (said,) = [one for one in line_for(product, optimisation=level) if "--enable-fast" in one]
+    assert level in said.partition("=")[2].split(",")
+
+
+def test_4_0_is_told_without_and_not_disable_for_gpus():
+    line = line_for(("MVAPICH", "4.0"))
+    assert {"--without-cuda", "--without-hip", "--without-ze"} <= set(line)
+    assert not [one for one in line if one.startswith(("--disable-cuda", "--disable-hip"))]
+    asked = line_for(("MVAPICH", "4.0"), gpu="rocm", gpu_root="/opt/rocm")
+    assert "--with-hip=/opt/rocm" in asked and "--without-cuda" in asked
+
+
+def test_benchmarks_of_the_source_are_had_by_silence():
+    # its configure takes --enable-omb for --disable-omb
+    assert "--disable-omb" in line_for(("MVAPICH", "4.0"))
+    assert not [one for one in line_for(("MVAPICH", "4.0"), omb=True) if "omb" in one]
+
+
+@EACH
+def test_every_option_passed_is_in_the_table_of_its_version(product):
+    known = {flag[2:].replace("-", "_") for flag in options_of(product).flags}
+    known |= {one.replace("without_", "with_").replace("disable_", "enable_") for one in known}
+    assert unknown_options(option_names(" ".join(line_for(product))), known) == []
+
+
+def test_options_are_read_from_the_scripts_of_the_source(tmp_path):
+    text = "#!/bin/sh\nac_user_opts='\nenable_option_checking\nwith_pmi\nenable_fast\n'\n"
+    (tmp_path / "configure").write_text(text)
+    below = tmp_path / "src" / "mpi" / "romio"
+    below.mkdir(parents=True)
+    (below / "configure").write_text(text.replace("with_pmi", "with_file_system"))
+    known = known_options(tmp_path)
+    asked = ["--with-pmi", "--without-pmi", "--with-file-system", "--enable-registration-cache"]
+    assert unknown_options(asked, known) == ["--enable-registration-cache"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"),
+    [
+        (" -DNDEBUG -DNVALGRIND -msse2 -mavx", ""),
+        (" -O2 -march=native  -DNDEBUG -O3", "O3"),
+        (" -O3 -O0", "O0"),
+        (" -Ofast", "Ofast"),
+        ("", ""),
+    ],
+)
+def test_the_last_level_in_the_makefile_counts(flags, level):
+    # the first line of flags is what MVAPICH 4.0 makes of --enable-fast=opt: no level at all
+    assert level_of_makefile(f"CC = gcc\nCFLAGS ={flags}\nCXXFLAGS = -O1\n") == level
+
+
+@given(st.sampled_from(sorted(DEVICES)), st.text(), st.text(), st.text())
+def test_any_text_is_accepted_or_explained(product, device, pmi, launcher):
+    for text in check(product, device=device, pmi=pmi, launcher=launcher):
+        assert "allowed" in text and "found" in text
