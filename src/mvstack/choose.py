@@ -188,7 +188,10 @@ def _refusal(
     rows = [rules[item.rule] for item in dict.fromkeys(passed) if item.rule in rules]
     rows = list({row.id: row for row in rows}.values())
     if not rows:  # no build row fits at all: the refusals that hold for the machine say why
-        rows = [row for row in policy.refusals if holds(row.when, facts)]
+        wanted = facts.with_build(
+            part.mpi.product or "", part.mpi.version or "", part.mpi.device or "", facts.libfabric
+        )
+        rows = [row for row in policy.refusals if holds(row.when, wanted)]
     reasons = [f"{row.refuse} ({row.source})" for row in rows]
     reasons += [f"{p.build}: {p.because} ({p.source})" for p in passed if p.rule not in rules]
     works = nearest_working(system, partition, release, policy)

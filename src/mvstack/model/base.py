@@ -56,12 +56,12 @@ def _place(file: YamlFile, loc: tuple[str | int, ...]) -> Place:
     place: Place = ()
     node: Any = file.data
     for part in loc:
-        if (isinstance(node, dict) and part in node) or (
-            isinstance(node, list) and isinstance(part, int) and part < len(node)
-        ):
-            node = node[part]
-        else:
+        inside = part in node if isinstance(node, dict) else False
+        if isinstance(node, list) and isinstance(part, int):
+            inside = part < len(node)
+        if not inside:
             break
+        node = node[part]
         place = (*place, part)
     return place
 

@@ -1,0 +1,209 @@
+"""The choice of the MPI build: the expected answers, written by hand from the project's facts."""
+
+import pytest
+
+from mvstack.choose import choose
+from mvstack.errors import Refused
+from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.system import Wish
+from mvstack.model.vocabulary import FABRICS, GPUS, LAUNCHERS
+
+POLICY, RELEASE, BASE = load_policy(), load_release(), load_system("expanse")
+
+
+def machine(**changes):
+    """Expanse's CPU partition with other facts."""
+    changes = {"gpu": "none", "nic": None, "pmi": None, **changes}
+    changes.setdefault("gpus", 0 if changes["gpu"] == "none" else 4)
+    os = changes.pop("os", "rocky8")
+    part = BASE.partitions["cpu"].model_copy(update=changes)
+    return BASE.model_copy(update={"partitions": {"cpu": part}, "os": os})
+
+
+def chosen(**changes):
+    return choose(machine(**changes), "cpu", RELEASE, POLICY)
+
+
+def refused(**changes):
+    with pytest.raises(Refused) as caught:
+        chosen(**changes)
+    return caught.value.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("system", "partition", "build", "pmi"),
+    [
+        ("expanse", "cpu", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("expanse", "gpu", "mvapich-plus 5.0.0 ch4:ucx", "pmi2"),
+        ("azure-hbv4", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("aws-hpc7a", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
+        ("alps", "cpu", "mvapich 4.1 ch4:ofi", "cray"),
+    ],
+)
+def test_the_systems_of_the_repository(system, partition, build, pmi):
+    choice = choose(load_system(system), partition, RELEASE, POLICY)
+    assert f"{choice.product} {choice.version} {choice.devices[0]}" == build
+    assert choice.pmi == pmi
+
+
+@pytest.mark.parametrize(
+    ("facts", "build"),
+    [
+        ({"fabric": "infiniband"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "roce"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "roce", "nic": "broadcom"}, "mvapich2 2.3.7-2 ch3:mrail"),
+        ({"fabric": "iwarp"}, "mvapich2 2.3.7-2 ch3:mrail"),
+        ({"fabric": "rockport"}, "mvapich2 2.3.7-2 ch3:mrail"),
+        ({"fabric": "slingshot-10"}, "mvapich2 2.3.7-2 ch3:mrail"),
+        ({"fabric": "slingshot-11"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "omni-path"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "efa"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "psm3"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "tcp"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "shm", "launcher": "hydra"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "infiniband", "launcher": "mpirun_rsh"}, "mvapich2 2.3.7-2 ch3:mrail"),
+        ({"fabric": "infiniband", "gpu": "nvidia"}, "mvapich-plus 5.0.0 ch4:ucx"),
+        ({"fabric": "infiniband", "gpu": "nvidia", "os": "debian12"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "slingshot-11", "gpu": "amd", "launcher": "flux"}, "mvapich-plus 5.0.0 ch4:ofi"),
+        ({"fabric": "slingshot-11", "gpu": "amd-mi300a"}, "mvapich-plus 5.0.0 ch4:ofi"),
+        ({"fabric": "slingshot-11", "gpu": "amd", "os": "sles15"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "slingshot-10", "gpu": "nvidia"}, "mvapich2 2.3.7-2 ch3:mrail"),
+        ({"fabric": "infiniband", "gpu": "intel"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "efa", "target": "neoverse_v1"}, "mvapich 4.1 ch4:ofi"),
+        (
+            {"fabric": "infiniband", "gpu": "nvidia", "target": "power9le", "launcher": "jsrun"},
+            "mvapich2-gdr 2.3.6 ch3:mrail",
+        ),
+        (
+            {"fabric": "infiniband", "gpu": "gaudi", "gpu_buffers": "staged"},
+            "mvapich 4.1 ch4:ucx",
+        ),
+        (
+            {"fabric": "slingshot-11", "gpu": "intel", "gpu_buffers": "staged"},
+            "mvapich 4.1 ch4:ofi",
+        ),
+        (
+            {"fabric": "infiniband", "mpi": Wish(product="mvapich2", version="2.3.7")},
+            "mvapich2 2.3.7 ch3:mrail",
+        ),
+        ({"fabric": "infiniband", "mpi": Wish(libfabric="embedded")}, "mvapich 4.1 ch4:ofi"),
+    ],
+)
+def test_what_fits(facts, build):
+    choice = chosen(**facts)
+    assert f"{choice.product} {choice.version} {choice.devices[0]}" == build
+
+
+@pytest.mark.parametrize(
+    ("facts", "because", "nearest"),
+    [
+        (
+            {"fabric": "infiniband", "launcher": "mpirun_rsh", "mpi": Wish(product="mvapich")},
+            "mpirun_rsh does not exist in MVAPICH 3.x and 4.x",
+            "hydra",
+        ),
+        (
+            {"fabric": "slingshot-11", "mpi": Wish(libfabric="embedded")},
+            "no cxi provider",
+            "external",
+        ),
+        ({"fabric": "efa", "mpi": Wish(libfabric="embedded")}, "EFA", "external"),
+        ({"fabric": "infiniband", "mpi": Wish(device="ch4:ofi")}, "TCP, silently", "ch4:ucx"),
+        ({"fabric": "slingshot-11", "mpi": Wish(device="ch4:ucx")}, "UCX does not", "ch4:ofi"),
+        ({"fabric": "slingshot-11", "gpu": "intel"}, "Level Zero", "staged"),
+        ({"fabric": "infiniband", "gpu": "gaudi"}, "private build", "staged"),
+        ({"fabric": "slingshot-10", "gpu": "amd"}, "no ROCm", "staged"),
+        ({"fabric": "omni-path", "gpu": "nvidia"}, "CUDA buffers", "staged"),
+        ({"fabric": "aries"}, "history", "tcp"),
+        ({"fabric": "infiniband", "launcher": "pals"}, "PALS", "srun"),
+        ({"fabric": "infiniband", "pmi": "simple"}, "worlds of one rank", "pmi2"),
+        ({"fabric": "slingshot-11", "launcher": "mpirun_rsh"}, "mpirun_rsh", "hydra"),
+        (
+            {"fabric": "infiniband", "gpu": "nvidia", "mpi": Wish(product="mvapich-plus"),
+             "os": "debian12"},
+            "EL 8 and EL 9 only",
+            "from source",
+        ),
+        (
+            {"fabric": "infiniband", "mpi": Wish(product="mvapich", version="5.7")},
+            "",
+            "",
+        ),
+    ],
+)
+def test_what_is_refused_with_reason_and_what_works(facts, because, nearest):
+    problem = refused(**facts)
+    assert because in problem.because
+    assert nearest in problem.nearest
+    assert problem.todo
+
+
+def test_every_combination_is_a_build_or_a_refusal_that_teaches():
+    for fabric in FABRICS:
+        for gpu in GPUS:
+            for launcher in LAUNCHERS:
+                try:
+                    choice = chosen(fabric=fabric, gpu=gpu, launcher=launcher)
+                except Refused as error:
+                    problem = error.problems[0]
+                    assert "no row of" not in problem.because, (fabric, gpu, launcher)
+                    assert "nothing that the policy" not in problem.nearest
+                    assert problem.todo
+                else:
+                    assert choice.row.why and choice.row.source
+                    assert choice.launcher.why and choice.launcher.source
+
+
+def sweep():
+    """Machines that differ in one or two things from a plain one, and all fabrics, GPUs, launchers."""
+    for fabric in FABRICS:
+        for gpu in GPUS:
+            for launcher in LAUNCHERS:
+                yield {"fabric": fabric, "gpu": gpu, "launcher": launcher}
+            facts = {"fabric": fabric, "gpu": gpu}
+            for pmi, nic in (("cray", None), ("simple", None), ("pmi2", "broadcom")):
+                yield {**facts, "pmi": pmi, "nic": nic}
+            for target in ("power9le", "neoverse_v1"):
+                yield {**facts, "target": target, "launcher": "jsrun"}
+                for product in ("mvapich-plus", "mvapich2-x"):
+                    yield {**facts, "target": target, "mpi": Wish(product=product)}
+            for wish in (
+                Wish(libfabric="embedded"),
+                Wish(product="mvapich", version="3.0"),
+                Wish(product="mvapich2"),
+                Wish(product="mvapich2-gdr"),
+                Wish(product="mvapich2-x"),
+                Wish(device="ch4:ofi"),
+                Wish(device="ch4:ucx"),
+            ):
+                for launcher in ("srun", "flux"):
+                    for os in ("rocky8", "debian12"):
+                        yield {**facts, "launcher": launcher, "mpi": wish, "os": os}
+
+
+def test_every_row_of_the_policy_is_reached():
+    """A row that no machine gets is a mistake in the table, or in the rows before it."""
+    builds, launchers, refusals = set(), set(), set()
+    for facts in sweep():
+        try:
+            choice = chosen(**facts)
+        except Refused as error:
+            text = error.problems[0].because
+            refusals |= {row.id for row in POLICY.refusals if row.refuse in text}
+        else:
+            builds.add(choice.row.id)
+            launchers.add(choice.launcher.id)
+            refusals |= {item.rule for item in choice.passed_over}
+    assert {row.id for row in POLICY.builds} - builds == {"fallback-mpich"}
+    assert {row.id for row in POLICY.launchers} - launchers == {"srun-mpich"}
+    assert {row.id for row in POLICY.refusals} - refusals == set()
+
+
+def test_local_alone_falls_back_and_only_when_nothing_can_be_had():
+    system = machine(fabric="shm", launcher="hydra")
+    gone = frozenset(("mvapich", entry.version) for entry in RELEASE.mpi["mvapich"])
+    assert choose(system, "cpu", RELEASE, POLICY, gone, fallback=True).product == "mpich"
+    with pytest.raises(Refused):
+        choose(system, "cpu", RELEASE, POLICY, gone)
+    some = frozenset({("mvapich", "4.1")})
+    assert choose(system, "cpu", RELEASE, POLICY, some, fallback=True).version == "4.0"

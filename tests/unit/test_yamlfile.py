@@ -1,0 +1,81 @@
+"""YAML files keep the line of everything, whatever a person writes into them."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mvstack.errors import InvalidInput
+from mvstack.model.yamlfile import parse_yaml, read_yaml
+
+HERE = Path("some.yaml")
+
+
+def test_lines_of_keys_items_and_nested_values():
+    file = parse_yaml("a: 1\nb:\n  - x\n  - {c: 2}\n", HERE)
+    assert file.data == {"a": 1, "b": ["x", {"c": 2}]}
+    assert [file.line(p) for p in (("a",), ("b",), ("b", 0), ("b", 1, "c"))] == [1, 2, 3, 4]
+    assert file.line(("b", 1, "missing")) == 4
+
+
+def test_yaml_12_keeps_words_that_11_takes_for_truth():
+    assert parse_yaml("a: no\nb: on\nc: 4.10\n", HERE).data == {"a": "no", "b": "on", "c": 4.10}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a: 1\na: 2\n", 2), ("a: [1\nb: 2\n", 2), ("a: b: c\n", 1), ("\tx: 1\n", 1)],
+)
+def test_what_is_not_yaml_is_named_with_its_line(text, line):
+    with pytest.raises(InvalidInput) as caught:
+        parse_yaml(text, HERE)
+    assert caught.value.problems[0].where == f"some.yaml:{line}"
+    assert caught.value.exit_code == 3
+
+
+def test_a_file_that_is_no_text_or_not_there(tmp_path):
+    (tmp_path / "x.yaml").write_bytes(b"a: \xff\n")
+    for name in ("x.yaml", "none.yaml"):
+        with pytest.raises(InvalidInput):
+            read_yaml(tmp_path / name)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused_never_a_traceback(text):
+    try:
+        parse_yaml(text, HERE)
+    except InvalidInput as error:
+        assert error.problems[0].where.startswith("some.yaml:")
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("abc", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("xyz", min_size=1), inner),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text("xyz", min_size=1), values))
+def test_what_is_written_is_read_back_with_a_line_for_every_place(data):
+    import io
+
+    from ruamel.yaml import YAML
+
+    out = io.StringIO()
+    YAML().dump(data, out)
+    file = parse_yaml(out.getvalue(), HERE)
+    assert (file.data or {}) == data
+
+    def places(node, at=()):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                yield (*at, key)
+                yield from places(value, (*at, key))
+        elif isinstance(node, list):
+            for number, value in enumerate(node):
+                yield (*at, number)
+                yield from places(value, (*at, number))
+
+    last = out.getvalue().count("\n") + 1
+    assert all(1 <= file.lines[place] <= last for place in places(data))
