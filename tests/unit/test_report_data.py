@@ -234,7 +234,7 @@ def test_headline_of_a_plan_that_is_not_built(tree):
     shutil.rmtree(tree / "records" / "results")
     data = gather(tree)
     assert data.mpi[0].state == "rendered"
-    assert "rendered, not built" in headline(data)
+    assert "not built yet" in headline(data)
     assert not data.loadable
 
 
@@ -250,8 +250,30 @@ def test_steps_are_grouped_and_none_is_lost(tree):
     groups = grouped_steps(build)
     assert sum(s for _, s in groups) == pytest.approx(sum(s for _, s in build.steps))
     assert dict(groups)["build"] == 912.5
-    odd = replace(build, steps=(("sanity_check_step", 1.0), ("unheard of", 2.0)))
-    assert sum(s for _, s in grouped_steps(odd)) == 3.0
+    odd = replace(build, steps=(("sanitycheck", 1.0), ("unheard of", 2.0)))
+    assert dict(grouped_steps(odd)) == {"sanity check": 1.0, "other": 2.0}
+
+
+def test_steps_are_known_by_what_easybuild_prints(tree):
+    """EasyBuild prints "building", "sanity checking": its own names are only inside it."""
+    said = {
+        "starting": "prepare", "resolving dependencies ": "prepare", "unpacking": "prepare",
+        "fetching files and verifying checksums": "prepare", "patching": "prepare",
+        "creating build dir, resetting environment": "prepare", "preparing": "prepare",
+        "configuring": "configure", "building": "build", "testing": "test",
+        "installing": "install", "taking care of extensions": "install",
+        "postprocessing": "install", "sanity checking": "sanity check",
+        "cleaning up": "other", "creating module": "other", "permissions": "other",
+    }  # fmt: skip
+    build = gather(tree).builds[0]
+    for step, group in said.items():
+        assert grouped_steps(replace(build, steps=((step, 1.0),))) == ((group, 1.0),), step
+
+
+def test_the_note_of_other_bytes_does_not_say_so_twice(tree):
+    row = {"file": "x.tar", "sha256": "ab", "upstream": False}
+    put(tree, "sources.jsonl", json.dumps({**row, "note": "not upstream's bytes: patched"}) + "\n")
+    assert gather(tree).other_sources[0].note == "patched"
 
 
 def test_concretized_is_a_state_of_spack_alone(tree):

@@ -82,7 +82,8 @@ def source_of(row: Row) -> Source:
         sha256=text(row, "sha256"),
         place=text(row, "place"),
         upstream=row.get("upstream") is True,
-        note=text(row, "note") or text(row, "reason"),
+        # the fetcher begins its note with the words that the report prints anyway
+        note=text(row, "note").removeprefix("not upstream's bytes: "),
     )
 
 

@@ -106,7 +106,7 @@ def _bars(data: ReportData, longest: float) -> list[dict[str, Any]]:
     bars = []
     for build in data.builds:
         steps = summary.grouped_steps(build)
-        if steps and longest > 0:
+        if build.planned and steps and longest > 0:
             parts = [
                 {
                     "group": name,
@@ -116,8 +116,7 @@ def _bars(data: ReportData, longest: float) -> list[dict[str, Any]]:
                 }
                 for name, seconds in steps
             ]
-            name = build.module or f"{build.package} {build.version}"
-            bars.append({"name": name, "build": build, "parts": parts})
+            bars.append({"name": summary.label(build), "build": build, "parts": parts})
     return bars
 
 

@@ -105,11 +105,7 @@ def _draw_line(axes: Axes, index: int, line: Line) -> None:
     if band:
         sizes, lows, highs = zip(*band, strict=True)
         axes.fill_between(sizes, lows, highs, color=colour, alpha=0.25, linewidth=0)
-    reference = [
-        (point.size, point.reference)
-        for point, _ in known
-        if _shown(point.reference)
-    ]
+    reference = [(point.size, point.reference) for point, _ in known if _shown(point.reference)]
     if reference:
         sizes, values = zip(*reference, strict=True)
         # A lone reference would be a dash of no length.

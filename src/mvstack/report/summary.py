@@ -10,14 +10,18 @@ from mvstack.report.series import sized
 from mvstack.units import duration, number, quantity, size, unit_name
 
 BUILDERS = {"easybuild": "EasyBuild", "spack": "Spack"}
-# EasyBuild has a score of steps; a reader asks where the time went, not for all their names.
+# EasyBuild has a score of steps; a reader asks where the time went, not for all their names. These
+# are the beginnings of its names (`--stop`, `--module-only`) and of what it prints when one begins.
 STEP_GROUPS = {
-    "prepare": ("fetch", "ready", "checksum", "source", "patch", "prepare"),
-    "configure": ("configure",),
+    "prepare": (
+        *("fetch", "ready", "checksum", "source", "patch", "prepar", "unpack", "start"),
+        *("resolving", "creating build dir"),
+    ),
+    "configure": ("configur",),
     "build": ("build",),
     "test": ("test",),
-    "install": ("install", "extensions", "postiter", "postproc"),
-    "sanity check": ("sanitycheck", "sanity"),
+    "install": ("install", "extensions", "taking care of extensions", "postiter", "postproc"),
+    "sanity check": ("sanity",),
 }
 OTHER = "other"
 
@@ -84,11 +88,10 @@ def headline(data: ReportData) -> str:
     )
     how = [BUILDERS.get(data.builder, data.builder), data.compiler]
     made = " and ".join(part for part in how if part)
-    made = f"with {made}" if made else ""
-    built = all(mpi.state in ("built", "run") for mpi in data.mpi)
-    verb = "built" if built else "rendered, not built"
-    time = f" in {duration(data.build_seconds)}" if built and data.build_seconds else ""
-    return f"{names}: {verb} {made}".rstrip() + f"{time}."
+    if not all(mpi.state in ("built", "run") for mpi in data.mpi):
+        return f"{names}: rendered{f' for {made}' if made else ''}, not built yet."
+    time = f" in {duration(data.build_seconds)}" if data.build_seconds else ""
+    return f"{names}: built{f' with {made}' if made else ''}{time}."
 
 
 def key_figures(data: ReportData) -> tuple[KeyFigure, ...]:
@@ -115,11 +118,22 @@ def _telling(plot: Plot, known: list[Point]) -> Point | None:
 def grouped_steps(build: Build) -> tuple[tuple[str, float], ...]:
     """The seconds of each group of steps that took any, in the order of the building."""
     sums: dict[str, float] = dict.fromkeys((*STEP_GROUPS, OTHER), 0.0)
-    group_of = {step: group for group, steps in STEP_GROUPS.items() for step in steps}
     for name, seconds in build.steps:
-        key = name.lower().removesuffix("_step").replace("_", "").replace("-", "")
-        sums[group_of.get(key, OTHER)] += seconds
+        sums[_group(name.lower())] += seconds
     return tuple((name, seconds) for name, seconds in sums.items() if seconds > 0)
+
+
+def _group(step: str) -> str:
+    for group, beginnings in STEP_GROUPS.items():
+        if step.startswith(beginnings):
+            return group
+    return OTHER
+
+
+def label(build: Build) -> str:
+    """The module of a package of the plan; the name of what the builder needed besides."""
+    name = f"{build.package} {build.version}".strip()
+    return build.module if build.planned and build.module else name or build.easyconfig
 
 
 def scalars(case: Case) -> tuple[str, ...]:

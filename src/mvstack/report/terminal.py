@@ -165,7 +165,7 @@ def _built(paper: _Paper, data: ReportData) -> None:
         return
     rows = [
         [
-            paper.cell(build.module or f"{build.package} {build.version}"),
+            paper.cell(summary.label(build)),
             paper.cell(build.state, _build_style(build)),
             paper.cell(duration(build.seconds)),
             paper.cell(_steps(build), "dim"),
