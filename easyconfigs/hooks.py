@@ -4,11 +4,16 @@ EasyBuild opens a module file under its final name and writes into it. Killed th
 a module, which Lmod offers, and which EasyBuild takes for a finished installation ever after. With
 ``--hooks=<easyconfigs>/hooks.py`` the text goes into a hidden file beside it, everything installed
 so far is brought to the disk, and only then the file gets its name, in one step.
+
+And nothing is fetched behind the source mirror's back: for each package with a configure script
+EasyBuild tries to download a config.guess, and waits for a host that may not answer. configure
+brings its own.
 """
 
 import os
 from pathlib import Path
 
+from easybuild.easyblocks.generic.configuremake import ConfigureMake
 from easybuild.framework import easyblock
 from easybuild.tools.config import build_option
 
@@ -19,6 +24,8 @@ _write_file = easyblock.write_file
 def start_hook(*_args, **_kwargs):
     """Called by EasyBuild once, before anything else."""
     easyblock.write_file = write_file
+    ConfigureMake.obtain_config_guess = no_config_guess
+    ConfigureMake.determine_build_and_host_type = build_and_host_as_given
 
 
 def write_file(path, data, append=False, forced=False, **options):
@@ -41,6 +48,16 @@ def write_file(path, data, append=False, forced=False, **options):
     finally:
         os.close(folder)
     return None
+
+
+def no_config_guess(self, *_args, **_kwargs):
+    """In place of EasyBuild's download of config.guess."""
+    return None
+
+
+def build_and_host_as_given(self):
+    """What the easyconfig says for --build and --host; else configure finds out by itself."""
+    return self.cfg.get("build_type"), self.cfg.get("host_type")
 
 
 def is_module(path):

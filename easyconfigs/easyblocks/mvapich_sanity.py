@@ -133,12 +133,12 @@ def commands(folder, name, version, params, soname=None):
         return found
     run = f"cd {quoted} && timeout {LAUNCH_LIMIT} {launch}"
     found += [
-        f"{run} ./world 2 | tee world.out && grep -q '^world of 2$' world.out",
+        f"{run} ./world 2 > world.out && grep -q '^world of 2$' world.out",
         f"grep -Eq {shlex.quote(version_pattern(name, version))} {quoted}/world.out"
         f" || {{ cat {quoted}/world.out; false; }}",
         f"grep -Eq {shlex.quote(device_pattern(params['device']))} {quoted}/world.out"
         f" || {{ cat {quoted}/world.out; false; }}",
         f"{run} ./worldxx",
-        f"{run} ./worldf | tee worldf.out && grep -q '^fortran world of 2$' worldf.out",
+        f"{run} ./worldf > worldf.out && grep -q '^fortran world of 2$' worldf.out",
     ]
     return found
