@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -74,6 +75,17 @@ def test_capture_holds_only_what_is_looked_at(tmp_path, monkeypatch):
     for path in (tmp_path / "captured").rglob("*"):
         assert not path.is_file() or b"do-not-tell" not in path.read_bytes()
     assert not (tmp_path / "captured/etc/passwd").exists()
+
+
+def test_capture_leaves_out_slurms_configuration_and_serial_numbers(tmp_path):
+    root = tmp_path / "root"
+    shutil.copytree(DATA / "gpu-v100", root, symlinks=True)
+    config = root / "mvstack-capture/scontrol-show-config.txt"
+    config.write_text(config.read_text() + "AccountingStorageHost = db.private\n")
+    capture(tmp_path / "again", root)
+    kept = "".join(p.read_text() for p in (tmp_path / "again/mvstack-capture").iterdir())
+    assert "db.private" not in kept and "GPU-0000" not in kept
+    assert look(tmp_path / "again") == look(root)
 
 
 def test_capture_refuses_a_folder_in_use(tmp_path):
@@ -149,12 +161,13 @@ def test_output_without_end_is_cut():
     assert output is not None and len(output.text) == 1 << 20
 
 
-def test_looking_takes_less_than_two_seconds():
+def test_looking_costs_less_than_two_seconds():
     look()
-    begin = time.monotonic()
+    begin = os.times()
     look()
-    # 0.4 s on two idle cores; the limit leaves room for a loaded machine.
-    assert time.monotonic() - begin < 2 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    used = [after - before for before, after in zip(begin[:4], os.times()[:4], strict=True)]
+    # CPU time of this process and its tools, since a busy machine stretches the rest.
+    assert sum(used) < 2.0
 
 
 def test_required_fields_are_fields():

@@ -67,6 +67,16 @@ def holds(machine: Machine) -> None:
         system_of(machine)
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_any_one_file_missing(roots, name):
+    for path in looked_at(name):
+        file = roots / name / path.lstrip("/")
+        if file.exists():
+            with replaced(file, b""):
+                file.unlink()
+                holds(look(roots / name))
+
+
 words = st.sampled_from(
     [b"", b"null", b"true", b"-1", b"0", b"9" * 4000, b"4: ACTIVE", b"\0", b"..", b"a: b # c"]
 )

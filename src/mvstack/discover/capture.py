@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from mvstack.discover.look import examine
+from mvstack.discover.run import Output
 from mvstack.discover.view import CAPTURE, Seen, View
 from mvstack.errors import InvalidInput, Problem, relative
 
@@ -87,7 +89,7 @@ def _write_links(seen: Seen, target: Path) -> None:
 
 def _write_tools(seen: Seen, kept: Path) -> None:
     for name, output in seen.outputs.items():
-        (kept / name).write_bytes(output.text.encode())
+        (kept / name).write_bytes(_without_private(name, output).encode())
         if output.timed_out:
             (kept / f"{name}.status").write_text("timeout\n")
         elif output.status:
@@ -99,6 +101,14 @@ def _write_tools(seen: Seen, kept: Path) -> None:
         (kept / "environment.txt").write_text("".join(lines).replace("\r", ""))
     if seen.denied:
         (kept / "denied.txt").write_text("".join(f"{path}\n" for path in sorted(seen.denied)))
+
+
+def _without_private(name: str, output: Output) -> str:
+    """What a tool printed, less what is not looked at and is nobody's business."""
+    if name.startswith("scontrol-") and output.ok:
+        lines = output.text.splitlines(keepends=True)
+        return "".join(line for line in lines if line.startswith(("MpiDefault", "SLURM_VERSION")))
+    return re.sub(r"UUID: [A-Z]+-[0-9a-f-]+", "UUID: not kept", output.text)
 
 
 def _below(target: Path, path: str) -> Path:

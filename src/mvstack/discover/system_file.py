@@ -56,8 +56,8 @@ def _node(machine: Machine) -> list[str]:
     lines.append(_found(4, machine, "launcher", machine.launcher))
     if machine.pmi is not None:
         lines.append(_found(4, machine, "pmi", machine.pmi))
-    file_systems = _flow(machine.file_systems) if machine.file_systems else None
-    lines.append(_found(4, machine, "file_systems", file_systems))
+    how = machine.how.get("file_systems", "") if machine.file_systems else NOT_FOUND
+    lines.append(_line(4, "file_systems", _flow(machine.file_systems), how))
     lines += _compiler(machine)
     lines += _externals(machine.externals)
     return lines
@@ -73,7 +73,9 @@ def _compiler(machine: Machine) -> list[str]:
         companions = (("C++", best.cxx), ("Fortran", best.fortran))
         line += f"; without {' and '.join(what for what, path in companions if not path)}"
     others = [
-        f"{other.name} {other.version} {other.path}" for other in machine.compilers if other != best
+        f"{other.name} {other.version} {other.path}"
+        for other in machine.compilers
+        if best is None or (other.name, other.version) != (best.name, best.version)
     ]
     return [line, *([f"    # also here: {one_line(', '.join(others))}"] if others else [])]
 
