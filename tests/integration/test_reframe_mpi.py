@@ -6,6 +6,7 @@ The MPI is the one that `mvstack install` made here, otherwise Debian's.
 from __future__ import annotations
 
 import copy
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -150,6 +151,19 @@ def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
     assert case["result"] == "fail"
     assert "9 wrong results" in case["why"]
     assert "allreduce int 4096 B: rank 1 element 1023 found 34 expected 33" in case["why"]
+
+
+def test_a_figure_outside_its_reference_fails(check, plan, tmp_path):
+    row = {"partition": plan["partition"], "mpi": plan["mpi"][0]["module"], "figure": "latency"}
+    row |= {"size": 8, "value": 0.001, "unit": "us", "below": None, "above": 0.1, "source": "none"}
+    (tmp_path / "references").mkdir()
+    (tmp_path / "references" / f"{plan['system']}.yaml").write_text(json.dumps([row]))
+    cases = check("benchmarks")
+    assert cases["Benchmark latency"]["result"] == "fail"
+    assert "latency_8=" in cases["Benchmark latency"]["why"]
+    judged = [row for row in cases["Benchmark latency"]["figures"] if row["reference"]]
+    assert [(row["size"], row["allowed"]) for row in judged] == [(8, "any to +10 %")]
+    assert cases["Benchmark bandwidth"]["result"] == "pass"
 
 
 def test_a_program_that_never_starts_fails_every_check(check, plan):

@@ -77,6 +77,8 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             f"ranks={self.num_tasks}",
             f'echo "launcher $(command -v {launcher})"',
         ]
+        if "-hostfile hosts" in self.mpi["launch"]:  # mpirun_rsh asks no scheduler
+            self.prerun_cmds += ["scontrol show hostnames > hosts 2>/dev/null || hostname > hosts"]
 
     def output(self):
         """What the job printed. A launcher of another MPI fails here, before anything else."""

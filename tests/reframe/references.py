@@ -22,13 +22,20 @@ def load(system, folder=FOLDER):
     rows = yaml.safe_load(path.read_text())
     if not isinstance(rows, list):
         raise ValueError(f"{path}: expected a list of rows")
-    for number, row in enumerate(rows, 1):
+    for count, row in enumerate(rows, 1):
         unknown, missing = set(row) - FIELDS, FIELDS - OPTIONAL - set(row)
         if unknown or missing:
             raise ValueError(
-                f"{path}: row {number}: unknown fields {sorted(unknown)}, missing fields "
+                f"{path}: row {count}: unknown fields {sorted(unknown)}, missing fields "
                 f"{sorted(missing)}; allowed: {', '.join(sorted(FIELDS))}"
             )
+        for field in ("value", "below", "above"):
+            number = row[field]
+            if not isinstance(number, int | float) and (field == "value" or number is not None):
+                raise ValueError(
+                    f"{path}: row {count}: {field} is {number!r}, which is no number (YAML takes "
+                    f"1e-6 for a text: write 0.000001)"
+                )
     return rows
 
 

@@ -49,7 +49,12 @@ def test_a_system_without_a_file_is_recorded_and_not_judged(tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [("figure:", "figur:", "unknown fields ['figur']"), ("  unit: us\n", "", "['unit']")],
+    [
+        ("figure:", "figur:", "unknown fields ['figur']"),
+        ("  unit: us\n", "", "['unit']"),
+        ("1.2", "1e-6", "value is '1e-6', which is no number"),
+        ("null", "none", "below is 'none'"),
+    ],
 )
 def test_a_wrong_row_is_an_error_that_names_it(tmp_path, old, new, said):
     (tmp_path / "x.yaml").write_text(ROW.replace(old, new))
