@@ -69,6 +69,8 @@ class EasyBuild:
             "--disable-rpath",
             "--allow-use-as-root-and-accept-consequences",
             "--disable-cleanup-tmpdir",
+            # ours is the lock of the root; EasyBuild would stop at what a killed run left
+            "--ignore-locks",
         ]
         if shutil.which("ccache"):
             options.append(f"--use-ccache={self.root}/ccache")
