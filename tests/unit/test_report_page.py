@@ -111,7 +111,7 @@ def test_every_hash_reason_and_source_is_on_the_page(pages, name):
     plan = json.loads((records / "plan.json").read_text())
     for mpi in plan["mpi"]:
         for row in [*mpi["reasons"], *mpi["environment"].values()]:
-            assert row["why"] in said
+            assert row["why"].replace("`", "") in said
             assert row["source"] in said
     for package in plan["packages"]:
         assert package["sha256"] in said
@@ -164,6 +164,16 @@ def test_the_fallback_is_the_first_and_the_last_line(pages):
     assert said.startswith(sentence)
     assert said.endswith(sentence)
     assert "stands in" not in Page(pages["mvapich-two-devices"]).said()
+
+
+def test_what_stands_between_backticks_is_code_and_stays_text(tree):
+    plan = json.loads((tree / "records" / "plan.json").read_text())
+    plan["fallback"] = "Run `mvstack <b>` & `x`."
+    plan["mpi"][0]["reasons"] = [{"what": "a", "why": "one ` too many", "source": "`s`"}]
+    (tree / "records" / "plan.json").write_text(json.dumps(plan))
+    made = render(gather(tree))
+    assert "Run <code>mvstack &lt;b&gt;</code> &amp; <code>x</code>." in made
+    assert "one ` too many" in Page(made).said()
 
 
 def test_failures_and_skips_give_their_reason(pages):

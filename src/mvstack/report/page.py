@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mvstack.errors import InvalidInput, Problem
 from mvstack.report import plots as drawing
 from mvstack.report import summary
 from mvstack.report.data import Case, Line, Plot, Point, ReportData
 from mvstack.units import NOTHING, duration, quantity, size
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _TEMPLATE = "report.html.j2"
 
@@ -65,10 +68,23 @@ def render(data: ReportData) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        duration=duration, size=size, moment=summary.moment, scalars=summary.scalars
+        duration=duration, size=size, code=_code, moment=summary.moment, scalars=summary.scalars
     )
     environment.globals.update(count=summary.count, NOTHING=NOTHING)
     return environment.get_template(_TEMPLATE).render(_view(data))
+
+
+def _code(text: str) -> Markup:
+    """``text`` for the page, with what stands between backticks as code."""
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one backtick too many: no telling what it encloses
+        return escape(text)
+    marked = [Markup("<code>{}</code>").format(part) for part in parts[1::2]]
+    plain = [escape(part) for part in parts[0::2]]
+    pairs = zip(plain, [*marked, Markup("")], strict=True)
+    return Markup("").join(piece for pair in pairs for piece in pair)
 
 
 def _view(data: ReportData) -> dict[str, Any]:
@@ -81,6 +97,7 @@ def _view(data: ReportData) -> dict[str, Any]:
         "place": summary.place(data),
         "headline": summary.headline(data),
         "verdict": summary.verdict(data),
+        "complete": all(build.state in ("built", "run") for build in data.builds),
         "key_figures": summary.key_figures(data),
         "plots": [_plot(plot) for plot in data.plots],
         "bars": bars,
