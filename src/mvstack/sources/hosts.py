@@ -9,43 +9,55 @@ from pathlib import Path
 
 from mvstack.files import write_atomically
 
-FORGET = 15 * 60.0  # seconds after which a silent host is asked again
+FORGET = 10 * 60.0  # seconds after which a silent host is asked again
 
 
 class SilentHosts:
-    """The hosts that did not answer lately, kept in the user's state between runs."""
+    """The hosts that did not answer lately, kept in the user's state between runs.
+
+    A host is ``name:port``, or any other name of a place that answers or does not ("PyPI").
+    """
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "silent-hosts.json"
-        try:
-            found = json.loads(self.file.read_text())
-        except (OSError, ValueError):
-            found = {}
-        now = time.time()
-        self._known: dict[str, tuple[float, str]] = {
-            host: (row[0], row[1])
-            for host, row in (found.items() if isinstance(found, dict) else ())
-            if isinstance(row, list) and len(row) == 2 and 0 <= now - row[0] < FORGET
-        }
+        self._known = self._read()
 
     def why(self, host: str) -> str:
         """Why ``host`` is not asked now, with how long ago it was; "" when it may be asked."""
-        if host not in self._known:
+        when, why = self._known.get(host, (0.0, ""))
+        ago = time.time() - when
+        if not 0 <= ago < FORGET:  # also when the clock was set back
             return ""
-        when, why = self._known[host]
-        ago = max(int(time.time() - when), 0)
-        return f"{host}: {why} ({ago} s ago; asked again after {FORGET / 60:.0f} min)"
+        again = (
+            f"{ago:.0f} s ago; not asked again for {(FORGET - ago) / 60:.0f} min, "
+            "`mvstack sources fetch --retry` asks now"
+        )
+        return f"{host}: {why} ({again})"
 
     def silent(self, host: str, why: str) -> None:
         """Note that ``host`` did not answer."""
         self._known[host] = (time.time(), why)
-        self._keep()
+        self._write()
 
     def answered(self, host: str) -> None:
         """Note that ``host`` answers."""
         if self._known.pop(host, None):
-            self._keep()
+            self._write()
 
-    def _keep(self) -> None:
-        with contextlib.suppress(OSError):  # only this run remembers then
+    def forget(self) -> None:
+        """Ask every host again."""
+        if self._known:
+            self._known = {}
+            self._write()
+
+    def _read(self) -> dict[str, tuple[float, str]]:
+        """What an earlier run noted; nothing when the file is damaged: it only saves time."""
+        try:
+            found = json.loads(self.file.read_text())
+            return {str(host): (float(row[0]), str(row[1])) for host, row in dict(found).items()}
+        except (OSError, ValueError, TypeError, IndexError, KeyError):
+            return {}
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # then only this run remembers
             write_atomically(self.file, json.dumps(self._known) + "\n")

@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.errors import InvalidInput, Problem
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import ENVIRONMENTS
+from mvstack.model.words import listed, nearest
 from mvstack.model.yamlfile import read_yaml
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
+POLICY = ENVIRONMENTS / "policy" / "sources.yaml"
+# What may stand in a path below the mirror. A name beginning with a dot or a dash would hide a
+# file or look like an option to the tools that unpack it.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@-]*")
+
+
+class Debian(Strict):
+    """Where Debian's source archive has a file: the source package, the suite, Debian's name."""
+
+    package: str
+    suite: str
+    file: str
+
+
+class Whose(Strict):
+    """Whose bytes a hash names, and in words what they are."""
+
+    upstream: bool
+    note: str
 
 
 class Known(Strict):
     """What environments/policy/sources.yaml says of one file beyond its recipe."""
 
-    debian: str = ""
+    debian: Debian | None = None
     pypi: str = ""
     licence_page: str = ""
-    hashes: dict[str, str] = Field(default_factory=dict)
+    hashes: dict[str, Whose] = Field(default_factory=dict)
     refused: dict[str, str] = Field(default_factory=dict)
     why: str
     source: str
+
+    @field_validator("hashes", "refused")
+    @classmethod
+    def _hashes(cls, value: dict[str, object]) -> dict[str, object]:
+        for one in value:
+            if not SHA256.fullmatch(one):
+                raise ValueError(f"{one} is no SHA-256: 64 hexadecimal digits in lower case")
+        return value
 
 
 class _File(Strict):
@@ -39,9 +65,10 @@ class _File(Strict):
 class SourceSpec:
     """One source file of one version of a software.
 
-    ``hashes`` are those that the recipe lists, upstream's first; ``notes`` says of a hash whose
-    bytes it is; ``refused`` of a hash why it is not taken. ``debian`` is ``package=version`` in
-    the Debian source archive, ``pypi`` a requirement such as ``impi-rt==2021.19.0``.
+    ``hashes`` are those that the recipe lists, in its order; ``whose`` says of a hash whose bytes
+    it names, ``refused`` of a hash why it is not taken. ``pypi`` is a requirement such as
+    ``impi-rt==2021.19.0``. ``recipe`` is ``file:line`` of the hashes. ``any_packing`` is true when
+    the recipe unpacks the file by what is in it and not by its name.
     """
 
     software: str
@@ -49,12 +76,27 @@ class SourceSpec:
     filename: str
     hashes: tuple[str, ...]
     urls: tuple[str, ...] = ()
-    debian: str = ""
+    debian: Debian | None = None
     pypi: str = ""
     licence_page: str = ""
-    notes: dict[str, str] = field(default_factory=dict, hash=False)
+    whose: dict[str, Whose] = field(default_factory=dict, hash=False)
     refused: dict[str, str] = field(default_factory=dict, hash=False)
     recipe: str = ""
+    any_packing: bool = False
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(
+                f"{what}: this cannot be a name in the mirror",
+                self.recipe,
+                found=repr(name),
+                allowed="letters, digits and _ . + ~ @ -, beginning with a letter or digit",
+            )
+            for what, name in (("software", self.software), ("file", self.filename))
+            if not _NAME.fullmatch(name)
+        ]
+        if problems:
+            raise InvalidInput(*problems)
 
     @property
     def name(self) -> str:
@@ -63,88 +105,65 @@ class SourceSpec:
 
     def upstream(self, sha256: str) -> bool:
         """Whether bytes with this hash are upstream's own."""
-        return sha256 in self.hashes and "not upstream" not in self.notes.get(sha256, "")
+        known = self.whose.get(sha256)
+        return known.upstream if known else sha256 in self.hashes
+
+    def note(self, sha256: str) -> str:
+        """What is known of the bytes with this hash, in words; "" when nothing is."""
+        known = self.whose.get(sha256)
+        return known.note if known else ""
+
+    @property
+    def wanted(self) -> str:
+        """The hashes for an error message, each with what it is."""
+        rows = [f"{one} ({self.note(one)})" if self.note(one) else one for one in self.hashes]
+        return "sha256 " + " or ".join(rows)
 
 
-def specs_from_easyconfigs(paths: Iterable[Path]) -> list[SourceSpec]:
-    """The sources that EasyBuild's own parser finds in ``paths``, each file once.
-
-    Raises InvalidInput for an easyconfig that is not one, or whose source has no SHA-256.
-    """
-    found: dict[tuple[str, str, tuple[str, ...]], SourceSpec] = {}
-    for path in paths:
-        for spec in _specs(path):
-            found.setdefault((spec.software, spec.filename, spec.hashes), spec)
-    return list(found.values())
-
-
-def _specs(path: Path) -> list[SourceSpec]:
-    values = _parsed(path)
-    names = {
-        "name": values["name"],
-        "namelower": values["name"].lower(),
-        "version": values["version"],
-        "version_major": values["version"].split(".")[0],
-        "version_major_minor": ".".join(values["version"].split(".")[:2]),
-        "nameletter": values["name"][0],
-        "nameletterlower": values["name"][0].lower(),
-        "versionsuffix": values.get("versionsuffix", ""),
-    }
-    urls = [_filled(url, names) for url in values.get("source_urls", [])]
-    checksums = values.get("checksums", [])
-    specs = []
-    for number, source in enumerate(values.get("sources", [])):
-        filename = source if isinstance(source, str) else source.get("filename", "")
-        filename = _filled(filename, names)
-        listed = checksums[number] if number < len(checksums) else ()
-        if isinstance(listed, dict):
-            listed = listed.get(filename, ())
-        hashes = (listed,) if isinstance(listed, str) else tuple(listed or ())
-        if not hashes or not all(SHA256.fullmatch(str(one)) for one in hashes):
-            raise InvalidInput(
-                Problem(
-                    f"source {filename} has no SHA-256",
-                    relative(path),
-                    found=str(listed),
-                    todo="add it to checksums",
-                )
-            )
-        known = known_sources().get(filename)
-        specs.append(
-            SourceSpec(
-                values["name"],
-                values["version"],
-                filename,
-                hashes,
-                tuple(url.rstrip("/") + "/" + filename for url in urls),
-                known.debian if known else "",
-                known.pypi if known else "",
-                known.licence_page if known else "",
-                dict(known.hashes) if known else {},
-                dict(known.refused) if known else {},
-                relative(path),
-            )
-        )
-    return specs
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    """The plain values of an easyconfig, read as EasyBuild reads it: Python, with its constants."""
-    from easybuild.framework.easyconfig.parser import EasyConfigParser
-    from easybuild.tools.build_log import EasyBuildError
-
-    try:
-        values: dict[str, Any] = EasyConfigParser(filename=str(path)).get_config_dict()
-    except EasyBuildError as error:
-        raise InvalidInput(Problem(f"not an easyconfig: {error.msg}", relative(path))) from None
-    return values
-
-
-def _filled(text: str, names: dict[str, str]) -> str:
-    return re.sub(r"%\((\w+)\)s", lambda m: names.get(m.group(1), m.group(0)), text)
+def known_sources(path: Path | None = None) -> dict[str, Known]:
+    """environments/policy/sources.yaml by file name. Raises InvalidInput with all its errors."""
+    return _known(path or POLICY)
 
 
 @cache
-def known_sources() -> dict[str, Known]:
-    """environments/policy/sources.yaml by file name."""
-    return validated(_File, read_yaml(ENVIRONMENTS / "policy" / "sources.yaml")).sources
+def _known(path: Path) -> dict[str, Known]:
+    return validated(_File, read_yaml(path)).sources
+
+
+def named(specs: list[SourceSpec], name: str) -> list[SourceSpec]:
+    """The sources meant by ``mvapich@4.0``, ``mvapich`` (every version) or ``hpcc@1.5.0:FILE``.
+
+    Case and surrounding white space do not matter. Raises InvalidInput, with the nearest name,
+    when there is none.
+    """
+    wanted, _, filename = name.strip().partition(":")
+    wanted = wanted.lower()
+    found = [
+        spec
+        for spec in specs
+        if wanted in (spec.name.lower(), spec.software.lower())
+        and (not filename or spec.filename == filename)
+    ]
+    if found:
+        return found
+    # A name that is right but for the file after the colon is answered with the files.
+    files = [spec for spec in specs if wanted in (spec.name.lower(), spec.software.lower())]
+    known = sorted({f"{s.name}:{s.filename}" for s in files} or {s.name for s in specs})
+    close = nearest(name.strip(), known) or _same_software(wanted, known)
+    raise InvalidInput(
+        Problem(
+            f"no recipe has a source called {name!r}"
+            + (f"; did you mean {close}?" if close else ""),
+            found=name,
+            allowed=listed(known),
+            nearest=close,
+            todo="name one of these; `mvstack sources fetch --help` shows how",
+        )
+    )
+
+
+def _same_software(wanted: str, known: list[str]) -> str:
+    """The newest of the software whose name is nearest, for a version that there is not."""
+    software = nearest(wanted.partition("@")[0], [name.partition("@")[0] for name in known])
+    same = [name for name in known if software and name.partition("@")[0] == software]
+    return same[-1] if same else ""

@@ -1,23 +1,34 @@
-"""The mirror on disk: content-addressed as Spack does it, with EasyBuild's layout as links."""
+"""The mirror on disk: content-addressed as Spack does it, with EasyBuild's layout as links.
+
+    <root>/_source-cache/archive/ab/abcd….tar.gz     the files, named by their SHA-256
+    <root>/easybuild/m/MPICH/mpich-4.0.2.tar.gz      relative links to them
+    <root>/index.json                                what each is and where it came from, for people
+
+A file appears under its final name by one rename, after it was written, hashed and synced. The
+files are the truth: an index that was lost costs the names only.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
-import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from mvstack.errors import Problem, SourceError, relative
 from mvstack.files import write_atomically
+from mvstack.sources.files import copied, extension, open_regular, sha256_of
+from mvstack.sources.spec import SHA256
 
-CHUNK = 1 << 20
-EXTENSIONS = ("tar.gz", "tar.xz", "tar.bz2", "tar.zst", "tgz", "zip", "whl", "sh", "rpm")
+_INCOMING = ".incoming-"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -37,22 +48,8 @@ class Verdict:
     """What ``verify`` found of one entry."""
 
     entry: Entry
-    state: Literal["good", "damaged", "missing"]
+    state: Literal["good", "damaged", "missing", "stray"]
     path: Path
-
-
-def extension(filename: str) -> str:
-    """The part of a file's name that says how to unpack it; "" when it has none we know."""
-    return next((ext for ext in EXTENSIONS if filename.endswith(f".{ext}")), "")
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 class Store:
@@ -62,6 +59,7 @@ class Store:
         self.root = root
         self.archive = root / "_source-cache" / "archive"
         self.index = root / "index.json"
+        self._swept = False
 
     def path(self, sha256: str, filename: str) -> Path:
         """Where a file of that hash and name stands."""
@@ -69,128 +67,221 @@ class Store:
         return self.archive / sha256[:2] / (f"{sha256}.{ext}" if ext else sha256)
 
     def get(self, sha256: str) -> Path | None:
-        """The stored file with that hash; None when there is none."""
-        found = sorted((self.archive / sha256[:2]).glob(f"{sha256}*"))
-        return found[0] if found else None
+        """The stored file with that hash; None when there is none. It is not hashed again."""
+        if not SHA256.fullmatch(sha256):
+            return None
+        found = (self.archive / sha256[:2]).glob(f"{sha256}*")
+        # a link here was not made by us and could lead anywhere
+        files = sorted(path for path in found if path.is_file() and not path.is_symlink())
+        return files[0] if files else None
 
     @contextlib.contextmanager
-    def incoming(self) -> Iterator[tuple[BinaryIO, Path]]:
-        """A temporary file in the mirror's own file system; gone when the block ends."""
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.root, prefix=".incoming-")
-        except OSError as error:
-            raise self._cannot_write(error) from None
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                yield stream, Path(name)
-        except OSError as error:
-            raise self._cannot_write(error) from None
-        finally:
-            Path(name).unlink(missing_ok=True)
+    def incoming(self) -> Iterator[Path]:
+        """A folder in the mirror's own file system for files on their way in.
 
-    def take(self, temporary: Path, entry: Entry) -> Path:
-        """Move a complete temporary file to its place, by one rename, and note it."""
+        Gone when the block ends, in whatever way. What a killed process left is removed by the
+        next one: a folder in use is locked by its process.
+        """
+        folder, lock = self._incoming_folder()
+        try:
+            yield folder
+        except OSError as error:
+            raise self.cannot_write(error) from None
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+    def take(self, file: Path, entry: Entry) -> Path:
+        """Move a complete incoming file to its place, by one rename, and note it."""
         target = self.path(entry.sha256, entry.filename)
         try:
-            with temporary.open("rb") as stream:
-                os.fsync(stream.fileno())
-            temporary.chmod(0o644)
+            _sync(file)
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary.replace(target)
-            self._note(entry)
+            with self._locked():
+                file.replace(target)
+                _sync(target.parent)
+                self._note(entry)
         except OSError as error:
-            raise self._cannot_write(error) from None
+            raise self.cannot_write(error) from None
         return target
 
-    def add(self, file: Path, entry_for: Entry) -> Path:
-        """Copy ``file`` into the mirror under ``entry_for``; its hash is computed while copying.
+    def add(self, file: Path, entry: Entry) -> Path:
+        """Copy ``file`` into the mirror under ``entry``; its hash is computed while copying.
 
-        Raises SourceError when the bytes do not have the entry's hash.
+        Raises SourceError when the bytes do not have the entry's hash, InvalidInput when ``file``
+        is no regular file.
         """
-        digest = hashlib.sha256()
-        with self.incoming() as (stream, temporary):
-            with file.open("rb") as source:
-                while chunk := source.read(CHUNK):
-                    digest.update(chunk)
-                    stream.write(chunk)
-            stream.flush()
-            if digest.hexdigest() != entry_for.sha256:
+        with open_regular(file) as source, self.incoming() as folder:
+            incoming = folder / "file"
+            with incoming.open("wb") as target:
+                found = copied(source, target)
+            if found != entry.sha256:
                 raise SourceError(
                     Problem(
-                        "the file changed while it was copied",
+                        "the file does not have its hash; it may have changed while it was copied",
                         relative(file),
-                        found=digest.hexdigest(),
-                        allowed=entry_for.sha256,
-                    )
+                        found=f"sha256 {found}",
+                        allowed=f"sha256 {entry.sha256}",
+                        todo="run the same command again when nothing writes to the file",
+                    ),
+                    outcome="Nothing was added.",
                 )
-            return self.take(temporary, entry_for)
+            return self.take(incoming, entry)
 
     def entries(self) -> list[Entry]:
-        """What the index knows, by software and file."""
-        try:
-            rows = json.loads(self.index.read_text())
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
-            raise SourceError(
-                Problem(
-                    f"the mirror's index cannot be read: {error}",
-                    relative(self.index),
-                    todo="remove it: `mvstack sources fetch` writes it anew from the files",
-                )
-            ) from None
-        entries = [Entry(**row) for row in rows]
-        return sorted(entries, key=lambda entry: (entry.software, entry.filename, entry.sha256))
+        """What the mirror holds, by software and file: the index, and files that it misses."""
+        rows = self._indexed()
+        known = {entry.sha256 for entry in rows}
+        for path in self._files():
+            sha256 = path.name.partition(".")[0]
+            if SHA256.fullmatch(sha256) and sha256 not in known:
+                rows.append(Entry(sha256, path.name, "", path.stat().st_size, "unknown"))
+        return sorted(rows, key=lambda entry: (entry.software, entry.filename, entry.sha256))
 
-    def verify(self) -> list[Verdict]:
-        """Hash every file again; nothing is removed."""
-        verdicts = []
+    def entry(self, sha256: str) -> Entry | None:
+        """What is known of the file with that hash."""
+        return next((entry for entry in self._indexed() if entry.sha256 == sha256), None)
+
+    def verify(self) -> Iterator[Verdict]:
+        """Hash every file again, one at a time; nothing is removed.
+
+        A stray is a file of the archive whose name is no hash.
+        """
         for entry in self.entries():
-            path = self.path(entry.sha256, entry.filename)
-            if not path.is_file():
-                verdicts.append(Verdict(entry, "missing", path))
-            elif sha256_of(path) != entry.sha256:
-                verdicts.append(Verdict(entry, "damaged", path))
-            else:
-                verdicts.append(Verdict(entry, "good", path))
-        return verdicts
+            path = self.get(entry.sha256)
+            if path is None:
+                yield Verdict(entry, "missing", self.path(entry.sha256, entry.filename))
+                continue
+            try:
+                good = sha256_of(path) == entry.sha256
+            except OSError:  # a bad sector is damage, too
+                good = False
+            yield Verdict(entry, "good" if good else "damaged", path)
+        for path in self._files():
+            if not SHA256.fullmatch(path.name.partition(".")[0]) or path.is_symlink():
+                yield Verdict(Entry("", path.name, "", 0, "unknown"), "stray", path)
 
-    def remove(self, entry: Entry) -> None:
-        """Forget an entry and remove its file."""
-        self.path(entry.sha256, entry.filename).unlink(missing_ok=True)
-        with self._locked():
-            self._write([one for one in self.entries() if one.sha256 != entry.sha256])
+    def remove(self, verdict: Verdict) -> None:
+        """Remove the file of a verdict, its line in the index and the links to it."""
+        try:
+            verdict.path.unlink(missing_ok=True)
+            for link in (self.root / "easybuild").glob("*/*/*"):
+                if link.is_symlink() and not link.exists():
+                    link.unlink(missing_ok=True)
+            with self._locked():
+                self._write([one for one in self._indexed() if one.sha256 != verdict.entry.sha256])
+        except OSError as error:
+            raise self.cannot_write(error) from None
 
     def link_easybuild(self, software: str, filename: str, sha256: str) -> Path:
-        """EasyBuild's name for a stored file: a relative link in ``easybuild/<letter>/<Name>/``."""
+        """EasyBuild's name for a stored file: a relative link in ``easybuild/<letter>/<Name>/``.
+
+        A file that somebody put there himself is left alone when it has the same bytes.
+        """
         stored = self.get(sha256)
         if stored is None:
-            raise SourceError(Problem(f"{sha256} is not in the mirror", relative(self.root)))
-        link = self.root / "easybuild" / software[0].lower() / software / filename
+            raise SourceError(
+                Problem(
+                    f"{filename} is not in the mirror",
+                    relative(self.root),
+                    found=f"no file with sha256 {sha256}",
+                    todo="mvstack sources fetch",
+                )
+            )
+        first = software[0].lower()
+        letter = first if "a" <= first <= "z" else "0"  # as EasyBuild does it
+        link = self.root / "easybuild" / letter / software / filename
+        wanted = os.path.relpath(stored, link.parent)
+        if link.is_symlink() and str(link.readlink()) == wanted:
+            return link  # nothing to write: also right in a mirror that can only be read
+        if link.exists() and not link.is_symlink():
+            if link.is_file() and sha256_of(link) == sha256:
+                return link
+            raise SourceError(
+                Problem(
+                    "EasyBuild would take this file, which has other bytes",
+                    str(link),
+                    allowed=f"a link to {stored}",
+                    todo="move it away, then again",
+                )
+            )
         try:
             link.parent.mkdir(parents=True, exist_ok=True)
-            temporary = link.with_name(f".{link.name}.{os.getpid()}")
-            temporary.unlink(missing_ok=True)
-            temporary.symlink_to(os.path.relpath(stored, link.parent))
-            temporary.replace(link)
+            with self._locked():
+                temporary = link.with_name(f".{link.name}.new")
+                temporary.unlink(missing_ok=True)
+                temporary.symlink_to(wanted)
+                temporary.replace(link)
         except OSError as error:
-            raise self._cannot_write(error) from None
+            raise self.cannot_write(error) from None
         return link
 
+    def cannot_write(self, error: OSError) -> SourceError:
+        """The error for a person whose mirror cannot be written."""
+        todo = "give another root with --root or MVSTACK_ROOT, or ask who owns it"
+        if error.errno in _FULL:
+            todo = "make room (`mvstack sources list` shows sizes), or give another --root"
+        return SourceError(
+            Problem(
+                f"the source mirror cannot be written: {error.strerror or error}",
+                str(error.filename or self.root),
+                todo=todo,
+            ),
+            outcome="Nothing half-written was kept.",
+        )
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self.archive.glob("*/*") if path.is_file())
+
+    def _indexed(self) -> list[Entry]:
+        """The rows of the index; none when it is lost or damaged, since the files are the truth."""
+        names = {field.name for field in fields(Entry)}
+        try:
+            rows = json.loads(self.index.read_text())
+            return [Entry(**{key: row[key] for key in row if key in names}) for row in rows]
+        except (OSError, ValueError, TypeError):
+            return []
+
     def _note(self, entry: Entry) -> None:
-        with self._locked():
-            kept = [
-                one
-                for one in self.entries()
-                if (one.sha256, one.filename) != (entry.sha256, entry.filename)
-            ]
-            self._write([*kept, entry])
+        """Write ``entry`` into the index; the lock must be held."""
+        self._write([*(one for one in self._indexed() if one.sha256 != entry.sha256), entry])
 
     def _write(self, entries: list[Entry]) -> None:
+        rows = sorted(entries, key=lambda e: (e.software, e.filename, e.sha256))
+        write_atomically(self.index, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
-        rows = [asdict(entry) for entry in sorted(entries, key=lambda e: (e.software, e.filename))]
-        write_atomically(self.index, json.dumps(rows, indent=1) + "\n")
+    def _incoming_folder(self) -> tuple[Path, int]:
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with self._locked():  # so that nobody sweeps the folder before it is locked
+                self._sweep()
+                folder = Path(tempfile.mkdtemp(dir=self.root, prefix=_INCOMING))
+                lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise self.cannot_write(error) from None
+        return folder, lock
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left on its way in; the lock must be held."""
+        if self._swept:
+            return
+        self._swept = True
+        for folder in self.root.glob(f"{_INCOMING}*"):
+            try:
+                lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue  # somebody is at work there
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -198,11 +289,11 @@ class Store:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
 
-    def _cannot_write(self, error: OSError) -> SourceError:
-        return SourceError(
-            Problem(
-                f"the source mirror cannot be written: {error.strerror}",
-                str(self.root),
-                todo="make room or give another root; nothing half-written was kept",
-            )
-        )
+
+def _sync(path: Path) -> None:
+    """Have ``path`` (a file or a folder) on the disk itself before going on."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

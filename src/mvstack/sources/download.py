@@ -1,0 +1,168 @@
+"""Load a file by HTTP, or ask whether it can be had, without waiting twice for a silent host."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+import requests
+import urllib3
+from requests.utils import get_environ_proxies, select_proxy
+
+from mvstack.sources.files import CHUNK, extension
+from mvstack.sources.hosts import SilentHosts
+
+CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
+Advance = Callable[[int, int], None]
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class NotHere(Exception):
+    """A place does not have a source; the text says why."""
+
+
+def download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> str:
+    """Load ``url`` into ``target``; its SHA-256. ``advance`` gets bytes so far and in all (or 0).
+
+    A proxy named by the environment is used. Raises NotHere when the host does not answer, has no
+    such file, sends a web page instead, or stops in the middle; OSError when the disk is full.
+    """
+    digest, got, size = hashlib.sha256(), 0, 0
+    try:
+        with _get(url, hosts, READ) as answer, target.open("wb") as stream:
+            _is_file(answer, url)
+            size = int(answer.headers.get("Content-Length") or 0)
+            _room(target, size)
+            # raw: a server that calls a .tar.gz "gzip-encoded" must not have it unpacked
+            for chunk in answer.raw.stream(CHUNK, decode_content=False):
+                stream.write(chunk)
+                digest.update(chunk)
+                got += len(chunk)
+                advance(got, size)
+    except _BROKEN as error:
+        if size and got < size:
+            raise NotHere(f"{url}: truncated, {got:,} of {size:,} bytes came") from None
+        raise NotHere(f"{url}: broke off after {got:,} bytes ({_plain(error)})") from None
+    if size and got != size:
+        raise NotHere(f"{url}: truncated, {got:,} of {size:,} bytes came")
+    return digest.hexdigest()
+
+
+def answers(url: str, hosts: SilentHosts) -> bool:
+    """Whether ``url`` can be had, asked in a few seconds; its bytes are not read."""
+    try:
+        with _get(url, hosts, CONNECT) as answer:
+            _is_file(answer, url)
+            return True
+    except (NotHere, *_BROKEN):
+        return False
+
+
+def host_of(url: str) -> str:
+    """``name:port`` of what is connected to for ``url``: its host."""
+    parts = urlsplit(url)
+    return _address(parts)
+
+
+def _address(parts: SplitResult) -> str:
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    return f"{parts.hostname}:{port or _DEFAULT_PORTS.get(parts.scheme, 0)}"
+
+
+# What requests and urllib3 raise once an answer has begun.
+_BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError)
+
+
+def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
+    """Begin to load ``url``. Raises NotHere when nothing answers or the answer is an error."""
+    host = host_of(url)
+    if silent := hosts.why(host):
+        raise NotHere(silent)
+    try:
+        proxy = select_proxy(url, get_environ_proxies(url))
+        if not proxy:
+            _resolve(urlsplit(url))
+        answer = requests.get(
+            url, stream=True, timeout=(CONNECT, read), headers={"Accept-Encoding": "identity"}
+        )
+    except (requests.ConnectionError, requests.Timeout, socket.gaierror) as error:
+        # after a redirect it is another host that is silent
+        asked = getattr(getattr(error, "request", None), "url", None) or url
+        host, why = host_of(asked), _reason(error)
+        hosts.silent(host, why)
+        raise NotHere(f"{host}: {why}") from None
+    except (requests.RequestException, UnicodeError, ValueError) as error:
+        raise NotHere(f"{url}: {_plain(error)}") from None
+    hosts.answered(host)
+    if answer.status_code != 200:
+        answer.close()
+        raise NotHere(f"{url}: HTTP {answer.status_code} {answer.reason or ''}".rstrip())
+    return answer
+
+
+def _is_file(answer: requests.Response, url: str) -> None:
+    """Refuse the web page that a portal or a login sends, with status 200, instead of a file."""
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind in ("text/html", "application/xhtml+xml") and extension(urlsplit(url).path):
+        raise NotHere(f"{url}: a web page came instead of the file (a login or a portal?)")
+
+
+def _room(target: Path, size: int) -> None:
+    """Fail before loading what cannot fit, with the error that a full disk would give."""
+    free = shutil.disk_usage(target.parent).free
+    if size > free:
+        text = f"No space left on device: {size:,} bytes are needed and {free:,} are free"
+        raise OSError(28, text, str(target.parent))
+
+
+def _resolve(parts: SplitResult) -> None:
+    """Look up the host's name, for no longer than a connection may take.
+
+    The system's resolver has no time limit of its own that we could set: with a silent name
+    server it waits half a minute. Raises socket.gaierror.
+    """
+    failed: list[OSError] = []
+
+    def look() -> None:
+        try:
+            socket.getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            failed.append(error if isinstance(error, OSError) else OSError(str(error)))
+
+    thread = threading.Thread(target=look, daemon=True, name="resolve")
+    thread.start()
+    thread.join(CONNECT)
+    if thread.is_alive():
+        raise socket.gaierror(socket.EAI_AGAIN, f"no name server answered in {CONNECT:.0f} s")
+    if failed:
+        raise socket.gaierror(socket.EAI_NONAME, str(failed[0]))
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, socket.gaierror):
+        silent = error.errno == socket.EAI_AGAIN
+        return "no name server answers (DNS)" if silent else "its name is not known (DNS)"
+    if isinstance(error, requests.exceptions.SSLError):
+        return "its certificate is not trusted (REQUESTS_CA_BUNDLE names a site's own authority)"
+    if isinstance(error, requests.exceptions.ProxyError):
+        return "cannot be reached through the proxy that the environment names"
+    if isinstance(error, requests.Timeout):
+        return f"does not answer within {CONNECT:.0f} s"
+    if "NameResolution" in text:
+        return "its name is not known (DNS)"
+    if "refused" in text:
+        return "refuses connections"
+    return "cannot be connected to"
+
+
+def _plain(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200] or type(error).__name__

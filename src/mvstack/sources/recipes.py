@@ -1,0 +1,221 @@
+"""Read the sources of easyconfigs with EasyBuild's own parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.sources.spec import SHA256, Known, SourceSpec, known_sources
+
+_LEFT = re.compile(r"%\(\w+\)s")
+
+
+def specs_from_easyconfigs(
+    paths: Iterable[Path], policy: dict[str, Known] | None = None
+) -> list[SourceSpec]:
+    """The sources that the easyconfigs ``paths`` name, each file once, in their order.
+
+    ``policy`` is what is known beyond them; if None, environments/policy/sources.yaml. Patches
+    stand beside an easyconfig and are no sources; a source from git has no file and is left out.
+    Raises InvalidInput with every error of all files: no easyconfig, a source without a SHA-256,
+    a template that cannot be filled, two easyconfigs that disagree on the hashes of one file.
+    """
+    known = known_sources() if policy is None else policy
+    found: dict[tuple[str, str], SourceSpec] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            specs = list(_specs(path, known))
+        except InvalidInput as error:
+            problems += error.problems
+            continue
+        for spec in specs:
+            first = found.setdefault((spec.software, spec.filename), spec)
+            if set(first.hashes) != set(spec.hashes):
+                problems.append(
+                    Problem(
+                        f"{spec.filename} has other hashes than in {first.recipe}",
+                        spec.recipe,
+                        found=", ".join(spec.hashes),
+                        allowed=", ".join(first.hashes),
+                        todo="give one file the same checksums in every easyconfig",
+                    )
+                )
+    if problems:
+        raise InvalidInput(*problems)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What names sources: an easyconfig, a component of a bundle or an extension."""
+
+    values: dict[str, Any]
+    templates: dict[str, str]
+
+
+def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
+    values, text = _parsed(path)
+    where = _where(path, text)
+    for part in _parts(values):
+        checksums = part.values.get("checksums") or []
+        for number, entry in enumerate(_sources(part)):
+            if "git_config" in entry:
+                continue
+            filename = _filled(entry.get("filename", ""), part.templates, where)
+            row = known.get(filename)
+            yield SourceSpec(
+                values["name"],
+                values["version"],
+                filename,
+                _hashes(checksums, number, filename, where),
+                _urls(entry, part, filename, where),
+                row.debian if row else None,
+                row.pypi if row else "",
+                row.licence_page if row else "",
+                dict(row.hashes) if row else {},
+                dict(row.refused) if row else {},
+                where,
+                "tar xf" in (entry.get("extract_cmd") or ""),
+            )
+
+
+def _parsed(path: Path) -> tuple[dict[str, Any], str]:
+    """The values of an easyconfig, read as EasyBuild reads it (Python, with its constants)."""
+    from easybuild.framework.easyconfig.parser import EasyConfigParser
+    from easybuild.tools.build_log import EasyBuildError
+
+    if not path.is_file():
+        raise InvalidInput(Problem("there is no such easyconfig", relative(path)))
+    try:
+        parser = EasyConfigParser(filename=str(path))
+        values: dict[str, Any] = parser.get_config_dict()
+    except (EasyBuildError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            Problem(f"EasyBuild cannot read it: {getattr(error, 'msg', error)}", relative(path))
+        ) from None
+    missing = [name for name in ("name", "version") if not values.get(name)]
+    if missing:
+        raise InvalidInput(
+            Problem("not an easyconfig: it has no " + " and no ".join(missing), relative(path))
+        )
+    return values, parser.rawcontent
+
+
+def _where(path: Path, text: str) -> str:
+    """``file:line`` of the hashes; of the file when it has none."""
+    match = re.search(r"^\s*checksums\s*=", text, re.MULTILINE)
+    line = text.count("\n", 0, match.start()) + 1 if match else 0
+    return f"{relative(path)}:{line}" if line else relative(path)
+
+
+def _parts(values: dict[str, Any]) -> Iterator[_Part]:
+    own = _templates(values)
+    yield _Part(values, own)
+    for name, version, more in values.get("components") or []:
+        yield _Part(
+            {**more, "name": name, "version": version},
+            own | _templates({"name": name, "version": version}),
+        )
+    default = values.get("exts_default_options") or {}
+    for extension in values.get("exts_list") or []:
+        if isinstance(extension, str) or len(extension) < 2:
+            continue  # comes with the software itself
+        more = {**default, **(extension[2] if len(extension) > 2 else {})}
+        if more.get("nosource"):
+            continue
+        name, version = extension[:2]
+        if not more.get("sources"):
+            more["sources"] = [more.get("source_tmpl") or "%(name)s-%(version)s.tar.gz"]
+        yield _Part(
+            {**more, "name": name, "version": version},
+            own | _templates({"name": name, "version": version}),
+        )
+
+
+def _templates(values: dict[str, Any]) -> dict[str, str]:
+    """The templates of EasyBuild that file names and urls of sources are written with."""
+    name, version = str(values["name"]), str(values["version"])
+    numbers = [*version.split("."), "", ""]
+    toolchain = values.get("toolchain") or {}
+    found = {
+        "name": name,
+        "namelower": name.lower(),
+        "nameletter": name[0],
+        "nameletterlower": name[0].lower(),
+        "version": version,
+        "version_major": numbers[0],
+        "version_minor": numbers[1],
+        "version_patch": numbers[2],
+        "version_major_minor": ".".join(version.split(".")[:2]),
+        "version_major_minor_patch": ".".join(version.split(".")[:3]),
+    }
+    if toolchain:
+        found["toolchain_name"] = toolchain.get("name", "")
+        found["toolchain_version"] = toolchain.get("version", "")
+    for key in ("versionsuffix", "versionprefix", "github_account", "bitbucket_account"):
+        if key in values:
+            found[key] = values[key]
+    return {"versionsuffix": "", "versionprefix": "", **found} if toolchain else found
+
+
+def _filled(text: str, templates: dict[str, str], where: str) -> str:
+    filled = _LEFT.sub(lambda match: templates.get(match[0][2:-2], match[0]), text)
+    if left := _LEFT.search(filled):
+        raise InvalidInput(
+            Problem(
+                f"{left[0]} cannot be filled in a source's name or url",
+                where,
+                found=text,
+                allowed=", ".join(f"%({name})s" for name in sorted(templates)),
+            )
+        )
+    return filled
+
+
+def _sources(part: _Part) -> list[dict[str, Any]]:
+    """The sources as dictionaries, whichever way they are written."""
+    listed = part.values.get("sources") or []
+    rows = [listed] if isinstance(listed, (str, dict)) else listed
+    return [row if isinstance(row, dict) else {"filename": row} for row in rows]
+
+
+def _hashes(checksums: Any, number: int, filename: str, where: str) -> tuple[str, ...]:
+    """The SHA-256 alternatives of source ``number``, in every form that EasyBuild takes."""
+    if isinstance(checksums, str):
+        checksums = [checksums]
+    entry: Any = None
+    if isinstance(checksums, dict):
+        entry = checksums.get(filename)
+    elif number < len(checksums):
+        entry = checksums[number]
+    # a list of one dictionary may stand for all files, and a dictionary for each
+    if not isinstance(entry, (str, tuple, list, dict)) or isinstance(entry, dict):
+        named = [row for row in checksums if isinstance(row, dict) and filename in row]
+        entry = named[0][filename] if named else entry
+    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] == "sha256":
+        entry = entry[1]
+    hashes = (entry,) if isinstance(entry, str) else tuple(entry or ())
+    if not hashes or not all(isinstance(one, str) and SHA256.fullmatch(one) for one in hashes):
+        raise InvalidInput(
+            Problem(
+                f"source {filename} has no SHA-256",
+                where,
+                found=repr(entry),
+                allowed="64 hexadecimal digits in lower case, or a tuple of such alternatives",
+                todo="add it to checksums: `eb --inject-checksums` computes it from the file",
+            )
+        )
+    return tuple(dict.fromkeys(hashes))
+
+
+def _urls(entry: dict[str, Any], part: _Part, filename: str, where: str) -> tuple[str, ...]:
+    download = _filled(entry.get("download_filename") or filename, part.templates, where)
+    listed = entry.get("source_urls") or part.values.get("source_urls") or []
+    urls = [_filled(url, part.templates, where) for url in listed if isinstance(url, str)]
+    # as EasyBuild joins them: nothing between `…?file=` and the name
+    return tuple(url + ("" if url.endswith(("=", "/")) else "/") + download for url in urls)
