@@ -8,7 +8,7 @@ from typing import Any
 
 from mvstack.discover import look, system_yaml
 from mvstack.discover.machine import Machine
-from mvstack.errors import Problem, Refused
+from mvstack.errors import Missing, Problem, Refused
 from mvstack.model.load import parse_system
 from mvstack.model.policy import Policy
 from mvstack.model.release import Release
@@ -25,6 +25,8 @@ def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
     Raises Missing, with one problem a field, when too little was found to describe the machine.
     """
     machine = look(root)
+    if problems := machine.problems():
+        raise Missing(*problems, outcome="`mvstack discover > mine.yaml`, edit it, and use that.")
     text = system_yaml(machine, site.name)
     found = parse_system(text, Path(f"<discovered {site.name}>"))
     decided: dict[str, Any] = {
