@@ -49,7 +49,13 @@ def test_the_sample_has_nothing_to_complain_of_but_its_fallback(tree):
     assert verdict(data) == "all 10 checks passed"
     assert data.mpi[0].state == "run"
     assert data.module_load == "module load mvapich-stack/2026.11 hpcc/1.5.0"
-    assert data.module_use == f"module use {tree}/modules/Core"
+    assert data.setup == f"module use {tree}/modules/Core"
+
+
+def test_a_tree_is_opened_by_its_own_line_where_there_is_one(tree):
+    (tree / "init").mkdir()
+    (tree / "init" / "bash").write_text("")
+    assert gather(tree).setup == f"source {tree}/init/bash"
 
 
 def test_a_present_package_keeps_the_time_and_sources_of_its_build(tree):

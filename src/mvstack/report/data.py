@@ -217,7 +217,7 @@ class ReportData:
     cases: tuple[Case, ...]
     skipped: tuple[Skip, ...]
     plots: tuple[Plot, ...]
-    module_use: str
+    setup: str
     module_load: str
 
     @property

@@ -71,7 +71,7 @@ def gather(tree: Path) -> ReportData:
         cases=cases,
         skipped=_skipped(latest.skipped if latest else (), cases),
         plots=plots_of(runs, labels, built),
-        module_use=f"module use {shlex.quote(_shown(tree / 'modules' / 'Core'))}",
+        setup=_setup(tree),
         module_load=_module_load(plan, builds, mpi),
     )
 
@@ -201,6 +201,14 @@ def _machine(plan: Row, builds: tuple[Build, ...]) -> tuple[tuple[str, str], ...
         **{text({"": key}, ""): text(more, key) for key in more},
     }
     return tuple((name, value) for name, value in facts.items() if value)
+
+
+def _setup(tree: Path) -> str:
+    """The line that makes `module` know the tree: the installed one, which needs no Lmod before."""
+    init = tree / "init" / "bash"
+    if init.is_file():
+        return f"source {shlex.quote(_shown(init))}"
+    return f"module use {shlex.quote(_shown(tree / 'modules' / 'Core'))}"
 
 
 def _module_load(plan: Row, builds: tuple[Build, ...], mpi: tuple[Mpi, ...]) -> str:

@@ -150,6 +150,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
             {"line": line, "colour": index % drawing.COLOURS + 1, "marker": _marker(index)}
             for index, line in enumerate(plot.lines)
         ],
+        "bands": any(_has_band(line) for line in plot.lines),
         "references": any(_has_reference(line) for line in plot.lines),
         "zero": any(point.size == 0 for line in plot.lines for point in line.points),
         "table": _table(plot),

@@ -48,7 +48,7 @@ def print_report(data: ReportData, console: Console, page: Path | None = None) -
         # Never wrapped: a path and a command are copied from here.
         paper.command("report", str(page))
     if data.loadable:
-        paper.command("load it", data.module_use)
+        paper.command("load it", data.setup)
         paper.command("", data.module_load)
     else:
         paper.command("load it", "there is nothing to load: no MPI build is recorded as built")
