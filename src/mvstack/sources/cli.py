@@ -161,15 +161,21 @@ def verify(
     for verdict in bad if remove_damaged else []:
         store.remove(verdict)
     if as_json:
-        _emit([
-            {"state": v.state, "path": str(v.path), "removed": remove_damaged and v in bad,
-             **asdict(v.entry)}
-            for v in verdicts
-        ])  # fmt: skip
-    else:
-        typer.echo(f"{len(verdicts) - len(bad)} of {len(verdicts)} files are what their hash says")
-        for verdict in bad if remove_damaged else []:
-            typer.echo(f"removed ({verdict.state}): {verdict.path}")
+        _emit(
+            [
+                {
+                    "state": verdict.state,
+                    "path": str(verdict.path),
+                    "removed": remove_damaged and verdict in bad,
+                    **asdict(verdict.entry),
+                }
+                for verdict in verdicts
+            ]
+        )
+        raise typer.Exit(CheckFailed.exit_code if bad and not remove_damaged else 0)
+    typer.echo(f"{len(verdicts) - len(bad)} of {len(verdicts)} files are what their hash says")
+    for verdict in bad if remove_damaged else []:
+        typer.echo(f"removed ({verdict.state}): {verdict.path}")
     if bad and not remove_damaged:
         raise CheckFailed(
             *(
@@ -232,9 +238,9 @@ def fetch(
             rows.append({"source": spec.name, **fetched.as_dict()})
     problem = _all_of(failed, f"{len(rows)} of {len(specs)} sources are in the mirror.")
     if as_json:
-        _emit({"sources": rows, "problems": problem.as_dict()["problems"] if problem else []})
-    else:
-        _show_fetched(rows)
+        _emit({"sources": rows, **(problem.as_dict() if problem else {"problems": []})})
+        raise typer.Exit(problem.exit_code if problem else 0)  # one JSON document, not two
+    _show_fetched(rows)
     if problem:
         raise problem
 
