@@ -27,6 +27,7 @@ from easybuild.easyblocks.generic.mvapich_sanity import commands, launch_line, w
 from easybuild.easyblocks.mpich import EB_MPICH
 from easybuild.framework.easyconfig import CUSTOM, MANDATORY
 from easybuild.tools.build_log import EasyBuildError, print_msg
+from easybuild.tools.config import IGNORE
 from easybuild.tools.filetools import read_file
 from easybuild.tools.module_generator import ModuleGeneratorLua
 from easybuild.tools.modules import get_software_root
@@ -68,6 +69,9 @@ class EB_MVAPICH(EB_MPICH):
         # Not by config.guess: it would be downloaded first, and configure brings its own.
         extra_vars["build_type"][0] = False
         extra_vars["host_type"][0] = False
+        # The top configure warns of options that only its parts know (--with-file-system is
+        # ROMIO's). That each is known to one of them is checked before, see add_mpich_configopts.
+        extra_vars["unrecognized_configure_options"][0] = IGNORE
         extra_vars.update({
             "device": [None, "Device and netmods, e.g. ch4:ofi, ch4:ucx, ch3:mrail", MANDATORY],
             "pmi": ["simple", "PMI spoken: simple, pmi1, pmi2, pmix, slurm, cray", CUSTOM],
