@@ -80,14 +80,17 @@ def test_everything_passes_as_it_is(plan, tmp_path):
         assert case["benchmark"]
 
 
-def test_silent_singletons_fail(check, plan):
-    cases = check("world", launch=through(plan, "env -u PMI_FD -u PMI_RANK -u PMI_SIZE"))
-    assert cases["WorldSize 1"]["result"] == "pass"
+def test_silent_singletons_fail_in_every_check(check, plan):
+    multi = ("world", "hello", "mpi_io", "collectives", "identity", "benchmarks")
+    cases = check(*multi, launch=through(plan, "env -u PMI_FD -u PMI_RANK -u PMI_SIZE"))
+    assert cases.pop("WorldSize 1")["result"] == "pass"
+    assert {case["result"] for case in cases.values()} == {"fail"}
     for ranks in (2, 4):
         case = cases[f"WorldSize {ranks}"]
-        assert case["result"] == "fail"
         assert f"PMI mismatch: {ranks} processes" in case["why"]
         assert "srun --mpi=list" in case["why"]
+    for name in ("Collectives", "Identity"):
+        assert "see the check WorldSize" in cases[name]["why"]
 
 
 def test_fewer_ranks_than_asked_for_fail(check):

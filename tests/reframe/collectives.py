@@ -33,6 +33,11 @@ class Collectives(rfm.RegressionTest, MvapichStackMixin):
         if wrong:
             raise SanityError(f"{len(wrong)} wrong results; the first: {wrong[0]}")
         rows = re.findall(r"^right (\w+) (\w+) (\d+)$", text, re.M)
+        if len(rows) != len(set(rows)):
+            raise SanityError(
+                "results were printed more than once: the ranks are worlds of their own; see the "
+                "check WorldSize"
+            )
         missing = EXPECTED - {(what, kind, int(size)) for what, kind, size in rows}
         if missing:
             raise SanityError(

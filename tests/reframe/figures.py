@@ -14,11 +14,19 @@ _IMB = {
     "bandwidth": ("Uniband", "Mbytes/sec"),
     "allreduce": ("Allreduce", "t_avg[usec]"),
 }
+# What each prints once, before its figures.
+_TABLE = {"osu": r"^# Size\s", "imb": r"^# Benchmarking ", "own": r"^# mvstack_pingpong "}
 _OSU = {"latency": "Latency", "bandwidth": "Bandwidth", "allreduce": "Latency"}
 
 
 def read(kind, text, measure):
     """The figures of ``measure`` in ``text``, printed by a benchmark of ``kind``."""
+    tables = len(re.findall(_TABLE[kind], text, re.M))
+    if tables > 1:
+        raise ValueError(
+            f"the benchmark ran {tables} times side by side: its ranks are worlds of their own; "
+            f"see the check WorldSize"
+        )
     figures = {"osu": osu, "imb": imb, "own": own}[kind](text, measure)
     if not figures:
         raise ValueError(f"no figure of {measure} in the output of the {kind} benchmark")

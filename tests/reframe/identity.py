@@ -50,7 +50,13 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     def mapped_is_what_was_planned(self, text, soname):
         """Every rank mapped a libmpi below the tree, of the planned soname."""
-        for rank in range(self.num_tasks):
+        ranks = sorted(set(map(int, re.findall(r"^rank (\d+) maps", text, re.M))))
+        if ranks != list(range(self.num_tasks)):
+            raise SanityError(
+                f"{self.num_tasks} ranks were started, and those that spoke say that they are "
+                f"{ranks}; see the check WorldSize"
+            )
+        for rank in ranks:
             mapped = re.findall(rf"^rank {rank} maps (\S+)$", text, re.M)
             self.prove_libmpi(mapped, f"rank {rank}")
             for path in map(Path, filter(LIBMPI.search, mapped)):

@@ -26,8 +26,15 @@ from planned_launcher import PlannedLauncher
 
 # The libraries that are MPI itself; Debian's MPICH calls its own libmpich.
 LIBMPI = re.compile(r"/libmpi(ch)?\.so[.\d]*$")
+# The last line of a job script; not every scheduler tells how a job ended.
+ENDED = "job-script-ended"
 # Launchers that come with the MPI, so that the right one lies in its tree.
 OWN_LAUNCHERS = ("mpiexec", "mpirun", "mpirun_rsh")
+
+
+def tail(text):
+    """The last lines of ``text`` as one."""
+    return " / ".join(line for line in text.splitlines()[-3:]) or "nothing"
 
 
 class MvapichStackMixin(rfm.RegressionTestPlugin):
@@ -79,12 +86,15 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         ]
         if "-hostfile hosts" in self.mpi["launch"]:  # mpirun_rsh asks no scheduler
             self.prerun_cmds += ["scontrol show hostnames > hosts 2>/dev/null || hostname > hosts"]
+        self.postrun_cmds = [*self.postrun_cmds, f"echo {ENDED}"]
 
     def output(self):
         """What the job printed. A launcher of another MPI fails here, before anything else."""
         text = self.file(self.stdout)
         found = re.search(r"^launcher (.*)$", text, re.M)
         launcher = shlex.split(self.mpi["launch"])[0]
+        if ENDED not in text:
+            raise SanityError(f"the job ended before its time; it printed {tail(text)}")
         if not found or not found[1]:
             raise SanityError(
                 f"the launcher {launcher} of the plan's launch line is not on PATH: look at "

@@ -83,6 +83,19 @@ def test_a_figure_of_zero_is_an_error():
         figures.read("own", text.replace(first, "4 0.000"), "latency")
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "measure"),
+    [
+        ("osu", "osu_allreduce", "allreduce"),
+        ("imb", "imb_allreduce", "allreduce"),
+        ("own", "own_allreduce", "allreduce"),
+    ],
+)
+def test_two_worlds_of_one_are_no_result(kind, name, measure):
+    with pytest.raises(ValueError, match="2 times side by side"):
+        figures.read(kind, captured(name) * 2, measure)
+
+
 def test_titles_name_program_and_version():
     assert figures.title("osu", captured("osu_latency")) == "OSU Micro-Benchmarks 7.5"
     assert figures.title("imb", captured("imb_latency")) == "IMB-MPI1 2021.11"

@@ -96,6 +96,14 @@ def test_srun_goes_through_slurm_and_hydra_runs_here(site):
     assert site(plan)["systems"][0]["partitions"][0]["scheduler"] == "slurm"
 
 
+def test_a_failing_line_ends_the_job_script_with_and_without_slurm(site):
+    found = site(PLAN)
+    assert "trap 'exit 1' ERR" in found["systems"][0]["partitions"][0]["prepare_cmds"]
+    assert found["general"][0]["trap_job_errors"] is False
+    found = site(PLAN | {"scheduler": "local"})
+    assert found["general"][0]["trap_job_errors"] is True
+
+
 def test_gpu_and_fabric_are_features(site):
     plan = copy.deepcopy(PLAN)
     plan["mpi"][0]["gpu"] = "cuda"
