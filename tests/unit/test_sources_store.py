@@ -1,0 +1,312 @@
+"""The mirror on disk: any bytes in, the same bytes out, whatever happens on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mvstack.errors import InvalidInput, SourceError
+from mvstack.sources import Entry, Store
+from mvstack.sources.files import extension
+
+
+def put(store: Store, data: bytes, filename: str = "a-1.tar.gz", folder: Path | None = None) -> str:
+    sha256 = hashlib.sha256(data).hexdigest()
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        Path(file.name).write_bytes(data)
+        store.add(Path(file.name), Entry(sha256, filename, "a@1", len(data), "here"))
+    return sha256
+
+
+def states(store: Store) -> list[str]:
+    return [verdict.state for verdict in store.verify()]
+
+
+def left_over(store: Store) -> list[Path]:
+    return [path for path in store.root.rglob("*") if ".incoming" in path.name]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.binary(max_size=300), st.sampled_from(["x.tar.gz", "y.whl", "z"]))))
+def test_any_bytes_in_the_same_bytes_out(files: list[tuple[bytes, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "sources")
+        hashes = [put(store, data, name) for data, name in files]
+        for (data, name), sha256 in zip(files, hashes, strict=True):
+            path = store.get(sha256)
+            assert path is not None
+            assert path.read_bytes() == data
+            link = store.link_easybuild("Alpha", name, sha256)
+            assert link.read_bytes() == data
+        assert {entry.sha256 for entry in store.entries()} == set(hashes)
+        assert len(store.entries()) == len(set(hashes))
+        assert set(states(store)) <= {"good"}
+        assert not left_over(store)
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+@settings(max_examples=50, deadline=None)
+def test_the_index_keeps_any_text(name: str, software: str, place: str, note: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        incoming = Path(folder) / "file"
+        incoming.write_bytes(b"x")
+        entry = Entry("a" * 64, name, software, 1, place, note)
+        store.take(incoming, entry)
+        assert store.entry("a" * 64) == entry
+
+
+def test_the_layouts_are_those_of_spack_and_easybuild(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    sha256 = put(store, b"data", "mpich-4.0.2.tar.xz")
+    spacks = tmp_path / "_source-cache" / "archive" / sha256[:2] / f"{sha256}.tar.xz"
+    assert store.get(sha256) == spacks
+    link = store.link_easybuild("MPICH", "mpich-4.0.2.tar.xz", sha256)
+    assert link == tmp_path / "easybuild" / "m" / "MPICH" / "mpich-4.0.2.tar.xz"
+    assert not link.readlink().is_absolute()  # the mirror can be moved, or mounted elsewhere
+    assert store.link_easybuild("3to2", "x.gz", sha256).parent.parent.name == "0"
+
+
+@pytest.mark.parametrize(
+    ("name", "ext"),
+    [("a-1.tar.gz", "tar.gz"), ("a.tgz", "tgz"), ("a.whl", "whl"), ("a", ""), ("a.b", "")],
+)
+def test_extension(name: str, ext: str) -> None:
+    assert extension(name) == ext
+
+
+def test_files_get_the_permissions_that_the_umask_gives(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        store = Store(tmp_path / "sources")
+        path = store.get(put(store, b"data"))
+    finally:
+        os.umask(before)
+    assert path is not None
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_verify_tells_damaged_missing_and_stray(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    good, damaged, missing = (put(store, data) for data in (b"good", b"damaged", b"missing"))
+    damaged_path, missing_path = store.get(damaged), store.get(missing)
+    assert damaged_path and missing_path
+    damaged_path.write_bytes(b"damagee")
+    missing_path.unlink()
+    (store.archive / "ab").mkdir()
+    (store.archive / "ab" / "notes.txt").write_text("somebody's")
+    store.link_easybuild("Alpha", "a.tar.gz", damaged)
+    found = {verdict.entry.sha256: verdict for verdict in store.verify()}
+    assert found[good].state == "good"
+    assert found[damaged].state == "damaged"
+    assert found[missing].state == "missing"
+    assert found[""].state == "stray"
+    assert damaged_path.exists(), "verify removes nothing"
+    for verdict in list(store.verify()):
+        if verdict.state != "good":
+            store.remove(verdict)
+    assert states(store) == ["good"]
+    assert not (tmp_path / "easybuild" / "a" / "Alpha" / "a.tar.gz").is_symlink()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"sha256": "x"}]', "\udce4"])
+def test_a_lost_or_damaged_index_costs_the_names_only(tmp_path: Path, text: str) -> None:
+    store = Store(tmp_path)
+    sha256 = put(store, b"data")
+    store.index.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert [entry.sha256 for entry in store.entries()] == [sha256]
+    assert states(store) == ["good"]
+    other = put(store, b"other")
+    assert {entry.sha256 for entry in store.entries()} == {sha256, other}
+
+
+def test_an_index_of_a_later_version_can_be_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    sha256 = put(store, b"data")
+    rows = json.loads(store.index.read_text())
+    store.index.write_text(json.dumps([{**row, "colour": "blue"} for row in rows]))
+    entry = store.entry(sha256)
+    assert entry is not None
+    assert entry.software == "a@1"
+
+
+def test_a_link_in_the_archive_is_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+    sha256 = hashlib.sha256(b"secret").hexdigest()
+    store = Store(tmp_path / "sources")
+    place = store.path(sha256, "a.tar.gz")
+    place.parent.mkdir(parents=True)
+    place.symlink_to(secret)
+    assert store.get(sha256) is None
+    put(store, b"secret")  # replaces the link and leaves what it leads to
+    assert not place.is_symlink()
+    assert secret.read_bytes() == b"secret"
+
+
+def test_a_name_that_is_no_hash_finds_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    put(store, b"data")
+    assert all(store.get(name) is None for name in ("", "*", "../..", "a" * 63, "[a-f]" * 13))
+
+
+def test_a_wrong_hash_is_not_stored(tmp_path: Path) -> None:
+    store = Store(tmp_path / "sources")
+    file = tmp_path / "file"
+    file.write_bytes(b"data")
+    with pytest.raises(SourceError, match="does not have its hash") as caught:
+        store.add(file, Entry("a" * 64, "a.tar.gz", "a@1", 4, "here"))
+    problem = caught.value.problems[0]
+    assert hashlib.sha256(b"data").hexdigest() in problem.found
+    assert "a" * 64 in problem.allowed
+    assert store.entries() == []
+    assert not left_over(store)
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    store = Store(tmp_path / "sources")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    began = time.monotonic()
+    for path, words in (
+        (fifo, "a file is expected"),
+        (tmp_path, "a file is expected"),
+        (Path("/dev/zero"), "a file is expected"),
+        (tmp_path / "none", "no such file"),
+        (fifo / "below", "no such file"),
+        (Path("a\0b"), "cannot be read"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            store.add(path, Entry("a" * 64, "a.tar.gz", "a@1", 4, "here"))
+    assert time.monotonic() - began < 2
+
+
+def test_easybuilds_own_file_of_that_name_is_left_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    sha256 = put(store, b"data")
+    own = tmp_path / "easybuild" / "a" / "Alpha" / "a.tar.gz"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(b"data")
+    assert store.link_easybuild("Alpha", "a.tar.gz", sha256) == own
+    own.write_bytes(b"other")
+    with pytest.raises(SourceError, match="has other bytes"):
+        store.link_easybuild("Alpha", "a.tar.gz", sha256)
+    assert own.read_bytes() == b"other"
+
+
+def test_a_link_to_other_bytes_is_replaced(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    one, two = put(store, b"one"), put(store, b"two")
+    store.link_easybuild("Alpha", "a.tar.gz", one)
+    assert store.link_easybuild("Alpha", "a.tar.gz", two).read_bytes() == b"two"
+
+
+def test_a_store_that_cannot_be_written_says_so_and_still_gives(tmp_path: Path) -> None:
+    store = Store(tmp_path / "sources")
+    sha256 = put(store, b"data")
+    store.link_easybuild("Alpha", "a.tar.gz", sha256)
+    with read_only(tmp_path):
+        fresh = Store(store.root)
+        with pytest.raises(SourceError, match="cannot be written") as caught:
+            put(fresh, b"other")
+        assert "--root" in caught.value.problems[0].todo
+        assert fresh.get(sha256)
+        assert states(fresh) == ["good"]
+        assert fresh.link_easybuild("Alpha", "a.tar.gz", sha256).read_bytes() == b"data"
+        with pytest.raises(SourceError, match="cannot be written"):
+            fresh.link_easybuild("Alpha", "b.tar.gz", sha256)
+
+
+class read_only:
+    """Take away the right to write below a folder; root gives up being root for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        for path in [self.folder, *self.folder.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(0o555 if path.is_dir() else 0o444)
+        # pytest's own folders are closed to other users, and root becomes one below
+        closed = [path for path in self.folder.parents if not path.stat().st_mode & 0o001]
+        self.parents = closed if os.geteuid() == 0 else []
+        self.modes = [path.stat().st_mode & 0o7777 for path in self.parents]
+        if os.geteuid() == 0:
+            for path, mode in zip(self.parents, self.modes, strict=True):
+                path.chmod(mode | 0o055)
+            os.seteuid(65534)
+
+    def __exit__(self, *_: object) -> None:
+        if os.getuid() == 0:
+            os.seteuid(0)
+            for path, mode in zip(self.parents, self.modes, strict=True):
+                path.chmod(mode)
+        for path in [self.folder, *self.folder.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+CHILD = """
+import hashlib, sys, time
+from pathlib import Path
+from mvstack.sources import Entry, Store
+store, what = Store(Path(sys.argv[1])), sys.argv[2]
+if what == "hang":
+    with store.incoming() as folder:
+        (folder / "file").write_bytes(b"half")
+        print("writing", flush=True)
+        time.sleep(60)
+else:
+    for number in range(30):
+        data = f"{what} {number}".encode()
+        file = store.root.parent / f"{what}-{number}"
+        file.write_bytes(data)
+        sha256 = hashlib.sha256(data).hexdigest()
+        store.add(file, Entry(sha256, f"{what}-{number}.tar.gz", what, len(data), "here"))
+        store.link_easybuild("Alpha", "same-name.tar.gz", sha256)
+"""
+
+
+def child(store: Store, what: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(store.root), what], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "sources")
+    children = [child(store, what) for what in ("one", "two", "three")]
+    assert [process.wait(60) for process in children] == [0, 0, 0]
+    assert len(json.loads(store.index.read_text())) == 90
+    assert states(store) == ["good"] * 90
+    assert not left_over(store)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_interrupted_in_the_middle_nothing_half_written_stays(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    store = Store(tmp_path / "sources")
+    process = child(store, "hang")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    put(Store(store.root), b"meanwhile")
+    assert left_over(store), "what another process is writing must not be swept away"
+    process.send_signal(how)
+    process.wait(20)
+    process.stdout.close()
+    assert len(store.entries()) == 1
+    put(Store(store.root), b"the next command")
+    assert not left_over(store)
+    assert states(store) == ["good", "good"]
