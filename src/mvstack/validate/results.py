@@ -154,11 +154,17 @@ def failure(entry: Json) -> str:
 
 
 def last_lines(path: Path) -> str:
-    """The last lines of a text file as one, " / " between them; "" when there is none."""
+    """The last lines of a text file as one, " / " between them; "" when there is none.
+
+    Lmod's errors are long and say the point first: theirs are the first lines.
+    """
     if not path.is_file():
         return ""
     lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
-    return " / ".join([line for line in lines if line][-_LAST_LINES:])
+    lines = [line for line in lines if line]
+    lmod = [at for at, line in enumerate(lines) if line.startswith("Lmod has detected")]
+    shown = lines[lmod[0] : lmod[0] + 2] if lmod else lines[-_LAST_LINES:]
+    return " / ".join(shown)
 
 
 def _seconds(entry: Json) -> float:
