@@ -54,7 +54,12 @@ class Checkout:
     def environment(self, **changes: str) -> dict[str, str]:
         """This process's, without pip's settings and with ours; an empty value takes one out."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "MVSTACK_"))}
-        kept |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), "PIP_NO_CACHE_DIR": "1"}
+        kept |= {
+            "TMPDIR": str(self.wheels.parent),
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.wheels),
+            "PIP_NO_CACHE_DIR": "1",
+        }
         return {k: v for k, v in (kept | changes).items() if v}
 
     def start(
