@@ -29,9 +29,10 @@ if [ -n "$program" ]; then
     esac
     echo "benchmark osu $program"
 elif [ "$soname" = libmpi.so.12 ] && command -v IMB-MPI1 >/dev/null; then
-    # Uniband sends 64 messages an iteration. -time: seconds that one message size may take.
-    iterations=500
-    [ "$measure" = bandwidth ] && iterations=25
+    # Iterations of a size, and MiB that all of them may move: Uniband sends 64 messages in each.
+    # -time: seconds that one message size may take.
+    iterations=500,40
+    [ "$measure" = bandwidth ] && iterations=200,4
     benchmark=(IMB-MPI1 "$imb" -npmin "$ranks" -msglog 2:20 -iter "$iterations" -time 10)
     echo "benchmark imb $(command -v IMB-MPI1)"
 else
