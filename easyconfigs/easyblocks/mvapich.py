@@ -10,6 +10,7 @@ imported from.
 """
 
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -22,7 +23,11 @@ from easybuild.easyblocks.generic.mvapich_configure import (
     option_names,
     unknown_options,
 )
-from easybuild.easyblocks.generic.mvapich_parameters import FOREIGN_LAUNCHERS, check_parameters
+from easybuild.easyblocks.generic.mvapich_parameters import (
+    FOREIGN_LAUNCHERS,
+    check_configopts,
+    check_parameters,
+)
 from easybuild.easyblocks.generic.mvapich_sanity import commands, launch_line, write_programs
 from easybuild.easyblocks.mpich import EB_MPICH
 from easybuild.framework.easyconfig import CUSTOM, MANDATORY
@@ -113,8 +118,11 @@ class EB_MVAPICH(EB_MPICH):
             self.log.warning("the configure options of %s %s are not confirmed: they were taken "
                              "from the version before it", self.name, self.version)
         problems = check_parameters(self.name, self.version, self.parameters(), self.options)
+        words = [word for word in self.cfg["configopts"].split() if word.startswith("--")]
+        problems += check_configopts(self.name, self.version, words, self.options,
+                                     *advice_of(self.name, self.version))
         if problems:
-            raise EasyBuildError("%s: %s\n%s", self.cfg.path, f"{len(problems)} errors",
+            raise EasyBuildError("%s: %s\n%s", self.cfg.path, f"{len(problems)} wrong",
                                  "\n".join(problems))
         self.sanity_folder = None
 
@@ -213,13 +221,18 @@ class EB_MVAPICH(EB_MPICH):
                 custom_paths=custom_paths,
                 custom_commands=commands(folder, self.name, self.version, params,
                                          self.cfg["soname"]))
-            said = Path(folder) / "world.out"
-            if said.exists():
-                lines = said.read_text(encoding="utf-8").splitlines()
-                print_msg("two ranks report: %s", "; ".join(lines[:4]), log=self.log,
-                          silent=self.silent)
+            self.show(folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def show(self, folder):
+        """Print what the sanity check's programs said of the library: version, device, soname."""
+        for name in ("soname.out", "world.out"):
+            said = Path(folder) / name
+            lines = said.read_text(encoding="utf-8").splitlines() if said.exists() else []
+            for line in lines:
+                if re.match(r"soname|world of|\S+ (Version|Device|ABI)", line):
+                    print_msg("  %s", " ".join(line.split()), log=self.log, silent=self.silent)
 
     def transport_folders(self):
         """Library folders of transports that the loader does not look into by itself."""
@@ -264,6 +277,14 @@ def options_of(name, version):
         return options_for(version)
     from easybuild.easyblocks.generic.mvapich_options import options_for
     return options_for(name, version)
+
+
+def advice_of(name, version):
+    """Two dictionaries: options that this version does not know, and those that it misreads."""
+    if name == "MPICH":
+        return {}, {}
+    from easybuild.easyblocks.generic.mvapich_options import misread_in, unknown_in
+    return unknown_in(name, version), misread_in(name, version)
 
 
 def default_library_folders():

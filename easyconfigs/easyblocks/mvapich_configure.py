@@ -76,10 +76,11 @@ def launcher_options(name, version, params):
         # mpirun is the folder of mpirun_rsh; it comes with hydra, whose mpiexec is the default one.
         both = gen < 4 and name != "MPICH" and launcher in ("hydra", "mpirun_rsh")
         found.append("--with-pm=" + ("hydra:mpirun" if both else launcher))
-    if launcher == "slurm" or pmi == "slurm":
+    if pmi == "slurm" or (launcher == "slurm" and (gen == 2 or (gen == 4 and pmi == "pmi2"))):
         found.append("--with-slurm" + ("" if slurm in (None, True, "system") else f"={slurm}"))
-    else:
-        # Otherwise hydra's proxy links the host's libslurm unasked.
+    elif launcher != "slurm":
+        # Otherwise hydra's proxy links the host's libslurm unasked. (With srun there is no hydra,
+        # and the library's own PMI needs nothing of Slurm's.)
         found.append("--without-slurm")
     return found
 

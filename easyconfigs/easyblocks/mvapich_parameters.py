@@ -87,6 +87,9 @@ def _check_words(product, params, options):
         if engine not in DATATYPE_ENGINES or not known:
             found.append(complaint(product, "datatype_engine", engine,
                                    DATATYPE_ENGINES if known else ()))
+    if params["omb"] and "--disable-omb" not in options.flags:
+        found.append(complaint(product, "omb", params["omb"], (False,),
+                               "its source brings no OSU Micro-Benchmarks"))
     if params["xpmem"] and "--with-xpmem" not in options.flags:
         found.append(complaint(product, "xpmem", params["xpmem"], (False,),
                                "its configure does not know --with-xpmem"))
@@ -101,6 +104,24 @@ def _check_provisions(product, params, options):
         if value in (None, "system", "embedded") or str(value).startswith("/"):
             continue
         found.append(complaint(product, library, value, ("system", "embedded", "/absolute/path")))
+    return found
+
+
+def check_configopts(name, version, asked, options, unknown, misread):
+    """What is wrong with the option names and option=value words in `asked`, as texts.
+
+    `unknown` and `misread` say, for words that recipes are known to pass, what to do instead.
+    """
+    found = []
+    for word in asked:
+        option = word.partition("=")[0]
+        if word in misread:
+            found.append(f"configopts {word}: {name} {version} misreads it: it {misread[word]}")
+        elif option not in options.flags:
+            instead = unknown.get(option) or (
+                nearest(option, options.flags) or "nothing like it is known")
+            found.append(f"configopts {option}: the configure of {name} {version} does not know it "
+                         f"and would ignore it\n    instead   {instead}")
     return found
 
 

@@ -127,7 +127,7 @@ def commands(folder, name, version, params, soname=None):
     wanted = f" && test \"$name\" = {shlex.quote(soname)}" if soname else ""
     found.append(
         "name=$(readelf -d \"$MPI_HOME/lib/libmpi.so\" | sed -n 's/.*SONAME.*\\[\\(.*\\)\\]/\\1/p')"
-        f" && echo \"soname $name\" && test -n \"$name\"{wanted}")
+        f" && echo \"soname $name\" > {quoted}/soname.out && test -n \"$name\"{wanted}")
     launch = launch_line(params["launcher"], params["sanity_launch"])
     if launch is None:
         return found

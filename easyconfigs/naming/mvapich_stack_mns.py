@@ -15,7 +15,7 @@ import re
 from easybuild.tools.module_naming_scheme.hierarchical_mns import HierarchicalMNS
 
 # Modules that nobody loads by hand.
-HIDDEN = frozenset(("GCCcore", "gmvapich", "mvfoss", "gmpich", "mpfoss", "gfbf"))
+HIDDEN = frozenset(("GCCcore", "gmvapich", "gmvapich2", "mvfoss", "gmpich", "mpfoss", "gfbf"))
 
 
 class MvapichStackMNS(HierarchicalMNS):

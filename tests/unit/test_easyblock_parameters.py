@@ -22,7 +22,7 @@ from mvapich_configure import (  # noqa: E402
     option_names,
     unknown_options,
 )
-from mvapich_parameters import check_parameters  # noqa: E402
+from mvapich_parameters import check_configopts, check_parameters  # noqa: E402
 
 DEVICES = {
     ("MVAPICH2", "2.3.7-2"): "ch3:mrail",
@@ -196,3 +196,49 @@ def test_the_last_level_in_the_makefile_counts(flags, level):
 def test_any_text_is_accepted_or_explained(product, device, pmi, launcher):
     for text in check(product, device=device, pmi=pmi, launcher=launcher):
         assert "allowed" in text and "found" in text
+
+
+def refused(product, *words):
+    unknown, misread = {}, {}
+    if product[0] != "MPICH":
+        unknown, misread = (
+            mvapich_options.unknown_in(*product),
+            mvapich_options.misread_in(*product),
+        )
+    return check_configopts(*product, words, options_of(product), unknown, misread)
+
+
+def test_extra_options_that_would_be_ignored_are_errors_with_what_to_pass_instead():
+    (text,) = refused(("MVAPICH", "4.0"), "--disable-cuda", "--with-xpmem=/opt/xpmem")
+    assert "--disable-cuda" in text and "--without-cuda" in text
+
+
+def test_a_level_that_4_0_drops_is_an_error():
+    (text,) = refused(("MVAPICH", "4.0"), "--enable-fast=opt")
+    assert "no -O at all" in text
+    assert refused(("MVAPICH", "4.0"), "--enable-fast=O3,ndebug") == []
+
+
+@EACH
+def test_a_misspelt_option_is_an_error_everywhere(product):
+    (text,) = refused(product, "--enable-threds=multiple")
+    assert "--enable-threads" in text
+
+
+def test_the_benchmarks_of_a_source_without_any_are_refused():
+    (text,) = check(("MPICH", "4.0.2"), omb=True)
+    assert "omb" in text
+    assert check(("MVAPICH", "4.0"), omb=True) == []
+
+
+def test_srun_with_the_library_s_own_pmi_asks_for_nothing_of_slurm():
+    line = line_for(("MVAPICH", "4.0"), launcher="slurm")
+    assert "--with-pm=no" in line
+    assert not [one for one in line if "slurm" in one]
+    slurms = line_for(("MVAPICH", "4.0"), launcher="slurm", pmi="pmi2")
+    assert {"--with-pmilib=slurm", "--with-slurm", "--with-pmi=pmi2"} <= set(slurms)
+
+
+def test_jsm_and_flux_are_the_process_managers_of_2_3_7():
+    assert "--with-pm=jsm" in line_for(("MVAPICH2", "2.3.7-2"), launcher="jsm")
+    assert len(check(("MVAPICH", "4.0"), launcher="jsm")) == 1
