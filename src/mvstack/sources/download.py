@@ -64,17 +64,13 @@ def answers(url: str, hosts: SilentHosts) -> bool:
 
 
 def host_of(url: str) -> str:
-    """``name:port`` of what is connected to for ``url``: its host."""
-    parts = urlsplit(url)
-    return _address(parts)
-
-
-def _address(parts: SplitResult) -> str:
+    """``name:port`` of the host that ``url`` names; the url itself when it names none."""
     try:
-        port = parts.port
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
     except ValueError:
-        port = None
-    return f"{parts.hostname}:{port or _DEFAULT_PORTS.get(parts.scheme, 0)}"
+        return url
+    return f"{parts.hostname}:{port}" if parts.hostname else url
 
 
 # What requests and urllib3 raise once an answer has begun.
@@ -83,20 +79,22 @@ _BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError)
 
 def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
     """Begin to load ``url``. Raises NotHere when nothing answers or the answer is an error."""
-    host = host_of(url)
-    if silent := hosts.why(host):
-        raise NotHere(silent)
+    host, proxy = host_of(url), ""
     try:
-        proxy = select_proxy(url, get_environ_proxies(url))
+        proxy = select_proxy(url, get_environ_proxies(url)) or ""
+        if silent := hosts.why(host) or (proxy and hosts.why(host_of(proxy))):
+            raise NotHere(silent)
         if not proxy:
             _resolve(urlsplit(url))
         answer = requests.get(
             url, stream=True, timeout=(CONNECT, read), headers={"Accept-Encoding": "identity"}
         )
     except (requests.ConnectionError, requests.Timeout, socket.gaierror) as error:
-        # after a redirect it is another host that is silent
-        asked = getattr(getattr(error, "request", None), "url", None) or url
-        host, why = host_of(asked), _reason(error)
+        # after a redirect it is another host that is silent, and it may be the proxy itself
+        host = host_of(getattr(getattr(error, "request", None), "url", None) or url)
+        if isinstance(error, requests.exceptions.ProxyError) and "Tunnel" not in str(error):
+            host = host_of(proxy)
+        why = _reason(error)
         hosts.silent(host, why)
         raise NotHere(f"{host}: {why}") from None
     except (requests.RequestException, UnicodeError, ValueError) as error:
@@ -154,7 +152,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.exceptions.SSLError):
         return "its certificate is not trusted (REQUESTS_CA_BUNDLE names a site's own authority)"
     if isinstance(error, requests.exceptions.ProxyError):
-        return "cannot be reached through the proxy that the environment names"
+        return "the proxy that the environment names cannot be used"
     if isinstance(error, requests.Timeout):
         return f"does not answer within {CONNECT:.0f} s"
     if "NameResolution" in text:
