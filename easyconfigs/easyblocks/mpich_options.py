@@ -11,7 +11,7 @@ from collections import namedtuple
 VersionOptions = namedtuple(
     "VersionOptions", "flags devices pmi pm file_systems gpu confirmed source")
 
-FLAGS_4_0 = frozenset((
+NAMES_4_0 = (
     "--with-device", "--with-pmi", "--with-pm", "--with-libfabric", "--with-ucx", "--with-hwloc",
     "--with-pmix", "--with-slurm", "--with-xpmem", "--with-cuda", "--with-hip", "--with-ze",
     "--with-datatype-engine", "--with-yaksa", "--with-hcoll", "--with-ch4-shmmods",
@@ -19,7 +19,11 @@ FLAGS_4_0 = frozenset((
     "--enable-fast", "--enable-fortran", "--enable-f08", "--enable-cxx", "--enable-romio",
     "--enable-threads", "--enable-thread-cs", "--enable-error-checking", "--enable-shared",
     "--enable-static", "--enable-g", "--enable-timing",
-))
+)
+
+# In both spellings, as in the tables for MVAPICH.
+FLAGS_4_0 = frozenset(NAMES_4_0) | frozenset(
+    name.replace("--enable-", "--disable-").replace("--with-", "--without-") for name in NAMES_4_0)
 
 MPICH_4_0 = VersionOptions(
     flags=FLAGS_4_0,

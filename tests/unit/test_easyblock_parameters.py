@@ -242,3 +242,20 @@ def test_srun_with_the_library_s_own_pmi_asks_for_nothing_of_slurm():
 def test_jsm_and_flux_are_the_process_managers_of_2_3_7():
     assert "--with-pm=jsm" in line_for(("MVAPICH2", "2.3.7-2"), launcher="jsm")
     assert len(check(("MVAPICH", "4.0"), launcher="jsm")) == 1
+
+
+RECIPES = sorted((EASYBLOCKS.parent / "m").glob("M*PICH*/*.eb"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_each_mpi_easyconfig_fits_its_version(recipe):
+    said = {}
+    exec(recipe.read_text(encoding="utf-8"), said)  # an easyconfig is a Python file
+    product = (said["name"], said["version"])
+    params = params_of(("MPICH", "4.0.2"))
+    params |= {name: said[name] for name in params if name in said}
+    assert check_parameters(*product, params, options_of(product)) == []
+    line = configure_options(*product, params, options_of(product))
+    assert [
+        one for one in option_names(" ".join(line)) if one not in options_of(product).flags
+    ] == []
