@@ -52,13 +52,10 @@ def install_system(
     if prerequisites and not dry_run:
         prepare(name, root, yes, progress)
     system, partitions = stages.load(name)
-    partition = stages.only_one(system, partitions, "install")
+    partition = stages.only_one(name, partitions, "install")
     plan = stages.plan_for(system, partition, release, root)
-    if not system.discover and not anyway:
-        from mvstack.discover import look
-        from mvstack.local import same_machine
-
-        same_machine(plan, look())
+    if not anyway:
+        _fits_here(plan, system)
     if dry_run:
         return [
             {
@@ -74,6 +71,15 @@ def install_system(
     return _install(plan, system, jobs, progress)
 
 
+def _fits_here(plan: Plan, system: System) -> None:
+    """Refuse to build for another machine than this one; `local` is this one."""
+    if not system.discover:
+        from mvstack.discover import look
+        from mvstack.local import same_machine
+
+        same_machine(plan, look())
+
+
 def _install(
     plan: Plan, system: System, jobs: int | None, progress: Progress
 ) -> list[dict[str, Any]]:
@@ -84,12 +90,14 @@ def _install(
     return install(plan, fetcher, progress, jobs=jobs, umask=site.umask, group=site.group)
 
 
-def _installed(name: str, release: str | None, root: Path | None) -> tuple[Path, dict[str, Any]]:
+def _installed(
+    name: str, release: str | None, root: Path | None, command: str
+) -> tuple[Path, dict[str, Any]]:
     """The tree and plan of what is installed under ``name``; for `local` nothing is looked at."""
     system_name, partition = split_name(name)
     system = load_system(system_name)
     if not system.discover and not partition:
-        partition = stages.only_one(system, list(system.partitions), "test")
+        partition = stages.only_one(name, list(system.partitions), command)
     place = stages.root_for(system, root)
     tree, plan = stages.installed_plan(
         system.name, partition or "node", place, load_release(release).name
@@ -101,7 +109,7 @@ def test_system(
     name: str, tags: list[str], release: str | None, root: Path | None, progress: Progress
 ) -> dict[str, Any]:
     """`mvstack test`: the results of ReFrame's run."""
-    _, plan = _installed(name, release, root)
+    _, plan = _installed(name, release, root, "test")
     return stages.run_tests(plan, tags, progress)
 
 
@@ -117,7 +125,7 @@ def report_system(
     from mvstack.report import as_json as to_json
     from mvstack.report import gather
 
-    tree, _ = _installed(name, release, root)
+    tree, _ = _installed(name, release, root, "report")
     if as_json:
         print(json.dumps(to_json(gather(tree)), indent=2))
         return
@@ -151,9 +159,10 @@ def bring_up(
     progress.total = progress.number + 4
     with progress.step("discover", name):
         system, partitions = stages.load(name)
-        partition = stages.only_one(system, partitions, "up")
+        partition = stages.only_one(name, partitions, "up")
     with progress.step("choose", f"the MPI for {system.name}/{partition}"):
         plan = stages.plan_for(system, partition, release, root)
+        _fits_here(plan, system)
     progress.total += len(build_order(plan))
     show_plan(plan, system, console)
     rows = _install(plan, system, jobs, progress)

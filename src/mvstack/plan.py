@@ -114,7 +114,9 @@ def split_name(name: str) -> tuple[str, str]:
     if name.endswith((".yaml", ".yml")) or "/" not in name:
         return name, ""
     head, _, tail = name.rpartition("/")
-    if Path(name).exists():
+    if head.endswith((".yaml", ".yml")):
+        return head, tail
+    if Path(name).exists() or name.startswith(("/", "./", "../")):
         return name, ""
     return head, tail
 

@@ -43,14 +43,14 @@ def load(name: str) -> tuple[System, list[str]]:
     return system, partitions_of(system, partition)
 
 
-def only_one(system: System, partitions: list[str], command: str) -> str:
-    """The partition meant; InvalidInput when there are several to choose from."""
+def only_one(name: str, partitions: list[str], command: str) -> str:
+    """The partition meant by ``name``; InvalidInput when there are several to choose from."""
     if len(partitions) > 1:
         raise InvalidInput(
             Problem(
-                f"{system.name} has {len(partitions)} partitions; name the one that is meant",
-                allowed=", ".join(f"{system.name}/{name}" for name in partitions),
-                todo=f"mvstack {command} {system.name}/{partitions[0]}",
+                f"{name} has {len(partitions)} partitions; name the one that is meant",
+                allowed=", ".join(f"{name}/{one}" for one in partitions),
+                todo=f"mvstack {command} {name}/{partitions[0]}",
             )
         )
     return partitions[0]
