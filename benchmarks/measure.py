@@ -100,25 +100,35 @@ def module_command(tree: Path, runs: int) -> list[Figure]:
     )
 
 
+def install_command(tree: Path, *more: str) -> list[str]:
+    """`mvstack install` of the tree that is there."""
+    release, root = tree.parent.name, str(tree.parents[1])
+    return [MVSTACK, "install", "local", "--root", root, "--release", release, *more]
+
+
+def what_would_be_built(tree: Path) -> list[str]:
+    """Names of what is not installed as its inputs say now."""
+    asked = install_command(tree, "--dry-run", "--json")
+    return [row["package"] for row in json.loads(subprocess.check_output(asked, text=True))]
+
+
 def installing(tree: Path, plan: dict[str, Any], runs: int) -> list[Figure]:
     """What is there already, asked for again: `mvstack install` beside `eb` with its own options.
 
     Both end with nothing built. mvstack starts eb once for each package that it builds, so a build
     costs one start of eb a package more than one call of eb for all.
     """
-    release = tree.parent.name
     rendered = tree / "rendered"
     easybuild = EasyBuild(tree.parents[1], tree, rendered, plan["compiler"]["origin"] == "system")
     stack = (rendered / "easystack.yaml").read_text().splitlines()
     names = [line.split("- ")[1] for line in stack if line.strip().startswith("- ")]
     environment = [f"{name}={value}" for name, value in easybuild.environment().items()]
     eb = ["env", "-i", *environment, *easybuild.command(names[0])]
-    again = [MVSTACK, "install", "local", "--root", str(tree.parents[1]), "--release", release]
     return in_turns(
         {
             f"eb, {len(names)} packages already there": [*eb, *names[1:]],
             "eb, one package already there": eb,
-            f"mvstack install, {len(names)} packages already there": again,
+            f"mvstack install, {len(names)} packages already there": install_command(tree),
         },
         runs,
     )
@@ -181,7 +191,11 @@ def main() -> None:
         root = str(arguments.root or stages.default_root())
         tree, plan = stages.installed_plan("local", "node", root, load_release().name)
         figures += module_command(tree, 3 if quick else 10)
-        figures += installing(tree, plan, 2 if quick else 5)
+        pending = what_would_be_built(tree)
+        if pending:
+            left_out.append(f"install: it would build {', '.join(pending)}; install them first")
+        else:
+            figures += installing(tree, plan, 2 if quick else 5)
     except MvstackError as error:
         left_out.append(f"module and install: {error}")
     show(figures, grown, left_out)
