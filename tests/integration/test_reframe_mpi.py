@@ -18,6 +18,8 @@ from mvstack.validate import problems, run_checks
 
 HERE = Path(__file__).parent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):

@@ -16,7 +16,10 @@ from checks_tree import DATA, LMOD, empty_tree, render
 from mvstack.errors import CheckFailed
 from mvstack.validate import problems, run_checks
 
-pytestmark = pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed (apt: lmod)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed (apt: lmod)"),
+]
 
 
 @pytest.fixture
