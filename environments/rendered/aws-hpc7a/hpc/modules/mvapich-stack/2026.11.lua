@@ -11,7 +11,7 @@ Start programs with
 whatis("Name: mvapich-stack")
 whatis("Version: 2026.11")
 whatis("Description: MVAPICH and the applications over it, for aws-hpc7a/hpc")
-family("mvapich-stack")
+family("mvapich_stack")  -- part of a shell variable: no dash
 
 setenv("MVSTACK_RELEASE", "2026.11")
 setenv("MVSTACK_TREE", "/opt/mvapich-stack/2026.11/aws-hpc7a-hpc")

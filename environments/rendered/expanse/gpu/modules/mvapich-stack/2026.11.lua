@@ -11,7 +11,7 @@ Start programs with
 whatis("Name: mvapich-stack")
 whatis("Version: 2026.11")
 whatis("Description: MVAPICH and the applications over it, for expanse/gpu")
-family("mvapich-stack")
+family("mvapich_stack")  -- part of a shell variable: no dash
 
 setenv("MVSTACK_RELEASE", "2026.11")
 setenv("MVSTACK_TREE", "/cm/shared/apps/mvapich-stack/2026.11/expanse-gpu")
