@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from mvstack import __version__, stages
-from mvstack.errors import InvalidInput, MvstackError, Problem
+from mvstack.errors import InvalidInput, Missing, MvstackError, Problem
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
 
@@ -284,16 +284,30 @@ def _version(
         raise typer.Exit
 
 
+def _fail(error: MvstackError) -> None:
+    if "--json" in sys.argv:
+        emit(error.as_dict())
+    else:
+        typer.echo(f"mvstack: {error.title}\n{error}", err=True)
+    sys.exit(error.exit_code)
+
+
 def main() -> None:
     """Run a command and turn what went wrong into a message and an exit code."""
     try:
         app(prog_name="mvstack", standalone_mode=True)
     except MvstackError as error:
-        if "--json" in sys.argv:
-            emit(error.as_dict())
-        else:
-            typer.echo(f"mvstack: {error.title}\n{error}", err=True)
-        sys.exit(error.exit_code)
+        _fail(error)
+    except OSError as error:  # a full disk, a folder of somebody else: met outside our own checks
+        _fail(
+            Missing(
+                Problem(
+                    f"the system says: {error.strerror or error}",
+                    str(error.filename or ""),
+                    todo="mend that; the same command goes on from here",
+                )
+            )
+        )
     except KeyboardInterrupt:
         typer.echo("\nmvstack: interrupted; the same command goes on from here", err=True)
         sys.exit(130)

@@ -1,0 +1,517 @@
+"""The command line, run as a person runs it: what it prints, and the exit code of each error."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from mvstack import cli
+from mvstack.discover import look
+from mvstack.model.load import load_system, system_names
+
+TOP = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src"), "COLUMNS": "200"}
+COMMANDS = ["discover", "check", "explain", "render", "install", "test", "report", "up"]
+SOURCES = ["list", "verify", "fetch", "add", "forget"]
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Mvstack = Callable[..., Said]
+
+
+@pytest.fixture
+def mvstack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Mvstack:
+    """``mvstack WORD…`` in this process, with state and stacks below ``tmp_path``."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("MVSTACK_ROOT", str(tmp_path / "stacks"))
+    umask = os.umask(0o022)
+    os.umask(umask)
+
+    def run(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["mvstack", *map(str, words)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code: Any = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        finally:
+            os.umask(umask)
+        return Said(int(code), *capsys.readouterr())
+
+    return run
+
+
+def process(*words: object, **environment: str) -> Said:
+    """``python -m mvstack WORD…``."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "mvstack", *map(str, words)],
+        env=ENVIRONMENT | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def changed(folder: Path, old: str, new: str, system: str = "azure-hbv4") -> Path:
+    """A system file like one of the repository, with one thing changed."""
+    text = (TOP / "environments" / "systems" / f"{system}.yaml").read_text()
+    assert old in text
+    file = folder / "mine.yaml"
+    file.write_text(text.replace(old, new).replace(f"name: {system}", "name: mine"))
+    return file
+
+
+# --- explain -------------------------------------------------------------------------------------
+
+# What each must say: worked out by hand from the products' documentation, not from the policy.
+ANSWERS = {
+    "expanse/cpu": ("mvapich", "ch4:ucx", "srun --mpi=pmi2"),
+    "azure-hbv4": ("mvapich", "ch4:ucx", "srun --mpi=pmi2"),
+    "aws-hpc7a": ("mvapich", "ch4:ofi", "efa"),
+    "alps": ("mvapich", "ch4:ofi", "cxi"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_explain_answers_for_a_system(mvstack: Mvstack, name: str) -> None:
+    said = mvstack("explain", name)
+    assert said.code == 0, said.err
+    for word in ANSWERS[name]:
+        assert word in said.out
+    assert "because" in said.out and "[" in said.out  # with the source of each reason
+
+
+def test_explain_of_a_system_explains_every_partition(mvstack: Mvstack) -> None:
+    said = mvstack("explain", "expanse")
+    assert said.code == 0
+    assert "expanse/cpu" in said.out and "expanse/gpu" in said.out
+    assert said.out.count("because") >= 2
+
+
+@pytest.mark.parametrize("name", sorted(set(system_names()) - {"local"}))
+def test_json_says_the_same_as_the_text(mvstack: Mvstack, name: str) -> None:
+    said = mvstack("explain", name, "--json")
+    found = json.loads(said.out)
+    plans = found if isinstance(found, list) else [found]
+    text = mvstack("explain", name).out
+    assert [plan["partition"] for plan in plans] == list(load_system(name).partitions)
+    for plan in plans:
+        assert plan["mpi"][0]["module"] in text and plan["mpi"][0]["device"] in text
+        assert plan["target"] in text
+
+
+def test_the_same_question_gets_the_same_bytes(mvstack: Mvstack) -> None:
+    assert mvstack("explain", "alps", "--json").out == mvstack("explain", "alps", "--json").out
+
+
+def test_explain_local_looks_at_this_machine(mvstack: Mvstack) -> None:
+    said = mvstack("explain", "local", "--json")
+    assert said.code == 0, said.err
+    plan = json.loads(said.out)
+    assert plan["system"] == "local" and plan["os"] == look().os
+    assert plan["mpi"][0]["product"] in ("mvapich", "mpich")
+    assert bool(plan["fallback"]) == (plan["mpi"][0]["product"] == "mpich")
+
+
+def test_explain_a_machine_that_is_not_in_the_repository(mvstack: Mvstack, tmp_path: Path) -> None:
+    file = changed(
+        tmp_path, "fabric: infiniband\n    nic: mlx5", "fabric: omni-path\n    nic: hfi1"
+    )
+    said = mvstack("explain", file)
+    assert said.code == 0, said.err
+    assert "mine/hpc" in said.out and "ch4:ofi" in said.out and "opx" in said.out
+
+
+def test_a_partition_of_a_file_is_named_after_its_path(mvstack: Mvstack, tmp_path: Path) -> None:
+    file = changed(tmp_path, "sdsc/spack", "sdsc/spack", system="expanse")
+    plan = json.loads(mvstack("explain", f"{file}/gpu", "--json").out)
+    assert (plan["system"], plan["partition"]) == ("mine", "gpu")
+    said = mvstack("install", file, "--no-prerequisites")
+    assert said.code == 3 and f"mvstack install {file}/cpu" in said.err
+
+
+def test_what_discover_prints_can_be_explained(mvstack: Mvstack, tmp_path: Path) -> None:
+    root = TOP / "tests" / "data" / "discover" / "azure-hbv4"
+    said = mvstack("discover", "--root", root, "--name", "found")
+    assert said.code == 0, said.err
+    (tmp_path / "found.yaml").write_text(said.out)
+    explained = mvstack("explain", tmp_path / "found.yaml")
+    assert explained.code == 0, explained.err
+    assert "found/" in explained.out and "infiniband" in explained.out
+
+
+def test_discover_as_json_holds_what_the_file_says(mvstack: Mvstack) -> None:
+    root = TOP / "tests" / "data" / "discover" / "azure-hbv4"
+    found = json.loads(mvstack("discover", "--root", root, "--json").out)
+    assert found["target"] in mvstack("discover", "--root", root).out
+
+
+def test_discover_in_no_folder(mvstack: Mvstack, tmp_path: Path) -> None:
+    said = mvstack("discover", "--root", tmp_path / "nowhere")
+    assert said.code == 3 and str(tmp_path / "nowhere") in said.err
+
+
+# --- wrong input ---------------------------------------------------------------------------------
+
+BAD = """\
+name: mycluster
+os: rocky9
+scheduler: slrum
+partitions:
+  gpu:
+    cores: 64
+    memory_gb: 512
+    target: zen33
+    fabrik: infiniband
+    launcher: srun
+    compiler: {name: gcc, version: 12.2, origin: system}
+"""
+
+
+@pytest.mark.parametrize("command", ["explain", "check", "render", "install"])
+def test_every_error_of_a_file_is_told_with_its_line(
+    mvstack: Mvstack, tmp_path: Path, command: str
+) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(BAD)
+    words = ["--no-prerequisites"] if command == "install" else []
+    said = mvstack(command, file, *words)
+    assert said.code == 3 and said.out == ""
+    lines = [line for line in said.err.splitlines() if line.startswith(str(file))]
+    numbers = [int(line.removeprefix(f"{file}:").partition(":")[0]) for line in lines]
+    assert numbers == [3, 5, 8, 9, 11]  # in the order of the file
+    for word in ("did you mean slurm", "did you mean zen3", "did you mean fabric", "quotes"):
+        assert word in said.err
+    assert "5 errors" in said.err
+
+
+def test_errors_as_json_have_the_same_fields(mvstack: Mvstack, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(BAD)
+    said = mvstack("explain", tmp_path / "bad.yaml", "--json")
+    found = json.loads(said.out)
+    assert said.code == 3 == found["exit_code"] and found["error"] == "invalid input"
+    assert len(found["problems"]) == 5 and found["problems"][0]["nearest"] == "slurm"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["explain", "azure-hvb4"], "did you mean azure-hbv4?"),
+        (["explain", "Expanse"], "did you mean expanse?"),
+        (["explain", "azure-hbv4/hcp"], "nearest   hpc"),
+        (["explain", "alps", "--release", "2026.1"], "nearest   2026.11"),
+        (["check", "alsp"], "did you mean alps?"),
+        (["sources", "fetch", "mvapch@4.0"], "did you mean mvapich@4.0?"),
+        (["explain", "./nowhere"], "nowhere: there is no such file"),
+        (["explain", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
+        (["install", "expanse", "--no-prerequisites"], "mvstack install expanse/cpu"),
+        (["report", "expanse"], "mvstack report expanse/cpu"),
+        (["test", "expanse"], "mvstack test expanse/cpu"),
+    ],
+)
+def test_a_word_that_is_not_known_gets_the_nearest(
+    mvstack: Mvstack, words: list[str], expected: str
+) -> None:
+    said = mvstack(*words)
+    assert said.code == 3 and expected in said.err and "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"- a\n- list\n", b"name: [\n", b"\xff\xfe\x00", b"a: 1\na: 2\n", b"x\tx: {"]
+)
+def test_a_file_that_is_no_system_file(mvstack: Mvstack, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_bytes(content)
+    said = mvstack("explain", file)
+    assert said.code == 3 and str(file) in said.err, said
+
+
+def test_check_takes_several_and_tells_the_errors_of_all(mvstack: Mvstack, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(BAD)
+    said = mvstack("check", "alps", tmp_path / "bad.yaml", "nowhere")
+    assert said.code == 3 and "there is no system nowhere" in said.err and ":9" in said.err
+
+
+def test_check_of_the_repository(mvstack: Mvstack) -> None:
+    said = mvstack("check", *sorted(set(system_names()) - {"local"}), "--json")
+    found = json.loads(said.out)
+    assert said.code == 0
+    assert found["checked"] == [
+        "alps/cpu", "aws-hpc7a/hpc", "azure-hbv4/hpc", "expanse/cpu", "expanse/gpu",
+    ]  # fmt: skip
+
+
+def test_wrong_usage(mvstack: Mvstack) -> None:
+    assert mvstack("explian").code == 2
+    assert mvstack("explain", "--jsno").code == 2
+    assert mvstack("install", "local", "-j", "0").code == 2
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["explain", "check", "render"])
+def test_a_combination_that_cannot_work_is_refused(
+    mvstack: Mvstack, tmp_path: Path, command: str
+) -> None:
+    file = changed(
+        tmp_path, "launcher: srun\n", "launcher: mpirun_rsh\n    mpi: {product: mvapich}\n"
+    )
+    said = mvstack(command, file)
+    assert said.code == 4 and said.out == ""
+    assert "mine/hpc" in said.err and "mpirun_rsh does not exist" in said.err
+    nearest = next(line for line in said.err.splitlines() if line.startswith("    nearest"))
+    assert "hydra" in nearest or "mvapich2" in nearest
+    assert "launcher: hydra" in next(
+        line for line in said.err.splitlines() if line.startswith("    to go on")
+    )
+
+
+def test_another_machine_is_refused_with_cpu_and_os(mvstack: Mvstack, tmp_path: Path) -> None:
+    here = look()
+    if here.os == "almalinux8" or here.target == "zen4":
+        pytest.skip("this machine could be the one that the test takes for another")
+    for command in ("install", "up"):
+        said = mvstack(command, "azure-hbv4", "--no-prerequisites")
+        assert said.code == 4, said
+        assert "almalinux8" in said.err and str(here.os) in said.err
+        assert "zen4" in said.err and "processor" in said.err
+        assert "--anyway" in said.err and "Nothing was installed" in said.err
+    assert not (tmp_path / "stacks").exists()
+
+
+def test_anyway_goes_on_and_a_dry_run_changes_nothing(mvstack: Mvstack, tmp_path: Path) -> None:
+    said = mvstack("install", "azure-hbv4", "--anyway", "--dry-run", "--json")
+    rows = json.loads(said.out)
+    assert said.code == 0 and not (tmp_path / "stacks").exists()
+    assert [row["package"] for row in rows][:3] == ["GCC", "MVAPICH", "gmvapich"]
+    assert {row["result"] for row in rows} == {"would build (missing)"}
+
+
+def test_a_system_that_spack_builds_is_not_installed(mvstack: Mvstack, tmp_path: Path) -> None:
+    said = mvstack("install", "alps", "--anyway", "--no-prerequisites")
+    assert said.code == 4 and "builder spack" in said.err and "alps/cpu" in said.err
+    assert "explain and render work" in said.err
+    assert not (tmp_path / "stacks").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "test"])
+def test_nothing_is_installed_yet(mvstack: Mvstack, tmp_path: Path, command: str) -> None:
+    for name in ("local", "azure-hbv4"):
+        said = mvstack(command, name)
+        assert said.code == 4 and "nothing is installed" in said.err
+        assert str(tmp_path / "stacks") in said.err and f"mvstack install {name}" in said.err
+
+
+# --- the install root ----------------------------------------------------------------------------
+
+
+def test_a_root_that_cannot_be_made(mvstack: Mvstack, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root")
+    said = mvstack(*words, tmp_path / "file" / "below")
+    assert said.code == 7 and "cannot be written to" in said.err
+    assert str(tmp_path / "file" / "below") in said.err and "--root" in said.err
+
+
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A folder that every user may enter, and only its owner may write to."""
+    with tempfile.TemporaryDirectory(prefix="mvstack-test-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """As another user, once all that a command imports is imported."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_root_of_another_user(
+    mvstack: Mvstack, readable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(readable / "state"))
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root", readable)
+    mvstack(*words[:-1], "/proc/nowhere")
+    with as_nobody():
+        said = mvstack(*words)
+    assert said.code == 7 and "cannot be written to: Permission denied" in said.err
+    assert list(readable.iterdir()) == []
+
+
+def test_a_state_folder_of_another_user(mvstack: Mvstack) -> None:
+    mvstack("explain", "alps")
+    with as_nobody():  # as after `sudo -u` with the environment kept: below tmp_path, not theirs
+        said = mvstack("explain", "alps")
+    assert said.code == 7 and "Permission denied" in said.err and "accepted.yaml" in said.err
+
+
+def test_what_cannot_be_written_is_an_error_and_no_traceback(
+    mvstack: Mvstack, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    said = mvstack("render", "alps", "--to", tmp_path / "file")
+    assert said.code == 7 and "Not a directory" in said.err and "Traceback" not in said.err
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from mvstack.install.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(100)
+"""
+
+
+def test_a_root_that_another_process_installs_into(mvstack: Mvstack, tmp_path: Path) -> None:
+    root = tmp_path / "stacks"
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, root], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        try:
+            assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+            said = mvstack(*words)
+            as_json = json.loads(mvstack(*words, "--json").out)
+        finally:
+            holder.kill()
+    assert said.code == 8 and f"pid {holder.pid} on " in said.err and str(root) in said.err
+    assert as_json["exit_code"] == 8 and "wait until" in as_json["problems"][0]["todo"]
+    assert not (root / "2026.11").exists()
+
+
+# --- render --------------------------------------------------------------------------------------
+
+
+def test_rendered_files_are_fresh_until_somebody_edits_them(
+    mvstack: Mvstack, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rendered"
+    assert mvstack("render", "--to", folder).code == 0
+    fresh = mvstack("render", "--check", "--to", folder)
+    assert fresh.code == 0 and "5 partitions" in fresh.out
+    edited = next((folder / "azure-hbv4").rglob("MVAPICH-*.eb"))
+    edited.write_text(edited.read_text() + "# mine\n")
+    (folder / "alps" / "cpu" / "stray.txt").touch()
+    (folder / "expanse" / "gpu" / "reframe_settings.py").unlink()
+    before = edited.read_text()
+    stale = mvstack("render", "--check", "--to", folder)
+    assert stale.code == 1 and edited.read_text() == before
+    assert f"easyconfigs/{edited.name}: not what its inputs give now" in stale.err
+    assert "stray.txt: nothing renders it any more" in stale.err
+    assert "reframe_settings.py: missing" in stale.err and "3 errors" in stale.err
+    assert mvstack("render", "--to", folder).code == 0
+    assert mvstack("render", "--check", "--to", folder).code == 0
+
+
+def test_a_partition_that_is_no_more_is_named(mvstack: Mvstack, tmp_path: Path) -> None:
+    folder = tmp_path / "rendered"
+    mvstack("render", "--to", folder)
+    (folder / "alps").rename(folder / "gone")
+    said = mvstack("render", "--check", "--to", folder)
+    assert said.code == 1
+    assert "gone/cpu: no system of this repository renders it any more" in said.err
+    assert "alps/cpu: stale: plan.json: missing" in said.err
+
+
+def test_one_bad_system_and_nothing_is_rendered(mvstack: Mvstack, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(BAD)
+    said = mvstack("render", "alps", tmp_path / "bad.yaml", "--to", tmp_path / "rendered")
+    assert said.code == 3 and "Nothing was rendered" in said.err
+    assert not (tmp_path / "rendered").exists()
+
+
+def test_two_renders_are_the_same_bytes(mvstack: Mvstack, tmp_path: Path) -> None:
+    texts = []
+    for name in ("one", "two"):
+        mvstack("render", "--to", tmp_path / name)
+        files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
+        texts.append({path.relative_to(tmp_path / name): path.read_bytes() for path in files})
+    assert texts[0] == texts[1] and len(texts[0]) > 15
+
+
+# --- help, version, completion, as processes of their own ----------------------------------------
+
+
+def test_help_is_whole_and_has_examples() -> None:
+    said = process("--help")
+    assert said.code == 0 and "Exit codes" in said.out
+    for command in [*COMMANDS, "sources"]:
+        assert command in said.out
+
+
+@pytest.mark.parametrize("words", [*([c] for c in COMMANDS), *(["sources", c] for c in SOURCES)])
+def test_every_command_has_an_example(mvstack: Mvstack, words: list[str]) -> None:
+    said = mvstack(*words, "--help")
+    text = " ".join(said.out.split())
+    assert said.code == 0 and "Example" in text and f"mvstack {' '.join(words)}" in text
+
+
+def test_every_command_of_the_program_is_tested_for_its_example() -> None:
+    assert {c.callback.__name__ for c in cli.app.registered_commands if c.callback} == set(COMMANDS)
+
+
+def test_version() -> None:
+    from mvstack import __version__
+
+    assert process("--version") == (0, f"{__version__}\n", "")
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    said = process()
+    assert "Usage" in said.out + said.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_is_printed(shell: str) -> None:
+    # the variable makes the shell an argument, which otherwise is read from the process tree
+    said = process("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert said.code == 0 and "_MVSTACK_COMPLETE" in said.out and "mvstack" in said.out
+
+
+def test_completion_in_bash_knows_the_systems(tmp_path: Path) -> None:
+    said = process("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    program = tmp_path / "mvstack"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m mvstack "$@"\n')
+    program.chmod(0o755)
+    script = (
+        f"{said.out}\nCOMP_WORDS=(mvstack explain exp); COMP_CWORD=2\n"
+        f"_mvstack_completion {program}\necho ${{COMPREPLY[@]}}"
+    )
+    done = subprocess.run(
+        ["bash", "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "expanse\n", done
+
+
+def test_errors_of_a_process_go_to_standard_error_alone() -> None:
+    said = process("explain", "azure-hvb4")
+    assert said.code == 3 and said.out == "" and "did you mean azure-hbv4?" in said.err
