@@ -94,7 +94,7 @@ def test_upstream_then_the_mirror(server: Server, store: Store) -> None:
     }
     assert seen[-1] == (NAME, len(DATA), len(DATA))
     again = fetcher(store).fetch(spec)
-    assert again.place == f"mirror, first from upstream {server.url}/{NAME}"
+    assert again.place == f"mirror (upstream {server.url}/{NAME})"
     assert server.asked == [f"/{NAME}"], "what the mirror has is not asked for again"
 
 

@@ -98,7 +98,7 @@ def _acceptance(accept_hash: str | None, reason: str | None) -> tuple[str, str]:
     if not why:
         problems.append(
             Problem(
-                "--accept-hash needs --reason TEXT",
+                "it needs --reason TEXT",
                 "--accept-hash",
                 because="module help and report tell users why these are not upstream's bytes",
             )

@@ -45,19 +45,22 @@ def _all_specs() -> list[SourceSpec]:
     return specs_from_easyconfigs(index().values())
 
 
-def _specs_of_system(name: str, root: Path | None) -> list[SourceSpec]:
-    """The sources that the plan of a system (or of one partition of it) needs."""
-    from mvstack import easyconfigs, stages
-    from mvstack.sources.recipes import specs_from_easyconfigs
+def _specs_of_system(name: str, root: Path | None, recipes: list[SourceSpec]) -> list[SourceSpec]:
+    """The sources that the plan of a system (or of one partition of it) needs, whoever builds it.
+
+    By name and version: the recipe that knows the file may be for another compiler or MPI.
+    """
+    from mvstack import stages
 
     system, partitions = stages.load(name)
-    files: dict[str, None] = {}
+    wanted: dict[str, None] = {}
     for partition in partitions:
         plan = stages.plan_for(system, partition, None, root)
-        files.update(dict.fromkeys(build.easyconfig for build in plan.mpi))
-        files.update(dict.fromkeys(package.easyconfig for package in plan.packages))
-    paths = [easyconfigs.index()[file] for file in files if file in easyconfigs.index()]
-    return specs_from_easyconfigs(paths)
+        wanted.update((f"{build.product}@{build.version}", None) for build in plan.mpi)
+        wanted.update((f"{one.name.lower()}@{one.version}", None) for one in plan.packages)
+    for one in wanted.keys() - {spec.name for spec in recipes}:
+        typer.echo(f"{name}: {one} has no recipe here; its builder fetches it", err=True)
+    return [spec for spec in recipes if spec.name in wanted]
 
 
 def _specs(names: list[str], root: Path | None) -> list[SourceSpec]:
@@ -71,7 +74,7 @@ def _specs(names: list[str], root: Path | None) -> list[SourceSpec]:
     found: dict[tuple[str, str], SourceSpec] = {}
     for name in names:
         is_system = name.partition("/")[0] in system_names() or name.endswith((".yaml", ".yml"))
-        for spec in _specs_of_system(name, root) if is_system else named(recipes, name):
+        for spec in _specs_of_system(name, root, recipes) if is_system else named(recipes, name):
             found.setdefault((spec.software, spec.filename), spec)
     return list(found.values())
 

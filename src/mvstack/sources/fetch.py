@@ -124,8 +124,8 @@ class Fetcher:
         for sha256 in spec.hashes:
             if path := self.store.get(sha256):
                 self._undamaged(path, sha256)
-                entry = self.store.entry(sha256)
-                first = f", first from {entry.place}" if entry else ""
+                entry = self.store.entry(sha256, spec.name)
+                first = f" ({entry.place})" if entry else ""
                 return self._fetched(spec, path, sha256, "mirror" + first)
         return None
 
@@ -220,7 +220,7 @@ class Fetcher:
             path,
             spec.filename,
             accepted.sha256,
-            "mirror, added by hand",
+            "mirror (added by hand)",
             accepted.sha256 in spec.whose and spec.upstream(accepted.sha256),
             f"not upstream's bytes: {accepted.reason}",
         )

@@ -131,45 +131,37 @@ class Store:
     def entries(self) -> list[Entry]:
         """What the mirror holds, by software and file: the index, and files that it misses."""
         rows = self._indexed()
-        known = {entry.sha256 for entry in rows}
+        known = {self._path(entry) for entry in rows}
         for path in self._files():
-            sha256 = path.name.partition(".")[0]
-            if SHA256.fullmatch(sha256) and sha256 not in known:
-                rows.append(Entry(sha256, path.name, "", path.stat().st_size, "unknown"))
-        return sorted(rows, key=lambda entry: (entry.software, entry.filename, entry.sha256))
+            if path not in known and _hash_in(path):
+                rows.append(Entry(_hash_in(path), path.name, "", path.stat().st_size, "unknown"))
+        return sorted(rows, key=_order)
 
-    def entry(self, sha256: str) -> Entry | None:
-        """What is known of the file with that hash."""
-        return next((entry for entry in self._indexed() if entry.sha256 == sha256), None)
+    def entry(self, sha256: str, software: str) -> Entry | None:
+        """What is known of the file with that hash, best of all as a source of ``software``."""
+        rows = [entry for entry in self._indexed() if entry.sha256 == sha256]
+        same = [entry for entry in rows if entry.software == software]
+        return next(iter([*same, *rows]), None)
 
     def verify(self) -> Iterator[Verdict]:
         """Hash every file again, one at a time; nothing is removed.
 
         A stray is a file of the archive whose name is no hash.
         """
-        for entry in self.entries():
-            path = self.get(entry.sha256)
-            if path is None:
-                yield Verdict(entry, "missing", self.path(entry.sha256, entry.filename))
-                continue
-            try:
-                good = sha256_of(path) == entry.sha256
-            except OSError:  # a bad sector is damage, too
-                good = False
-            yield Verdict(entry, "good" if good else "damaged", path)
-        for path in self._files():
-            if not SHA256.fullmatch(path.name.partition(".")[0]) or path.is_symlink():
-                yield Verdict(Entry("", path.name, "", 0, "unknown"), "stray", path)
+        entries = {self._path(entry): entry for entry in self.entries()}
+        for path in sorted({*entries, *self._files()}):
+            entry = entries.get(path, Entry("", path.name, "", 0, "unknown"))
+            yield Verdict(entry, _state(path), path)
 
     def remove(self, verdict: Verdict) -> None:
-        """Remove the file of a verdict, its line in the index and the links to it."""
+        """Remove the file of a verdict, its lines in the index and the links to it."""
         try:
             verdict.path.unlink(missing_ok=True)
             for link in (self.root / "easybuild").glob("*/*/*"):
                 if link.is_symlink() and not link.exists():
                     link.unlink(missing_ok=True)
             with self._locked():
-                self._write([one for one in self._indexed() if one.sha256 != verdict.entry.sha256])
+                self._write([one for one in self._indexed() if self._path(one) != verdict.path])
         except OSError as error:
             raise self.cannot_write(error) from None
 
@@ -244,13 +236,21 @@ class Store:
         except (OSError, ValueError, TypeError):
             return []
 
+    def _path(self, entry: Entry) -> Path:
+        return self.path(entry.sha256, entry.filename)
+
     def _note(self, entry: Entry) -> None:
-        """Write ``entry`` into the index; the lock must be held."""
-        self._write([*(one for one in self._indexed() if one.sha256 != entry.sha256), entry])
+        """Write ``entry`` into the index; the lock must be held.
+
+        One file may be the source of several software, so each has a line of its own.
+        """
+        same = (entry.sha256, entry.software, entry.filename)
+        rows = [one for one in self._indexed() if (one.sha256, one.software, one.filename) != same]
+        self._write([*rows, entry])
 
     def _write(self, entries: list[Entry]) -> None:
-        rows = sorted(entries, key=lambda e: (e.software, e.filename, e.sha256))
-        write_atomically(self.index, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        rows = [asdict(entry) for entry in sorted(entries, key=_order)]
+        write_atomically(self.index, json.dumps(rows, indent=1) + "\n")
 
     def _incoming_folder(self) -> tuple[Path, int]:
         try:
@@ -288,6 +288,27 @@ class Store:
         with (self.root / ".lock").open("a") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
+
+
+def _order(entry: Entry) -> tuple[str, str, str]:
+    return entry.software, entry.filename, entry.sha256
+
+
+def _hash_in(path: Path) -> str:
+    """The hash that a file of the archive is named by; "" when its name is none."""
+    name = path.name.partition(".")[0]
+    return name if SHA256.fullmatch(name) else ""
+
+
+def _state(path: Path) -> Literal["good", "damaged", "missing", "stray"]:
+    if path.is_symlink() or (path.exists() and not _hash_in(path)):
+        return "stray"
+    try:
+        return "good" if sha256_of(path) == _hash_in(path) else "damaged"
+    except FileNotFoundError:
+        return "missing"
+    except OSError:  # a bad sector is damage, too
+        return "damaged"
 
 
 def _sync(path: Path) -> None:
