@@ -146,7 +146,8 @@ def test_mirrors_from_the_environment_come_after_those_given(
 
 def test_the_second_url_of_a_recipe_is_asked(server: Server, store: Store) -> None:
     server.pages["/two"] = file(DATA)
-    assert fetcher(store).fetch(spec_for(f"{server.url}/one", f"{server.url}/two"))
+    fetched = fetcher(store).fetch(spec_for(f"{server.url}/one", f"{server.url}/two"))
+    assert fetched.passed_over == (f"{server.url}/one: HTTP 404 Not Found",)
 
 
 def test_whose_bytes_they_are_is_told_by_the_hash(server: Server, store: Store) -> None:

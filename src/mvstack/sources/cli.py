@@ -239,6 +239,8 @@ def fetch(
             failed.append(error)
         else:
             rows.append({"source": spec.name, **fetched.as_dict()})
+            for why in fetched.passed_over:
+                typer.echo(f"  passed over: {why}", err=True)
     problem = _all_of(failed, f"{len(rows)} of {len(specs)} sources are in the mirror.")
     if as_json:
         _emit({"sources": rows, **(problem.as_dict() if problem else {"problems": []})})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,10 @@ from mvstack.sources.store import Entry, Store
 
 @dataclass(frozen=True)
 class Fetched:
-    """A source in the mirror: its path, hash, where it came from, and whose bytes it holds."""
+    """A source in the mirror: its path, hash, where it came from, and whose bytes it holds.
+
+    ``passed_over`` are the places that were asked before and had nothing, each with the reason.
+    """
 
     path: Path
     file: str
@@ -29,6 +32,7 @@ class Fetched:
     place: str
     upstream: bool
     note: str = ""
+    passed_over: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """What records and the report keep."""
@@ -79,7 +83,7 @@ class Fetcher:
             steps += [self._upstream, self._debian, self._pypi]
         for ask in steps:
             if found := ask(spec, tried):
-                return found
+                return replace(found, passed_over=tuple(dict.fromkeys(tried)))
         if spec.licence_page:
             raise _licensed(spec)
         raise SourceError(
