@@ -17,7 +17,7 @@ def normalised(text: str) -> str:
     """
     try:
         tree = ast.parse(text)
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # the latter for a null byte
         return text
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -1,0 +1,48 @@
+"""A plan and an installed tree as `mvstack install` leaves it, without building anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mvstack.install.nodes import Work, work
+from mvstack.install.records import Records
+from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, parse_system
+from mvstack.plan import Plan, make_plan
+from mvstack.render import render, write
+
+SYSTEM = ENVIRONMENTS / "systems" / "azure-hbv4.yaml"
+
+
+def plan_in(root: Path, *changes: tuple[str, str]) -> Plan:
+    """The plan of azure-hbv4 below ``root``, with texts of its file replaced."""
+    text = SYSTEM.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return make_plan(
+        parse_system(text, SYSTEM), "hpc", load_release(), load_policy(), root=str(root)
+    )
+
+
+def look(plan: Plan) -> list[Work]:
+    """What is to be done for ``plan``, with its files rendered into the tree."""
+    rendered = Path(plan.tree) / "rendered"
+    write(render(plan), rendered)
+    return work(plan, rendered, Records(Path(plan.tree)))
+
+
+def states(plan: Plan) -> dict[str, str]:
+    """Name of a node → its state."""
+    return {item.node.name: item.state.value for item in look(plan)}
+
+
+def install(plan: Plan, names: Sequence[str] = ()) -> None:
+    """Leave modules and records as if ``names`` (all if none) had been built."""
+    records = Records(Path(plan.tree))
+    for item in look(plan):
+        if not names or item.node.name in names:
+            records.begin(item.node.easyconfig, item.content)
+            item.module_file.parent.mkdir(parents=True, exist_ok=True)
+            item.module_file.write_text("-- a module\n")
+            records.built(item.node.easyconfig, item.content)

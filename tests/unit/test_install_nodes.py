@@ -1,0 +1,221 @@
+"""What is built anew and what is not: decided by content, not by dates."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from install_tree import install, look, plan_in, states
+
+from mvstack import easyconfigs, hashes
+from mvstack.install.nodes import module_file
+from mvstack.install.records import Records
+from mvstack.plan import Plan
+from mvstack.render import build_order
+
+ALL = ["GCC", "MVAPICH", "gmvapich", "HPCC"]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return plan_in(tmp_path)
+
+
+@pytest.fixture
+def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of our easyconfigs and easyblocks that a test may change."""
+    copy = tmp_path / "easyconfigs"
+    shutil.copytree(easyconfigs.FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(easyconfigs, "FOLDER", copy)
+    easyconfigs.index.cache_clear()
+    yield copy
+    easyconfigs.index.cache_clear()
+
+
+def test_an_empty_tree_needs_all_in_order(plan: Plan) -> None:
+    assert list(states(plan)) == ALL
+    assert set(states(plan).values()) == {"missing"}
+
+
+def test_an_installed_tree_needs_nothing(plan: Plan) -> None:
+    install(plan)
+    assert set(states(plan).values()) == {"present"}
+
+
+def test_what_was_built_before_an_interruption_stays(plan: Plan) -> None:
+    install(plan, ["GCC", "MVAPICH"])
+    assert states(plan) == dict(zip(ALL, ["present", "present", "missing", "missing"], strict=True))
+
+
+def test_a_module_that_somebody_removed_is_built_again(plan: Plan) -> None:
+    install(plan)
+    look(plan)[1].module_file.unlink()
+    assert states(plan)["MVAPICH"] == "missing" and states(plan)["HPCC"] == "present"
+
+
+def test_a_comment_changes_nothing(plan: Plan, recipes: Path) -> None:
+    install(plan)
+    base = next(recipes.rglob(plan.mpi[0].easyconfig))
+    base.write_text("# a remark\n\n" + base.read_text() + "\n# and another\n")
+    block = recipes / "easyblocks" / "mvapich.py"
+    block.write_text("# a remark\n" + block.read_text())
+    assert set(states(plan).values()) == {"present"}
+
+
+def test_a_changed_configure_parameter_changes_the_mpi_and_all_above(
+    plan: Plan, recipes: Path
+) -> None:
+    install(plan)
+    base = next(recipes.rglob(plan.mpi[0].easyconfig))
+    base.write_text(base.read_text() + "\nconfigopts = '--enable-debuginfo'\n")
+    assert states(plan) == dict(zip(ALL, ["present", "changed", "changed", "changed"], strict=True))
+
+
+def test_a_parameter_of_the_partition_changes_the_mpi_and_all_above(tmp_path: Path) -> None:
+    install(plan_in(tmp_path))
+    other = plan_in(tmp_path, ("file_systems: [nfs, ufs]", "file_systems: [lustre, nfs, ufs]"))
+    assert list(states(other).values()) == ["present"] + 3 * ["changed"]
+
+
+def test_a_changed_easyblock_changes_the_mpi_and_all_above(plan: Plan, recipes: Path) -> None:
+    install(plan)
+    block = recipes / "easyblocks" / "mvapich.py"
+    block.write_text(block.read_text() + "\nNEW = 1\n")
+    assert list(states(plan).values()) == ["present"] + 3 * ["changed"]
+
+
+def test_a_changed_package_changes_itself_alone(plan: Plan, recipes: Path) -> None:
+    install(plan)
+    file = next(recipes.rglob(plan.packages[0].easyconfig))
+    file.write_text(file.read_text() + "\nmaxparallel = 1\n")
+    assert list(states(plan).values()) == 3 * ["present"] + ["changed"]
+
+
+def test_another_target_changes_everything(tmp_path: Path) -> None:
+    install(plan_in(tmp_path))
+    other = plan_in(tmp_path, ("target: zen4", "target: zen3"))
+    assert set(states(other).values()) == {"changed"}
+
+
+def test_another_compiler_changes_all_that_it_compiles(tmp_path: Path) -> None:
+    plan = plan_in(tmp_path)
+    install(plan)
+    system = plan_in(tmp_path, ("origin: easybuild", "origin: system"))
+    assert states(system) == {
+        "GCCcore": "missing",  # only with the system's compiler is it ours
+        "GCC": "changed",
+        "MVAPICH": "changed",
+        "gmvapich": "changed",
+        "HPCC": "changed",
+    }
+
+
+def test_what_decides_nothing_changes_nothing(tmp_path: Path) -> None:
+    install(plan_in(tmp_path))
+    other = plan_in(tmp_path, ("768 GB, NDR 400 Gb/s", "another title"))
+    assert set(states(other).values()) == {"present"}
+
+
+# --- after a kill --------------------------------------------------------------------------------
+
+
+def test_killed_between_the_module_and_our_note_of_it_counts_as_built(plan: Plan) -> None:
+    install(plan, ["GCC"])
+    item = look(plan)[1]
+    records = Records(Path(plan.tree))
+    records.begin(item.node.easyconfig, item.content)
+    item.module_file.parent.mkdir(parents=True)
+    item.module_file.write_text("-- EasyBuild wrote it, whole\n")
+    assert states(plan)["MVAPICH"] == "present"
+    assert records.hashes()[item.node.easyconfig] == item.content  # and is noted now
+
+
+def test_killed_before_the_module_is_missing(plan: Plan) -> None:
+    item = look(plan)[1]
+    Records(Path(plan.tree)).begin(item.node.easyconfig, item.content)
+    assert states(plan)["MVAPICH"] == "missing"
+
+
+def test_killed_and_then_changed_is_built_anew(plan: Plan, recipes: Path) -> None:
+    item = look(plan)[1]
+    Records(Path(plan.tree)).begin(item.node.easyconfig, item.content)
+    item.module_file.parent.mkdir(parents=True)
+    item.module_file.touch()
+    block = recipes / "easyblocks" / "mvapich.py"
+    block.write_text(block.read_text() + "\nNEW = 1\n")
+    assert states(plan)["MVAPICH"] == "changed"
+
+
+def test_a_module_that_we_know_nothing_of_is_built_anew(plan: Plan) -> None:
+    install(plan)
+    (Path(plan.tree) / "records" / "nodes.json").unlink()
+    (Path(plan.tree) / "records" / "building.json").unlink()
+    assert set(states(plan).values()) == {"changed"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", '{"a": '])
+def test_damaged_records_cost_a_build_and_no_error(plan: Plan, text: str) -> None:
+    install(plan)
+    for name in ("nodes.json", "building.json"):
+        (Path(plan.tree) / "records" / name).write_text(text)
+    assert set(states(plan).values()) == {"changed"}
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+def test_records_keep_what_they_are_told(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    assert records.hashes() == {} == records.begun()
+    records.begin("a.eb", "1")
+    records.built("a.eb", "1")
+    records.built("b.eb", "2")
+    records.built("a.eb", "3")
+    assert records.hashes() == {"a.eb": "3", "b.eb": "2"}
+    assert records.begun() == {"easyconfig": "a.eb", "hash": "1"}
+    records.append("builds", {"n": 1, "text": "line\nbreak é"})
+    records.append("builds", {"n": 2})
+    rows = [json.loads(line) for line in (tmp_path / "records" / "builds.jsonl").open()]
+    assert rows == [{"n": 1, "text": "line\nbreak é"}, {"n": 2}]
+    records.plan({"release": "2026.11"})
+    assert json.loads((tmp_path / "records" / "plan.json").read_text()) == {"release": "2026.11"}
+    assert not [path for path in (tmp_path / "records").iterdir() if path.name.startswith(".")]
+
+
+# --- where modules stand -------------------------------------------------------------------------
+
+
+def test_module_files_stand_in_one_hierarchy(tmp_path: Path) -> None:
+    plan = plan_in(tmp_path, ("origin: easybuild", "origin: system"))
+    modules = Path(plan.tree) / "modules"
+    found = [str(module_file(plan, node).relative_to(modules)) for node in build_order(plan)]
+    assert found == [
+        "Core/gcccore/.12.2.0.lua",
+        "Core/gcc/12.2.0.lua",
+        "Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua",
+        "Core/gmvapich/.2026.11-ucx.lua",
+        "MPI/gcc/12.2.0/mvapich/4.1-ucx/hpcc/1.5.0.lua",
+    ]
+
+
+# --- hashes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("a = 1\n", "# why\na   =  1  # because\n\n", True),
+        ("a = 'x'\n", 'a = "x"\n', True),
+        ("def f():\n    '''Says.'''\n    return 1\n", "def f():\n    return 1\n", True),
+        ("a = 1\n", "a = 2\n", False),
+        ("a = '# 1'\n", "a = '# 2'\n", False),
+        ("a = 1\nb = 2\n", "b = 2\na = 1\n", False),
+        ("not python (", "not python  (", False),
+        ("a = '\0'", "a = '\0' ", False),
+    ],
+)
+def test_only_what_decides_is_hashed(one: str, two: str, same: bool) -> None:
+    assert (hashes.normalised(one) == hashes.normalised(two)) is same
