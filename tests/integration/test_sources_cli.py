@@ -109,7 +109,11 @@ def test_verify_and_remove_what_is_damaged(sources: Sources, file: str) -> None:
     (row,) = sources.json("verify", "--remove-damaged")
     assert row["removed"]
     assert not path.exists()
-    assert "0 of 0 files" in sources("verify").stdout
+    (path.parent / "notes.txt").write_text("somebody's own")
+    said = sources("verify", "--remove-damaged").stdout
+    assert "0 of 0 files" in said
+    assert "left alone" in said
+    assert (path.parent / "notes.txt").exists()
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,16 @@ def test_verify_tells_damaged_missing_and_stray(tmp_path: Path) -> None:
     assert not (tmp_path / "easybuild" / "a" / "Alpha" / "a.tar.gz").is_symlink()
 
 
+def test_a_file_that_somebody_elses_spack_put_there(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    sha256 = hashlib.sha256(b"data").hexdigest()
+    path = store.archive / sha256[:2] / f"{sha256}.odd-ending"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"data")
+    assert store.get(sha256) == path
+    assert [(v.state, v.path) for v in store.verify()] == [("good", path)]
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"sha256": "x"}]', "\udce4"])
 def test_a_lost_or_damaged_index_costs_the_names_only(tmp_path: Path, text: str) -> None:
     store = Store(tmp_path)

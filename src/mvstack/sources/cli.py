@@ -160,7 +160,8 @@ def verify(
         for verdict in store.verify():
             verdicts.append(verdict)
             step.note(f"{len(verdicts)} files")
-    bad = [verdict for verdict in verdicts if verdict.state != "good"]
+    bad = [verdict for verdict in verdicts if verdict.state in ("damaged", "missing")]
+    strays = [verdict for verdict in verdicts if verdict.state == "stray"]
     for verdict in bad if remove_damaged else []:
         store.remove(verdict)
     if as_json:
@@ -176,7 +177,10 @@ def verify(
             ]
         )
         raise typer.Exit(CheckFailed.exit_code if bad and not remove_damaged else 0)
-    typer.echo(f"{len(verdicts) - len(bad)} of {len(verdicts)} files are what their hash says")
+    ours = len(verdicts) - len(strays)
+    typer.echo(f"{ours - len(bad)} of {ours} files are what their hash says")
+    for verdict in strays:
+        typer.echo(f"not one of the mirror's own files, left alone: {verdict.path}")
     for verdict in bad if remove_damaged else []:
         typer.echo(f"removed ({verdict.state}): {verdict.path}")
     if bad and not remove_damaged:

@@ -130,12 +130,7 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """What the mirror holds, by software and file: the index, and files that it misses."""
-        rows = self._indexed()
-        known = {self._path(entry) for entry in rows}
-        for path in self._files():
-            if path not in known and _hash_in(path):
-                rows.append(Entry(_hash_in(path), path.name, "", path.stat().st_size, "unknown"))
-        return sorted(rows, key=_order)
+        return sorted((entry for _, entry in self._rows()), key=_order)
 
     def entry(self, sha256: str, software: str) -> Entry | None:
         """What is known of the file with that hash, best of all as a source of ``software``."""
@@ -146,9 +141,9 @@ class Store:
     def verify(self) -> Iterator[Verdict]:
         """Hash every file again, one at a time; nothing is removed.
 
-        A stray is a file of the archive whose name is no hash.
+        A stray is a link, or a file whose name is no hash: not ours, and never used.
         """
-        entries = {self._path(entry): entry for entry in self.entries()}
+        entries = dict(self._rows())
         for path in sorted({*entries, *self._files()}):
             entry = entries.get(path, Entry("", path.name, "", 0, "unknown"))
             yield Verdict(entry, _state(path), path)
@@ -235,6 +230,16 @@ class Store:
             return [Entry(**{key: row[key] for key in row if key in names}) for row in rows]
         except (OSError, ValueError, TypeError):
             return []
+
+    def _rows(self) -> list[tuple[Path, Entry]]:
+        """Every line of the index with its file, and every file that has no line."""
+        rows = [(self._path(entry), entry) for entry in self._indexed()]
+        known = {path for path, _ in rows}
+        for path in self._files():
+            if path not in known and _hash_in(path):
+                size = path.stat().st_size
+                rows.append((path, Entry(_hash_in(path), path.name, "", size, "unknown")))
+        return rows
 
     def _path(self, entry: Entry) -> Path:
         return self.path(entry.sha256, entry.filename)
