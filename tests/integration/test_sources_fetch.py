@@ -26,7 +26,7 @@ from source_server import (
 
 from mvstack.errors import SourceError
 from mvstack.sources import Entry, Fetcher, SourceSpec, Store, download, site_mirrors
-from mvstack.sources.spec import Whose
+from mvstack.sources.spec import Debian, Whose
 
 DATA = gzip.compress(os.urandom(50_000), mtime=0)
 OTHER = gzip.compress(b"changed in place", mtime=0)
@@ -148,6 +148,22 @@ def test_the_second_url_of_a_recipe_is_asked(server: Server, store: Store) -> No
     server.pages["/two"] = file(DATA)
     fetched = fetcher(store).fetch(spec_for(f"{server.url}/one", f"{server.url}/two"))
     assert fetched.passed_over == (f"{server.url}/one: HTTP 404 Not Found",)
+
+
+def test_debians_archive_without_apt(
+    server: Server, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On other distributions: the file itself, which its hash proves."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    wanted = Debian(package="libalpha", suite="bookworm", file="libalpha_1.orig.tar.gz")
+    spec = replace(spec_for(), debian=wanted)
+    server.pages["/one/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(OTHER)
+    server.pages["/two/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(DATA)
+    bringing = fetcher(store)
+    bringing.debian.uris = [f"{server.url}/one", f"{server.url}/two"]
+    fetched = bringing.fetch(spec)
+    assert fetched.place.startswith(f"Debian source archive, {server.url}/two/pool")
+    assert "other bytes" in fetched.passed_over[0]
 
 
 def test_whose_bytes_they_are_is_told_by_the_hash(server: Server, store: Store) -> None:

@@ -36,6 +36,21 @@ class DebianArchive:
         self.hosts = hosts
         self.uris = list(uris) if uris is not None else archives()
 
+    @staticmethod
+    def lacking() -> str:
+        """Why apt cannot be used on this machine; "" when it can."""
+        if not shutil.which("apt-get"):
+            return "this machine has no apt-get"
+        if not _keyrings():
+            return f"no keys in {KEYRINGS} (the package debian-archive-keyring brings them)"
+        return ""
+
+    def pool(self, wanted: Debian) -> list[str]:
+        """Where the archives have the file itself, for machines that have no apt."""
+        prefix = wanted.package[: 4 if wanted.package.startswith("lib") else 1]
+        place = f"pool/main/{prefix}/{wanted.package}/{wanted.file}"
+        return [f"{uri}/{place}" for uri in self.uris if uri.startswith("http")]
+
     def fetch(
         self, wanted: Debian, hashes: Sequence[str], folder: Path, advance: Advance
     ) -> tuple[Path, str]:
@@ -44,14 +59,8 @@ class DebianArchive:
         Raises NotHere: no apt here, no keyring, the archive does not answer, the suite's version
         has none of ``hashes``.
         """
-        if not shutil.which("apt-get"):
-            raise NotHere("Debian source archive: this machine has no apt-get")
-        keyrings = sorted(KEYRINGS.glob("debian-archive-*.gpg"))
-        if not keyrings:
-            raise NotHere(
-                f"Debian source archive: no keys in {KEYRINGS} "
-                "(the package debian-archive-keyring brings them)"
-            )
+        if why := self.lacking():
+            raise NotHere(f"Debian source archive: {why}")
         told: list[str] = []
         for uri in self.uris:
             host = host_of(uri) if uri.startswith("http") else uri
@@ -60,7 +69,7 @@ class DebianArchive:
                 continue
             with self._locked():
                 try:
-                    return self._from(uri, host, wanted, hashes, folder, advance, keyrings)
+                    return self._from(uri, host, wanted, hashes, folder, advance)
                 except NotHere as why:
                     told.append(str(why))
         raise NotHere("Debian source archive: " + "; ".join(told))
@@ -73,9 +82,8 @@ class DebianArchive:
         hashes: Sequence[str],
         folder: Path,
         advance: Advance,
-        keyrings: list[Path],
     ) -> tuple[Path, str]:
-        changed = self._configure(uri, wanted.suite, keyrings)
+        changed = self._configure(uri, wanted.suite)
         if changed or not self._fresh():
             self._update(host)
         versions = self._versions(wanted, folder)
@@ -148,13 +156,13 @@ class DebianArchive:
     def _index(self) -> list[Path]:
         return list((self.folder / "lists").glob("*_source_Sources*"))
 
-    def _configure(self, uri: str, suite: str, keyrings: list[Path]) -> bool:
+    def _configure(self, uri: str, suite: str) -> bool:
         """Write the private configuration; whether it is another than before."""
         for name in ("lists/partial", "cache/archives/partial", "state", "log"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         (self.folder / "status").touch()
         # an option is a list where apt allows one: several keyrings, separated by commas
-        signed = ",".join(str(path) for path in keyrings)
+        signed = ",".join(str(path) for path in _keyrings())
         sources = f"deb-src [signed-by={signed}] {uri} {suite} main\n"
         # Only how to reach an archive is taken over from this machine's apt (its proxy, its
         # timeouts): its hooks and pinnings are for installing packages.
@@ -202,6 +210,10 @@ class DebianArchive:
         with (self.folder / ".lock").open("a") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
+
+
+def _keyrings() -> list[Path]:
+    return sorted(KEYRINGS.glob("debian-archive-*.gpg"))
 
 
 def _last_words(said: str) -> str:

@@ -142,16 +142,8 @@ class Fetcher:
     def _site_mirrors(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
         for mirror in self.mirrors:
             for place in _places(mirror, spec):
-                try:
-                    return self._bring(spec, place, f"site mirror {place}")
-                except NotHere as why:
-                    tried.append(str(why))
-                except SourceError as error:
-                    # A mirror that is by name may hold another file of that name: not upstream's
-                    # doing, so the other places are asked, and told if they have nothing either.
-                    if error.outcome != _OTHER:
-                        raise
-                    tried.append(f"{place}: other bytes, {error.problems[0].found}")
+                if found := self._copy(spec, place, f"site mirror {place}", tried):
+                    return found
         return None
 
     def _upstream(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
@@ -164,6 +156,11 @@ class Fetcher:
 
     def _debian(self, spec: SourceSpec, tried: list[str]) -> Fetched | None:
         if not spec.debian:
+            return None
+        if self.debian.lacking():  # no Debian here: the hash proves the file as well as apt does
+            for url in self.debian.pool(spec.debian):
+                if found := self._copy(spec, url, f"Debian source archive, {url}", tried):
+                    return found
             return None
         with self.store.incoming() as folder:
             try:
@@ -187,6 +184,21 @@ class Fetcher:
                 tried.append(str(why))
                 return None
             return self._keep(spec, file, sha256_of(file), f"{pypi.PLACE}, {spec.pypi}")
+
+    def _copy(self, spec: SourceSpec, place: str, said: str, tried: list[str]) -> Fetched | None:
+        """Bring ``place``, a copy that is not upstream's own, or note why it cannot be had.
+
+        Other bytes there are not upstream's doing: the places after it are asked.
+        """
+        try:
+            return self._bring(spec, place, said)
+        except NotHere as why:
+            tried.append(str(why))
+        except SourceError as error:
+            if error.outcome != _OTHER:
+                raise
+            tried.append(f"{place}: other bytes, {error.problems[0].found}")
+        return None
 
     def _bring(self, spec: SourceSpec, place: str, said: str) -> Fetched:
         """Bring ``place`` (a URL or a file) into the mirror. Raises NotHere, SourceError."""
