@@ -155,6 +155,8 @@ def _follow(
         pending = b""
         while True:
             if not selector.select(TICK):
+                if process.poll() is not None:
+                    break  # it ended, and something that it started holds its output open
                 note(f"{step}, {_objects(build)} objects" if step == "building" else step)
                 continue
             chunk = os.read(process.stdout.fileno(), 65536)
