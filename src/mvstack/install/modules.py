@@ -21,9 +21,13 @@ module use {tree}/modules/Core
 def publish(plan: Plan, lmod: Path) -> None:
     """Write the Core module and ``init/bash``, each whole or not at all."""
     tree = Path(plan.tree)
-    core = tree / "modules" / "Core" / "mvapich-stack" / f"{plan.release}.lua"
-    write_atomically(core, template("core.lua", plan=plan))
+    write_atomically(core_module(plan), template("core.lua", plan=plan))
     write_atomically(tree / "init" / "bash", INIT.format(tree=tree, lmod=lmod))
+
+
+def core_module(plan: Plan) -> Path:
+    """Where the module stands that opens the tree of ``plan``."""
+    return Path(plan.tree) / "modules" / "Core" / "mvapich-stack" / f"{plan.release}.lua"
 
 
 def withdraw(file: Path) -> None:

@@ -68,6 +68,7 @@ def install(
         easybuild = eb.EasyBuild(
             root, tree, rendered, plan.compiler["origin"] == "system", umask, jobs
         )
+        _withdraw_changed(todo, plan)
         rows = [_one(item, easybuild, records, sources, plan, progress) for item in todo]
         modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
     return [row for row in rows if row]
@@ -111,10 +112,7 @@ def _one(
         "log": str(log),
         "sources": sources.get(node.easyconfig, []),
     }
-    more = []
-    if item.state is State.CHANGED:
-        modules.withdraw(item.module_file)
-        more = ["--rebuild"]
+    more = ["--rebuild"] if item.state is State.CHANGED else []
     records.begin(node.easyconfig, item.content)
     began = time.monotonic()
     with progress.step("install", what, log=log) as step:
@@ -136,6 +134,18 @@ def _one(
     row |= {"result": "built", "seconds": round(built.seconds, 1), "steps": built.steps}
     records.append("builds", row)
     return row
+
+
+def _withdraw_changed(todo: list[Work], plan: Plan) -> None:
+    """Take away the modules of all that is built anew, and what opens the tree, before it starts.
+
+    A package is built anew when what it stands on is: until then it could not run either.
+    """
+    changed = [item for item in todo if item.state is State.CHANGED]
+    for item in changed:
+        modules.withdraw(item.module_file)
+    if changed:
+        modules.withdraw(modules.core_module(plan))
 
 
 def _fetch(
