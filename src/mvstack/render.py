@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mvstack import easyconfigs
 from mvstack.model.load import REPOSITORY
 from mvstack.plan import MpiBuild, Plan
+from mvstack.units import one_line
 
 RENDERED = REPOSITORY / "environments" / "rendered"
 TEMPLATES = {
@@ -112,11 +113,11 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
     lines += [f"{name} = {value!r}" for name, value in build.parameters.items()]
     if build.environment:
         for name, setting in build.environment.items():
-            lines.append(f"# {name}: {setting['why']} ({setting['source']})")
+            lines.append("# " + one_line(f"{name}: {setting['why']} ({setting['source']})"))
         values = {name: setting["value"] for name, setting in build.environment.items()}
         lines.append(f"modextravars = {pformat(values)}")
     if build.accepted_sha256:
-        lines.append(f"# not upstream's bytes: {' '.join(build.not_upstream.split())}")
+        lines.append("# " + one_line(f"not upstream's bytes: {build.not_upstream}"))
         lines.append(f"checksums = [{build.accepted_sha256!r}]")
     usage = template("usage.txt", plan=plan, build=build).strip()
     lines.append(f"usage = {_quoted(usage)}")
@@ -146,6 +147,10 @@ def toolchain_easyconfig(plan: Plan, build: MpiBuild, name: str) -> str:
 def _quoted(text: str) -> str:
     """A Python literal over several lines, whatever the text holds."""
     body = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    body = "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
+        for char in body
+    )
     return f'"""\n{body}\n"""'
 
 

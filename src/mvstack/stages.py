@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -24,12 +25,28 @@ def default_root() -> str:
 
 
 def root_for(system: System, given: Path | None) -> str:
-    """The install root: as given, else from the environment, the system's file, the default."""
+    """The install root: as given, else from the environment, the system's file, the default.
+
+    Raises InvalidInput for a path that compilers, module files or shells would not take whole.
+    """
     if given is not None:
-        return str(given.absolute())
-    if os.environ.get("MVSTACK_ROOT") or system.install.root is None:
-        return default_root()
-    return system.install.root
+        root = str(given.absolute())
+    elif os.environ.get("MVSTACK_ROOT") or system.install.root is None:
+        root = default_root()
+    else:
+        root = system.install.root
+    if odd := sorted(set(re.findall(r"[^\w/.+~@=-]", root))):
+        raise InvalidInput(
+            Problem(
+                "an install root must be a plain path",
+                root,
+                found=" ".join(map(repr, odd)),
+                allowed="letters, digits and / . _ + ~ @ = -",
+                because="configure scripts, PATH and module files end a path at other characters",
+                todo="give another with --root or MVSTACK_ROOT",
+            )
+        )
+    return root
 
 
 def load(name: str) -> tuple[System, list[str]]:

@@ -334,6 +334,14 @@ def test_a_root_that_cannot_be_made(mvstack: Mvstack, tmp_path: Path) -> None:
     assert str(tmp_path / "file" / "below") in said.err and "--root" in said.err
 
 
+@pytest.mark.parametrize("odd", ["a b", "a:b", 'a"b', "a'b", "a$b", "a,b", "a\nb"])
+def test_a_root_that_tools_would_not_take_whole(mvstack: Mvstack, tmp_path: Path, odd: str) -> None:
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root")
+    said = mvstack(*words, tmp_path / odd)
+    assert said.code == 3 and "must be a plain path" in said.err
+    assert repr(odd[1]) in said.err and not (tmp_path / odd).exists()
+
+
 @pytest.fixture
 def readable() -> Iterator[Path]:
     """A folder that every user may enter, and only its owner may write to."""

@@ -1,0 +1,224 @@
+"""From plan to files: the same plan gives the same bytes, and others' tools can read them."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import io
+import json
+import tempfile
+import tokenize
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from mvstack.errors import Refused
+from mvstack.model.load import load_policy, load_release, load_system, system_names
+from mvstack.plan import Plan, make_plan
+from mvstack.render import _quoted, mpi_easyconfig, render, stale, stray, write
+
+RELEASE, POLICY = load_release(), load_policy()
+PLANS = {
+    f"{name}/{part}": make_plan(system, part, RELEASE, POLICY)
+    for name in system_names()
+    for system in [load_system(name)]
+    for part in system.partitions
+}
+EASYBUILD = [name for name, plan in PLANS.items() if plan.builder == "easybuild"]
+
+
+def values_of(text: str) -> dict[str, Any]:
+    """An easyconfig's values, by EasyBuild's own parser."""
+    from easybuild.framework.easyconfig.parser import EasyConfigParser
+
+    found: dict[str, Any] = EasyConfigParser(rawcontent=text).get_config_dict()
+    return found
+
+
+@pytest.fixture(params=sorted(PLANS))
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return PLANS[request.param]
+
+
+def test_the_same_plan_gives_the_same_bytes(plan: Plan) -> None:
+    again = make_plan(load_system(plan.system), plan.partition, load_release(), load_policy())
+    assert render(plan) == render(again)
+
+
+def test_every_file_says_first_that_it_is_generated(plan: Plan) -> None:
+    for name, text in render(plan).items():
+        # JSON has no comments: there it is the first key
+        first = text.splitlines()[1 if name.endswith(".json") else 0]
+        assert "enerated by mvstack from " in first and "Do not edit" in first, name
+        assert plan.system in first and plan.release in first, name
+        assert text.endswith("\n") and "\r" not in text, name
+
+
+def test_plan_json_is_the_plan(plan: Plan) -> None:
+    found = json.loads(render(plan)["plan.json"])
+    assert found.pop("generated")
+    assert found == json.loads(json.dumps(plan.as_dict()))
+
+
+def test_settings_of_reframe_are_python_that_names_every_build(plan: Plan) -> None:
+    values: dict[str, Any] = {}
+    exec(
+        compile(render(plan)["reframe_settings.py"], "settings", "exec"), values
+    )  # as ReFrame does
+    environments = values["site_configuration"]["environments"]
+    modules = {one["extras"]["mpi"]["module"] if "mpi" in one["extras"] else one["extras"]["module"]
+               for one in environments if one.get("extras")}  # fmt: skip
+    assert {build.module for build in plan.mpi} <= modules
+
+
+@pytest.mark.parametrize("name", EASYBUILD)
+def test_easybuild_reads_the_mpis_easyconfig_as_the_partition_wants_it(name: str) -> None:
+    plan = PLANS[name]
+    files = render(plan)
+    for build in plan.mpi:
+        values = values_of(files[f"easyconfigs/{build.easyconfig}"])
+        assert (values["name"], values["version"]) == (build.software, build.version)
+        for key, value in build.parameters.items():
+            assert values[key] == value, key
+        assert values["pmi"] == build.pmi
+        environment = {key: one["value"] for key, one in build.environment.items()}
+        assert values.get("modextravars", {}) == environment
+        assert build.launch.split()[0] in values["usage"]
+
+
+@pytest.mark.parametrize("name", EASYBUILD)
+def test_the_toolchain_stands_on_the_mpi_of_the_plan(name: str) -> None:
+    plan = PLANS[name]
+    for build, (file, text) in zip(
+        plan.mpi,
+        [(f, t) for f, t in render(plan).items() if "gmvapich" in f or "gmpich" in f],
+        strict=True,
+    ):
+        needs = values_of(text)["dependencies"]
+        assert ("GCC", plan.compiler["version"]) in needs, file
+        assert needs[-1][:2] == (build.software, build.version)
+
+
+@pytest.mark.parametrize("name", EASYBUILD)
+def test_the_easystack_names_files_that_are_there_in_order(name: str) -> None:
+    files = render(PLANS[name])
+    listed = YAML(typ="safe").load(files["easystack.yaml"])["easyconfigs"]
+    names = [next(iter(one)) if isinstance(one, dict) else one for one in listed]
+    mpi = PLANS[name].mpi[0].easyconfig.removesuffix(".eb")
+    assert any(one.startswith(mpi) for one in names)
+    packages = [one.easyconfig.removesuffix(".eb") for one in PLANS[name].packages]
+    assert [one.removesuffix(".eb") for one in names][-len(packages) :] == packages
+
+
+def accepting(reason: str) -> Plan:
+    """A plan whose MPI is built from bytes that a person accepted for ``reason``."""
+    plan = PLANS["azure-hbv4/hpc"]
+    build = dataclasses.replace(plan.mpi[0], not_upstream=reason, accepted_sha256="ab" * 32)
+    return dataclasses.replace(plan, mpi=[build])
+
+
+def test_accepted_bytes_reach_the_easyconfig() -> None:
+    plan = accepting("site patch 12")
+    text = mpi_easyconfig(plan, plan.mpi[0])
+    values = values_of(text)
+    assert values["checksums"] == ["ab" * 32]
+    assert "not upstream's bytes: site patch 12" in values["usage"]
+    assert "# not upstream's bytes: site patch 12" in text
+
+
+ODD = (
+    *('"""', "'''", "\\", '\\"""', '""""', 'ends with "', "\\N{DASH}", "%(name)s", "100 %"),
+    *("\r\n", "\r", "\x0c", "\0", "\u2028", "{{ x }}", "\\u0041", "#", "import os", "a\nimport os"),
+)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(ODD)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXT)
+def test_any_text_is_quoted_to_itself(text: str) -> None:
+    quoted = _quoted(text)
+    found = ast.literal_eval(quoted)
+    assert found.removeprefix("\n").removesuffix("\n") == text
+
+
+@settings(max_examples=25, deadline=None)
+@given(TEXT)
+def test_a_reason_cannot_leave_the_text_that_it_stands_in(reason: str) -> None:
+    plan = accepting(reason)
+    text = mpi_easyconfig(plan, plan.mpi[0])
+    names = {
+        target.id
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert names == NAMES
+    comments = [
+        token.string
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT and "not upstream's bytes" in token.string
+    ]
+    assert len(comments) == 1
+
+
+def _names() -> set[str]:
+    plan = accepting("plain words")
+    return {
+        target.id
+        for node in ast.parse(mpi_easyconfig(plan, plan.mpi[0])).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+NAMES = _names()
+
+
+def test_a_plan_without_an_easyconfig_is_refused_with_what_there_is() -> None:
+    plan = PLANS["azure-hbv4/hpc"]
+    build = dataclasses.replace(plan.mpi[0], easyconfig="MVAPICH-9.9-GCC-12.2.0-ucx.eb")
+    with pytest.raises(Refused) as caught:
+        mpi_easyconfig(plan, build)
+    problem = caught.value.problems[0]
+    assert (
+        problem.nearest.startswith("MVAPICH-")
+        and "MVAPICH-4.0-GCC-12.2.0-ucx.eb" in problem.allowed
+    )
+    assert problem.where == "azure-hbv4/hpc" and problem.todo
+
+
+# --- files on disk -------------------------------------------------------------------------------
+
+NAME = st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4}){0,2}\.txt", fullmatch=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    before=st.dictionaries(NAME, st.text("ab\n", max_size=5), max_size=4),
+    after=st.dictionaries(NAME, st.text("ab\n", max_size=5), min_size=1, max_size=4),
+)
+def test_what_was_written_is_fresh_and_nothing_else_is_left(
+    before: dict[str, str], after: dict[str, str]
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(before, folder)
+        assert bool(stale(after, folder)) == (before != after)
+        write(after, folder)
+        assert stale(after, folder) == [] == stray(after, folder)
+        found = {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*.txt")}
+        assert found == after
+
+
+def test_a_file_that_is_fresh_is_not_touched(tmp_path: Path) -> None:
+    write({"a.txt": "a"}, tmp_path)
+    (tmp_path / "a.txt").chmod(0o444)
+    before = (tmp_path / "a.txt").stat().st_mtime_ns
+    write({"a.txt": "a"}, tmp_path)
+    assert (tmp_path / "a.txt").stat().st_mtime_ns == before
