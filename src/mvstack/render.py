@@ -19,6 +19,7 @@ TEMPLATES = {
     "reframe_settings.py": REPOSITORY / "tests" / "reframe" / "settings.py.j2",
     "easystack.yaml": REPOSITORY / "environments" / "templates" / "easystack.yaml.j2",
     "usage.txt": REPOSITORY / "modulefiles" / "mpi_usage.txt.j2",
+    "policy.md": REPOSITORY / "docs" / "policy.md.j2",
     "core.lua": REPOSITORY / "modulefiles" / "mvapich-stack.lua.j2",
 }
 

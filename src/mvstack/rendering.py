@@ -6,9 +6,12 @@ from pathlib import Path
 
 from mvstack import stages
 from mvstack.errors import CheckFailed, InvalidInput, MvstackError, Problem, relative
-from mvstack.model.load import load_policy, load_release, load_system, system_names
+from mvstack.model.load import REPOSITORY, load_policy, load_release, load_system, system_names
+from mvstack.model.policy import Policy, When
 from mvstack.plan import make_plan, partitions_of, split_name
-from mvstack.render import RENDERED, render, stale, write
+from mvstack.render import RENDERED, render, stale, template, write
+
+DOCS = REPOSITORY / "docs"
 
 
 def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, int]:
@@ -36,19 +39,43 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
             problems += error.problems
     if problems:
         raise kind(*problems, outcome="Nothing was rendered.")
+    tables = {} if names or to else {DOCS / "policy.md": policy_page(policy)}
     if check:
-        _fresh(rendered, base, everything=not names)
+        _fresh(rendered, base, tables, everything=not names)
     else:
         for folder, files in rendered.items():
             write(files, folder)
+        for path, text in tables.items():
+            path.write_text(text)
     return {relative(folder): len(files) for folder, files in rendered.items()}
 
 
-def _fresh(rendered: dict[Path, dict[str, str]], base: Path, everything: bool) -> None:
+def policy_page(policy: Policy) -> str:
+    """docs/policy.md: the policy's tables for a reader."""
+    return template("policy.md", policy=policy, when=_condition)
+
+
+def _condition(when: When) -> str:
+    """A row's condition in words: ``fabric infiniband or roce; gpu none``."""
+    parts = []
+    for name, value in when.model_dump(exclude_defaults=True).items():
+        words = " or ".join(value) if isinstance(value, list) else str(value)
+        parts.append(f"{name.replace('_', ' ')} {words}".replace("|", "\\|"))
+    return "; ".join(parts)
+
+
+def _fresh(
+    rendered: dict[Path, dict[str, str]], base: Path, tables: dict[Path, str], everything: bool
+) -> None:
     problems = [
         Problem(f"stale: {what}", relative(folder))
         for folder, files in rendered.items()
         for what in stale(files, folder)
+    ]
+    problems += [
+        Problem("stale: not what its inputs give now", relative(path))
+        for path, text in tables.items()
+        if not path.is_file() or path.read_text() != text
     ]
     if everything and base.is_dir():
         there = {path.parent for path in base.glob("*/*/plan.json")}

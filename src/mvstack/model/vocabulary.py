@@ -1,4 +1,4 @@
-"""The words that hand-written files may use; the project's glossary is docs/words.md."""
+"""The words that hand-written files may use; the field's own, wherever it has one."""
 
 from __future__ import annotations
 
