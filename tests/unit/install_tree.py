@@ -9,7 +9,7 @@ from mvstack.install.nodes import Work, work
 from mvstack.install.records import Records
 from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, parse_system
 from mvstack.plan import Plan, make_plan
-from mvstack.render import render, write
+from mvstack.render import render
 
 SYSTEM = ENVIRONMENTS / "systems" / "azure-hbv4.yaml"
 
@@ -26,10 +26,8 @@ def plan_in(root: Path, *changes: tuple[str, str]) -> Plan:
 
 
 def look(plan: Plan) -> list[Work]:
-    """What is to be done for ``plan``, with its files rendered into the tree."""
-    rendered = Path(plan.tree) / "rendered"
-    write(render(plan), rendered)
-    return work(plan, rendered, Records(Path(plan.tree)))
+    """What is to be done for ``plan``."""
+    return work(plan, render(plan), Records(Path(plan.tree)))
 
 
 def states(plan: Plan) -> dict[str, str]:

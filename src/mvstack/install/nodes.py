@@ -47,8 +47,8 @@ def module_file(plan: Plan, node: Node) -> Path:
     return level / f"{node.module}.lua"
 
 
-def work(plan: Plan, rendered: Path, records: Records) -> list[Work]:
-    """Every node of the plan in build order with its state.
+def work(plan: Plan, files: dict[str, str], records: Records) -> list[Work]:
+    """Every node of the plan in build order with its state; ``files`` is what the plan renders.
 
     A node's hash covers its easyconfig, the easyblock for an MPI, the target, and what it is built
     on; so a changed MPI changes all that stands on it, and a changed comment changes nothing.
@@ -58,7 +58,7 @@ def work(plan: Plan, rendered: Path, records: Records) -> list[Work]:
     result: list[Work] = []
     below: dict[str, str] = {}
     for node in build_order(plan):
-        text = _text(plan, node, rendered)
+        text = _text(plan, node, files)
         content = hashes.of(
             hashes.normalised(text),
             plan.target,
@@ -77,7 +77,6 @@ def work(plan: Plan, rendered: Path, records: Records) -> list[Work]:
             state = State.PRESENT
         elif begun == {"easyconfig": node.easyconfig, "hash": content}:
             # killed between the module (written last, whole) and our note of it
-            records.built(node.easyconfig, content)
             state = State.PRESENT
         else:
             state = State.CHANGED
@@ -85,10 +84,10 @@ def work(plan: Plan, rendered: Path, records: Records) -> list[Work]:
     return result
 
 
-def _text(plan: Plan, node: Node, rendered: Path) -> str:
-    own = rendered / "easyconfigs" / node.easyconfig
-    if own.is_file():
-        return own.read_text()
+def _text(plan: Plan, node: Node, files: dict[str, str]) -> str:
+    own = files.get(f"easyconfigs/{node.easyconfig}")
+    if own is not None:
+        return own
     if node.kind == "compiler" and plan.compiler["origin"] != "system":
         return node.easyconfig  # stock EasyBuild's; its version is part of the name
     return easyconfigs.find(node.easyconfig, f"{plan.system}/{plan.partition}").read_text()

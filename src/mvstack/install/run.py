@@ -62,7 +62,7 @@ def install(
         write(files, rendered)
         records = Records(tree)
         records.plan(plan.as_dict())
-        todo = work(plan, rendered, records)
+        todo = work(plan, files, records)
         missing = [item for item in todo if item.state is not State.PRESENT]
         sources = _fetch(missing, plan, rendered, fetcher, progress) if missing else {}
         easybuild = eb.EasyBuild(
@@ -76,12 +76,8 @@ def install(
 
 def pending(plan: Plan) -> list[Work]:
     """What an installation would build, without touching anything."""
-    rendered = Path(plan.tree) / "rendered"
-    return [
-        item
-        for item in work(plan, rendered, Records(Path(plan.tree)))
-        if item.state is not State.PRESENT
-    ]
+    items = work(plan, render(plan), Records(Path(plan.tree)))
+    return [item for item in items if item.state is not State.PRESENT]
 
 
 def _one(
@@ -96,6 +92,8 @@ def _one(
     what = f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
     if item.state is State.PRESENT:
         progress.skip("install", what, "already there")
+        if records.hashes().get(node.easyconfig) != item.content:
+            records.built(node.easyconfig, item.content)  # a killed run did not come to it
         return {}
     log = easybuild.tree / "logs" / f"{node.easyconfig.removesuffix('.eb')}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
