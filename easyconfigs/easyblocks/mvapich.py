@@ -42,12 +42,19 @@ from easybuild.tools.run import run_shell_cmd
 LIBRARIES = {"libfabric": "libfabric", "ucx": "UCX", "hwloc": "hwloc"}
 
 # Compiler wrappers, for the variables that build systems look at.
-WRAPPERS = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort", "MPIF77": "mpif77",
-            "MPIF90": "mpif90"}
+WRAPPERS = {
+    "MPICC": "mpicc",
+    "MPICXX": "mpicxx",
+    "MPIFC": "mpifort",
+    "MPIF77": "mpif77",
+    "MPIF90": "mpif90",
+}
 
 # Where the OSU Micro-Benchmarks that an MPI brings are installed, below its prefix.
-OMB_FOLDERS = tuple(f"libexec/osu-micro-benchmarks/mpi/{kind}"
-                    for kind in ("pt2pt", "collective", "one-sided", "startup"))
+OMB_FOLDERS = tuple(
+    f"libexec/osu-micro-benchmarks/mpi/{kind}"
+    for kind in ("pt2pt", "collective", "one-sided", "startup")
+)
 
 # configure asks pkg-config what a *static* libfabric or UCX needs and hands that to the linker and
 # to mpicc, so that everybody would need the headers' packages of every fabric there is. This one
@@ -77,34 +84,69 @@ class EB_MVAPICH(EB_MPICH):
         # The top configure warns of options that only its parts know (--with-file-system is
         # ROMIO's). That each is known to one of them is checked before, see add_mpich_configopts.
         extra_vars["unrecognized_configure_options"][0] = IGNORE
-        extra_vars.update({
-            "device": [None, "Device and netmods, e.g. ch4:ofi, ch4:ucx, ch3:mrail", MANDATORY],
-            "pmi": ["simple", "PMI spoken: simple, pmi1, pmi2, pmix, slurm, cray", CUSTOM],
-            "launcher": ["hydra", "What starts the ranks: hydra, slurm, mpirun_rsh, none, ...",
-                         CUSTOM],
-            "slurm": [None, "Where Slurm's headers and libraries are, if not in default paths",
-                      CUSTOM],
-            "pmix": [None, "Where PMIx is, with pmi='pmix'", CUSTOM],
-            "gpu": ["none", "GPU buffers: none, cuda, rocm, ze", CUSTOM],
-            "gpu_root": [None, "Where CUDA, ROCm or Level Zero is, if not a dependency", CUSTOM],
-            "libfabric": [None, "system, embedded or a path (default: the dependency, or system)",
-                          CUSTOM],
-            "ucx": [None, "system, embedded or a path (default: the dependency, or system)",
-                    CUSTOM],
-            "hwloc": [None, "system, embedded or a path (default: the dependency, or system)",
-                      CUSTOM],
-            "file_systems": [["ufs", "nfs"], "File systems that ROMIO knows; [] builds no MPI-IO",
-                             CUSTOM],
-            "xpmem": [False, "Copy between processes by XPMEM: True, False, or its path", CUSTOM],
-            "datatype_engine": [None, "yaksa, dataloop or auto (default: configure's)", CUSTOM],
-            "thread_level": ["multiple", "Highest thread level that MPI_Init_thread can give",
-                             CUSTOM],
-            "error_checking": ["runtime", "Check of arguments: no, runtime, all", CUSTOM],
-            "optimisation": ["O2", "Compiler's level, O0 to O3, for the whole library", CUSTOM],
-            "omb": [False, "Also build the OSU Micro-Benchmarks that the source brings", CUSTOM],
-            "soname": [None, "soname that libmpi must have, e.g. libmpi.so.12", CUSTOM],
-            "sanity_launch": [None, "Command before the program that starts two ranks", CUSTOM],
-        })
+        extra_vars.update(
+            {
+                "device": [None, "Device and netmods, e.g. ch4:ofi, ch4:ucx, ch3:mrail", MANDATORY],
+                "pmi": ["simple", "PMI spoken: simple, pmi1, pmi2, pmix, slurm, cray", CUSTOM],
+                "launcher": [
+                    "hydra",
+                    "What starts the ranks: hydra, slurm, mpirun_rsh, none, ...",
+                    CUSTOM,
+                ],
+                "slurm": [
+                    None,
+                    "Where Slurm's headers and libraries are, if not in default paths",
+                    CUSTOM,
+                ],
+                "pmix": [None, "Where PMIx is, with pmi='pmix'", CUSTOM],
+                "gpu": ["none", "GPU buffers: none, cuda, rocm, ze", CUSTOM],
+                "gpu_root": [
+                    None,
+                    "Where CUDA, ROCm or Level Zero is, if not a dependency",
+                    CUSTOM,
+                ],
+                "libfabric": [
+                    None,
+                    "system, embedded or a path (default: the dependency, or system)",
+                    CUSTOM,
+                ],
+                "ucx": [
+                    None,
+                    "system, embedded or a path (default: the dependency, or system)",
+                    CUSTOM,
+                ],
+                "hwloc": [
+                    None,
+                    "system, embedded or a path (default: the dependency, or system)",
+                    CUSTOM,
+                ],
+                "file_systems": [
+                    ["ufs", "nfs"],
+                    "File systems that ROMIO knows; [] builds no MPI-IO",
+                    CUSTOM,
+                ],
+                "xpmem": [
+                    False,
+                    "Copy between processes by XPMEM: True, False, or its path",
+                    CUSTOM,
+                ],
+                "datatype_engine": [None, "yaksa, dataloop or auto (default: configure's)", CUSTOM],
+                "thread_level": [
+                    "multiple",
+                    "Highest thread level that MPI_Init_thread can give",
+                    CUSTOM,
+                ],
+                "error_checking": ["runtime", "Check of arguments: no, runtime, all", CUSTOM],
+                "optimisation": ["O2", "Compiler's level, O0 to O3, for the whole library", CUSTOM],
+                "omb": [
+                    False,
+                    "Also build the OSU Micro-Benchmarks that the source brings",
+                    CUSTOM,
+                ],
+                "soname": [None, "soname that libmpi must have, e.g. libmpi.so.12", CUSTOM],
+                "sanity_launch": [None, "Command before the program that starts two ranks", CUSTOM],
+            }
+        )
         return extra_vars
 
     def __init__(self, *args, **kwargs):
@@ -115,22 +157,42 @@ class EB_MVAPICH(EB_MPICH):
         except LookupError as err:
             raise EasyBuildError("%s", err.args[0]) from err
         if not self.options.confirmed:
-            self.log.warning("the configure options of %s %s are not confirmed: they were taken "
-                             "from the version before it", self.name, self.version)
+            self.log.warning(
+                "the configure options of %s %s are not confirmed: they were taken "
+                "from the version before it",
+                self.name,
+                self.version,
+            )
         problems = check_parameters(self.name, self.version, self.parameters(), self.options)
         words = [word for word in self.cfg["configopts"].split() if word.startswith("--")]
-        problems += check_configopts(self.name, self.version, words, self.options,
-                                     *advice_of(self.name, self.version))
+        problems += check_configopts(
+            self.name, self.version, words, self.options, *advice_of(self.name, self.version)
+        )
         if problems:
-            raise EasyBuildError("%s: %s\n%s", self.cfg.path, f"{len(problems)} wrong",
-                                 "\n".join(problems))
+            raise EasyBuildError(
+                "%s: %s\n%s", self.cfg.path, f"{len(problems)} wrong", "\n".join(problems)
+            )
         self.sanity_folder = None
 
     def parameters(self):
         """The parameters as a plain dictionary, with the places of libraries decided."""
-        names = ("device", "pmi", "launcher", "slurm", "pmix", "gpu", "gpu_root", "file_systems",
-                 "xpmem", "datatype_engine", "thread_level", "error_checking", "optimisation",
-                 "omb", "sanity_launch")
+        names = (
+            "device",
+            "pmi",
+            "launcher",
+            "slurm",
+            "pmix",
+            "gpu",
+            "gpu_root",
+            "file_systems",
+            "xpmem",
+            "datatype_engine",
+            "thread_level",
+            "error_checking",
+            "optimisation",
+            "omb",
+            "sanity_launch",
+        )
         params = {name: self.cfg[name] for name in names}
         for name, software in LIBRARIES.items():
             params[name] = self.cfg[name] or get_software_root(software) or "system"
@@ -150,8 +212,12 @@ class EB_MVAPICH(EB_MPICH):
         asked = option_names(" ".join(ours) + " " + self.cfg["configopts"])
         unknown = unknown_options(asked, known_options(self.start_dir))
         if unknown:
-            raise EasyBuildError("%s %s: its configure does not know %s, and would ignore it",
-                                 self.name, self.version, ", ".join(unknown))
+            raise EasyBuildError(
+                "%s %s: its configure does not know %s, and would ignore it",
+                self.name,
+                self.version,
+                ", ".join(unknown),
+            )
         self.cfg.update("configopts", " ".join(ours))
 
     def correct_mpich_build_env(self):
@@ -194,8 +260,11 @@ class EB_MVAPICH(EB_MPICH):
             found = level_of_makefile(read_file(str(makefile)))
             if found != wanted:
                 raise EasyBuildError(
-                    "%s: CFLAGS has %s, asked for -%s: the library would not be optimised as "
-                    "asked", makefile, f"-{found}" if found else "no -O at all", wanted)
+                    "%s: CFLAGS has %s, asked for -%s: the library would not be optimised as asked",
+                    makefile,
+                    f"-{found}" if found else "no -O at all",
+                    wanted,
+                )
         if not checked:
             raise EasyBuildError("no Makefile found below %s after configure", self.start_dir)
 
@@ -208,8 +277,11 @@ class EB_MVAPICH(EB_MPICH):
         if params["launcher"] not in FOREIGN_LAUNCHERS:
             names.append("mpiexec")
         if launch_line(params["launcher"], params["sanity_launch"]) is None:
-            self.log.warning("launcher %r belongs to the resource manager: two ranks were not "
-                             "started; set sanity_launch to do it", params["launcher"])
+            self.log.warning(
+                "launcher %r belongs to the resource manager: two ranks were not "
+                "started; set sanity_launch to do it",
+                params["launcher"],
+            )
         if self.cfg["omb"]:
             names.append("../" + OMB_FOLDERS[0] + "/osu_latency")
         custom_paths = {
@@ -219,8 +291,10 @@ class EB_MVAPICH(EB_MPICH):
         try:
             super(EB_MPICH, self).sanity_check_step(
                 custom_paths=custom_paths,
-                custom_commands=commands(folder, self.name, self.version, params,
-                                         self.cfg["soname"]))
+                custom_commands=commands(
+                    folder, self.name, self.version, params, self.cfg["soname"]
+                ),
+            )
             self.show(folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -274,8 +348,10 @@ def options_of(name, version):
     """
     if name == "MPICH":
         from easybuild.easyblocks.generic.mpich_options import options_for
+
         return options_for(version)
     from easybuild.easyblocks.generic.mvapich_options import options_for
+
     return options_for(name, version)
 
 
@@ -284,6 +360,7 @@ def advice_of(name, version):
     if name == "MPICH":
         return {}, {}
     from easybuild.easyblocks.generic.mvapich_options import misread_in, unknown_in
+
     return unknown_in(name, version), misread_in(name, version)
 
 
@@ -292,7 +369,11 @@ def default_library_folders():
 
     Read from ``ldconfig``, which prints each folder followed by a colon.
     """
-    res = run_shell_cmd("PATH=$PATH:/sbin:/usr/sbin ldconfig -N -v 2>/dev/null", hidden=True,
-                        fail_on_error=False, in_dry_run=True)
+    res = run_shell_cmd(
+        "PATH=$PATH:/sbin:/usr/sbin ldconfig -N -v 2>/dev/null",
+        hidden=True,
+        fail_on_error=False,
+        in_dry_run=True,
+    )
     folders = [line.split(":")[0] for line in res.output.splitlines() if line.startswith("/")]
     return {Path(folder).resolve() for folder in folders}

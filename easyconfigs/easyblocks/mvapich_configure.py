@@ -45,8 +45,14 @@ STANDARD = {"--prefix", "--libdir", "--build", "--host", "--bindir", "--included
 
 # Configure scripts below these folders belong to libraries that we take from outside, or to tests:
 # an option only they know would have no effect on the MPI.
-FOREIGN_FOLDERS = ("modules/libfabric", "modules/ucx", "modules/hwloc", "modules/json-c", "test",
-                   "maint")
+FOREIGN_FOLDERS = (
+    "modules/libfabric",
+    "modules/ucx",
+    "modules/hwloc",
+    "modules/json-c",
+    "test",
+    "maint",
+)
 
 
 def generation(name, version):
@@ -151,8 +157,11 @@ def configure_options(name, version, params, options):
         found.append("--with-datatype-engine=" + params["datatype_engine"])
     if "--with-xpmem" in options.flags:
         xpmem = params["xpmem"]
-        found.append("--without-xpmem" if not xpmem
-                     else "--with-xpmem" + ("" if xpmem is True else f"={xpmem}"))
+        found.append(
+            "--without-xpmem"
+            if not xpmem
+            else "--with-xpmem" + ("" if xpmem is True else f"={xpmem}")
+        )
     if "--disable-omb" in options.flags and not params["omb"]:
         found.append("--disable-omb")
     return found

@@ -19,7 +19,8 @@ MPICH's table is in ``mpich_options.py``. Run this file to see the tables:
 from collections import namedtuple
 
 VersionOptions = namedtuple(
-    "VersionOptions", "flags devices pmi pm file_systems gpu confirmed source")
+    "VersionOptions", "flags devices pmi pm file_systems gpu confirmed source"
+)
 VersionOptions.__doc__ = """What one version can be asked for; all but the last two are frozensets.
 
 flags         names that its configure takes, in both spellings: --enable-fast and --disable-fast
@@ -41,7 +42,7 @@ Part.__new__.__defaults__ = ("", "", "")
 # Taken by every configure of these sources because Autoconf, Automake and Libtool bring them.
 STANDARD = Part(
     enable="shared static fast-install dependency-tracking silent-rules libtool-lock "
-           "option-checking maintainer-mode",
+    "option-checking maintainer-mode",
     with_="pic gnu-ld sysroot",
 )
 
@@ -202,14 +203,15 @@ TABLE_4_0 = {
 # In 3.0 only ch3:mrail reads these, and asking for that device is an error there.
 MRAIL_ONLY_3_0 = Part(
     enable="ckpt ckpt-aggregation ckpt-migration hsam ibv-dlopen mcast multi-subnet "
-           "startup-profiling",
+    "startup-profiling",
     with_="cluster-size cma dapl-provider dapl-version libcuda libcudart limic2 rdma scr",
 )
 
 NOTHING = Part()
 
 CH4_FILE_SYSTEMS = frozenset(
-    ("daos", "gpfs", "ime", "lustre", "nfs", "panfs", "pvfs2", "quobytefs", "testfs", "ufs", "xfs"))
+    ("daos", "gpfs", "ime", "lustre", "nfs", "panfs", "pvfs2", "quobytefs", "testfs", "ufs", "xfs")
+)
 
 
 def spellings(part):
@@ -235,15 +237,43 @@ def flags_of(table, without=NOTHING):
 
 MVAPICH2_2_3_7 = VersionOptions(
     flags=flags_of(TABLE_2_3_7),
-    devices=frozenset((
-        "ch3:mrail", "ch3:psm", "ch3:sock", "ch3:nemesis", "ch3:nemesis:tcp", "ch3:nemesis:ib",
-        "ch3:nemesis:ofi", "ch3:nemesis:mxm", "ch3:nemesis:llc", "ch3:nemesis:portals4")),
+    devices=frozenset(
+        (
+            "ch3:mrail",
+            "ch3:psm",
+            "ch3:sock",
+            "ch3:nemesis",
+            "ch3:nemesis:tcp",
+            "ch3:nemesis:ib",
+            "ch3:nemesis:ofi",
+            "ch3:nemesis:mxm",
+            "ch3:nemesis:llc",
+            "ch3:nemesis:portals4",
+        )
+    ),
     # pmi1 and pmix are read by the launcher slurm alone.
     pmi=frozenset(("simple", "pmi1", "pmi2", "pmix")),
     pm=frozenset(("hydra", "gforker", "remshell", "mpirun_rsh", "slurm", "jsm", "flux", "none")),
-    file_systems=frozenset((
-        "gpfs", "gridftp", "hfs", "ime", "lustre", "nfs", "panfs", "pfs", "piofs", "pvfs", "pvfs2",
-        "sfs", "testfs", "ufs", "xfs", "zoidfs")),
+    file_systems=frozenset(
+        (
+            "gpfs",
+            "gridftp",
+            "hfs",
+            "ime",
+            "lustre",
+            "nfs",
+            "panfs",
+            "pfs",
+            "piofs",
+            "pvfs",
+            "pvfs2",
+            "sfs",
+            "testfs",
+            "ufs",
+            "xfs",
+            "zoidfs",
+        )
+    ),
     gpu=frozenset(("none", "cuda")),
     confirmed=True,
     source="configure, src/pm, src/pmi, src/mpid/ch3/channels of tag v2.3.7",
@@ -258,13 +288,22 @@ MVAPICH_3_0 = VersionOptions(
     gpu=frozenset(("none", "cuda", "ze")),
     confirmed=False,
     source="configure.ac, src/pm, src/pmi, src/mpid of tag v3.0rc, the release candidate; "
-           "its configure was made from them",
+    "its configure was made from them",
 )
 
 MVAPICH_4_0 = VersionOptions(
     flags=flags_of(TABLE_4_0),
-    devices=frozenset(("ch4:ofi", "ch4:ucx", "ch4:ofi,ucx", "ch4:ucx,ofi", "ch3:sock",
-                       "ch3:nemesis", "ch3:nemesis:tcp")),
+    devices=frozenset(
+        (
+            "ch4:ofi",
+            "ch4:ucx",
+            "ch4:ofi,ucx",
+            "ch4:ucx,ofi",
+            "ch3:sock",
+            "ch3:nemesis",
+            "ch3:nemesis:tcp",
+        )
+    ),
     pmi=frozenset(("simple", "pmi1", "pmi2", "pmix", "slurm", "cray")),
     pm=frozenset(("hydra", "gforker", "remshell", "slurm", "none")),
     file_systems=CH4_FILE_SYSTEMS,
@@ -276,13 +315,16 @@ MVAPICH_4_0 = VersionOptions(
 VERSIONS = {
     ("MVAPICH2", "2.3.7"): MVAPICH2_2_3_7,
     ("MVAPICH2", "2.3.7-1"): MVAPICH2_2_3_7._replace(
-        confirmed=False, source="taken from 2.3.7: 2.3.7-1 is a re-release of it"),
+        confirmed=False, source="taken from 2.3.7: 2.3.7-1 is a re-release of it"
+    ),
     ("MVAPICH2", "2.3.7-2"): MVAPICH2_2_3_7._replace(
-        confirmed=False, source="taken from 2.3.7: 2.3.7-2 is a re-release of it"),
+        confirmed=False, source="taken from 2.3.7: 2.3.7-2 is a re-release of it"
+    ),
     ("MVAPICH", "3.0"): MVAPICH_3_0,
     ("MVAPICH", "4.0"): MVAPICH_4_0,
     ("MVAPICH", "4.1"): MVAPICH_4_0._replace(
-        confirmed=False, source="taken from 4.0: 4.1's source was not at hand"),
+        confirmed=False, source="taken from 4.0: 4.1's source was not at hand"
+    ),
 }
 
 # What a build for ch3 knew and ch4 does not: the transport is configured in libfabric or UCX.
@@ -312,44 +354,50 @@ UNKNOWN = {
         "--enable-f08": "--enable-fortran=all",
         "--with-wrapper-dl-type": "--enable-wrapper-rpath or --disable-wrapper-rpath",
     },
-    ("MVAPICH", "3"): dict(CH3_ONLY, **{
-        "--with-hwloc": "--with-hwloc-prefix=PATH, embedded or system",
-        "--with-yaksa": "--with-yaksa-prefix=PATH or embedded",
-        "--with-cma": "nothing at configure: MPIR_CVAR_CH4_CMA_ENABLE at run time",
-        "--enable-wrapper-rpath": "--with-wrapper-dl-type=rpath, runpath or none",
-        "--with-hip": "no ROCm in this version; MVAPICH 4.0 has it",
-        "--with-pmi1": "--with-pmi=simple",
-        "--with-pmi2": "--with-pmi=pmi2/simple",
-        "--with-pmilib": "nothing: --with-pmi=simple, pmi2/simple, slurm or cray",
-        "--enable-f08": "--enable-fortran=all",
-        "--enable-mpi-abi": "nothing: this version has no such choice",
-    }),
-    ("MVAPICH", "4"): dict(CH3_ONLY, **{
-        "--disable-new-dtags": "--with-wrapper-dl-type=rpath",
-        "--enable-wrapper-rpath": "--with-wrapper-dl-type=rpath, runpath or none",
-        "--disable-wrapper-rpath": "--with-wrapper-dl-type=none",
-        "--enable-cuda": "--with-cuda=PATH (the parameter gpu='cuda')",
-        "--disable-cuda": "--without-cuda (the parameter gpu='none')",
-        "--enable-hip": "--with-hip=PATH (the parameter gpu='rocm')",
-        "--disable-hip": "--without-hip (the parameter gpu='none')",
-        "--enable-alloca": "nothing: this version has no such choice",
-        "--disable-alloca": "nothing: this version has no such choice",
-        "--enable-registration-cache": "FI_MR_CACHE_MONITOR=userfaultfd, or UCX_RCACHE_ENABLE=y",
-        "--disable-registration-cache": "FI_MR_CACHE_MONITOR=disabled, or UCX_RCACHE_ENABLE=n",
-        "--enable-error-messages": "nothing: this version has no such choice",
-        "--enable-xrc": "UCX_TLS says which InfiniBand transports are used",
-        "--enable-hybrid": "UCX_TLS says which InfiniBand transports are used",
-        "--enable-rdma-cm": "UCX or libfabric connects; UCX_TLS, or FI_PROVIDER",
-        "--enable-sharp": "--with-hcoll=PATH",
-        "--with-cma": "nothing at configure: MPIR_CVAR_CH4_CMA_ENABLE at run time",
-        "--without-cma": "nothing at configure: MPIR_CVAR_CH4_CMA_ENABLE=0 at run time",
-        "--with-ofi": "--with-libfabric=PATH or embedded",
-        "--with-hwloc-prefix": "--with-hwloc=PATH or embedded",
-        "--with-yaksa-prefix": "--with-yaksa=PATH or embedded",
-        "--with-craypmi": "pmi='cray': --with-pmi=pmi2 --with-pmi2=PATH",
-        "--with-flux": "launcher='none' and a PMI that flux speaks",
-        "--enable-fc": "--enable-fortran=all",
-    }),
+    ("MVAPICH", "3"): dict(
+        CH3_ONLY,
+        **{
+            "--with-hwloc": "--with-hwloc-prefix=PATH, embedded or system",
+            "--with-yaksa": "--with-yaksa-prefix=PATH or embedded",
+            "--with-cma": "nothing at configure: MPIR_CVAR_CH4_CMA_ENABLE at run time",
+            "--enable-wrapper-rpath": "--with-wrapper-dl-type=rpath, runpath or none",
+            "--with-hip": "no ROCm in this version; MVAPICH 4.0 has it",
+            "--with-pmi1": "--with-pmi=simple",
+            "--with-pmi2": "--with-pmi=pmi2/simple",
+            "--with-pmilib": "nothing: --with-pmi=simple, pmi2/simple, slurm or cray",
+            "--enable-f08": "--enable-fortran=all",
+            "--enable-mpi-abi": "nothing: this version has no such choice",
+        },
+    ),
+    ("MVAPICH", "4"): dict(
+        CH3_ONLY,
+        **{
+            "--disable-new-dtags": "--with-wrapper-dl-type=rpath",
+            "--enable-wrapper-rpath": "--with-wrapper-dl-type=rpath, runpath or none",
+            "--disable-wrapper-rpath": "--with-wrapper-dl-type=none",
+            "--enable-cuda": "--with-cuda=PATH (the parameter gpu='cuda')",
+            "--disable-cuda": "--without-cuda (the parameter gpu='none')",
+            "--enable-hip": "--with-hip=PATH (the parameter gpu='rocm')",
+            "--disable-hip": "--without-hip (the parameter gpu='none')",
+            "--enable-alloca": "nothing: this version has no such choice",
+            "--disable-alloca": "nothing: this version has no such choice",
+            "--enable-registration-cache": "FI_MR_CACHE_MONITOR=userfaultfd, UCX_RCACHE_ENABLE=y",
+            "--disable-registration-cache": "FI_MR_CACHE_MONITOR=disabled, UCX_RCACHE_ENABLE=n",
+            "--enable-error-messages": "nothing: this version has no such choice",
+            "--enable-xrc": "UCX_TLS says which InfiniBand transports are used",
+            "--enable-hybrid": "UCX_TLS says which InfiniBand transports are used",
+            "--enable-rdma-cm": "UCX or libfabric connects; UCX_TLS, or FI_PROVIDER",
+            "--enable-sharp": "--with-hcoll=PATH",
+            "--with-cma": "nothing at configure: MPIR_CVAR_CH4_CMA_ENABLE at run time",
+            "--without-cma": "nothing at configure: MPIR_CVAR_CH4_CMA_ENABLE=0 at run time",
+            "--with-ofi": "--with-libfabric=PATH or embedded",
+            "--with-hwloc-prefix": "--with-hwloc=PATH or embedded",
+            "--with-yaksa-prefix": "--with-yaksa=PATH or embedded",
+            "--with-craypmi": "pmi='cray': --with-pmi=pmi2 --with-pmi2=PATH",
+            "--with-flux": "launcher='none' and a PMI that flux speaks",
+            "--enable-fc": "--enable-fortran=all",
+        },
+    ),
 }
 
 # The same for options that are known, with values which do something else than they say.
@@ -380,7 +428,8 @@ def options_for(name, version):
         known = ", ".join(" ".join(key) for key in VERSIONS)
         raise LookupError(
             f"no table of configure options for {name} {version}: known are {known}; see "
-            "easyconfigs/easyblocks/mvapich_options.py") from None
+            "easyconfigs/easyblocks/mvapich_options.py"
+        ) from None
 
 
 def _of_version(facts, name, version):
@@ -406,13 +455,19 @@ def tables_as_text():
     for (name, version), options in VERSIONS.items():
         lines.append(f"{name} {version} ({'confirmed' if options.confirmed else 'NOT confirmed'})")
         lines.append(f"    read        {options.source}")
-        for title, words in (("device", options.devices), ("pmi", options.pmi),
-                             ("launcher", options.pm), ("gpu", options.gpu),
-                             ("file_systems", options.file_systems)):
+        for title, words in (
+            ("device", options.devices),
+            ("pmi", options.pmi),
+            ("launcher", options.pm),
+            ("gpu", options.gpu),
+            ("file_systems", options.file_systems),
+        ):
             lines.append(f"    {title:<12}{', '.join(sorted(words))}")
         lines.append(f"    configure   {len(options.flags)} spellings of options")
-        for title, facts in (("unknown", unknown_in(name, version)),
-                             ("misread", misread_in(name, version))):
+        for title, facts in (
+            ("unknown", unknown_in(name, version)),
+            ("misread", misread_in(name, version)),
+        ):
             for option, instead in sorted(facts.items()):
                 lines.append(f"    {title:<12}{option}: {instead}")
         lines.append("")

@@ -51,15 +51,29 @@ def _check_launcher(product, params, options):
     launcher, pmi = params["launcher"], params["pmi"]
     launchers = sorted(options.pm)
     if launcher not in options.pm:
-        found.append(complaint(product, "launcher", launcher, launchers,
-                               "these are the process managers in its source"))
+        found.append(
+            complaint(
+                product,
+                "launcher",
+                launcher,
+                launchers,
+                "these are the process managers in its source",
+            )
+        )
     if pmi not in options.pmi:
         found.append(complaint(product, "pmi", pmi, sorted(options.pmi)))
     elif pmi in FOREIGN_PMI and launcher not in FOREIGN_LAUNCHERS and not found:
         fitting = [one for one in launchers if one in FOREIGN_LAUNCHERS]
-        found.append(complaint(product, "launcher", launcher, fitting,
-                               f"pmi={pmi!r} is the resource manager's: ranks that another "
-                               "launcher starts would each be a world of one"))
+        found.append(
+            complaint(
+                product,
+                "launcher",
+                launcher,
+                fitting,
+                f"pmi={pmi!r} is the resource manager's: ranks that another "
+                "launcher starts would each be a world of one",
+            )
+        )
     return found
 
 
@@ -71,28 +85,45 @@ def _check_gpu(product, params, options):
 
 def _check_file_systems(product, params, options):
     allowed = sorted(options.file_systems)
-    return [complaint(product, "file_systems", one, allowed)
-            for one in params["file_systems"] or [] if one not in options.file_systems]
+    return [
+        complaint(product, "file_systems", one, allowed)
+        for one in params["file_systems"] or []
+        if one not in options.file_systems
+    ]
 
 
 def _check_words(product, params, options):
     found = []
-    for name, allowed in (("thread_level", THREAD_LEVELS), ("error_checking", ERROR_CHECKING),
-                          ("optimisation", OPTIMISATIONS)):
+    for name, allowed in (
+        ("thread_level", THREAD_LEVELS),
+        ("error_checking", ERROR_CHECKING),
+        ("optimisation", OPTIMISATIONS),
+    ):
         if params[name] not in allowed:
             found.append(complaint(product, name, params[name], allowed))
     engine = params["datatype_engine"]
     if engine is not None:
         known = "--with-datatype-engine" in options.flags
         if engine not in DATATYPE_ENGINES or not known:
-            found.append(complaint(product, "datatype_engine", engine,
-                                   DATATYPE_ENGINES if known else ()))
+            found.append(
+                complaint(product, "datatype_engine", engine, DATATYPE_ENGINES if known else ())
+            )
     if params["omb"] and "--disable-omb" not in options.flags:
-        found.append(complaint(product, "omb", params["omb"], (False,),
-                               "its source brings no OSU Micro-Benchmarks"))
+        found.append(
+            complaint(
+                product, "omb", params["omb"], (False,), "its source brings no OSU Micro-Benchmarks"
+            )
+        )
     if params["xpmem"] and "--with-xpmem" not in options.flags:
-        found.append(complaint(product, "xpmem", params["xpmem"], (False,),
-                               "its configure does not know --with-xpmem"))
+        found.append(
+            complaint(
+                product,
+                "xpmem",
+                params["xpmem"],
+                (False,),
+                "its configure does not know --with-xpmem",
+            )
+        )
     return found
 
 
@@ -119,9 +150,12 @@ def check_configopts(name, version, asked, options, unknown, misread):
             found.append(f"configopts {word}: {name} {version} misreads it: it {misread[word]}")
         elif option not in options.flags:
             instead = unknown.get(option) or (
-                nearest(option, options.flags) or "nothing like it is known")
-            found.append(f"configopts {option}: the configure of {name} {version} does not know it "
-                         f"and would ignore it\n    instead   {instead}")
+                nearest(option, options.flags) or "nothing like it is known"
+            )
+            found.append(
+                f"configopts {option}: the configure of {name} {version} does not know it "
+                f"and would ignore it\n    instead   {instead}"
+            )
     return found
 
 
@@ -132,7 +166,13 @@ def check_parameters(name, version, params, options):
     """
     product = f"{name} {version}"
     found = []
-    for check in (_check_device, _check_launcher, _check_gpu, _check_file_systems, _check_words,
-                  _check_provisions):
+    for check in (
+        _check_device,
+        _check_launcher,
+        _check_gpu,
+        _check_file_systems,
+        _check_words,
+        _check_provisions,
+    ):
         found.extend(check(product, params, options))
     return found

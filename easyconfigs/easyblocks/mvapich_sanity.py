@@ -82,8 +82,11 @@ LAUNCH_LIMIT = 120
 
 def write_programs(folder):
     """Write the three sources into `folder`."""
-    for name, text in (("world.c", C_PROGRAM), ("worldxx.cpp", CXX_PROGRAM),
-                       ("worldf.f90", FORTRAN_PROGRAM)):
+    for name, text in (
+        ("world.c", C_PROGRAM),
+        ("worldxx.cpp", CXX_PROGRAM),
+        ("worldf.f90", FORTRAN_PROGRAM),
+    ):
         (Path(folder) / name).write_text(text.lstrip("\n"), encoding="utf-8")
 
 
@@ -124,10 +127,11 @@ def commands(folder, name, version, params, soname=None):
         f"cd {quoted} && mpicxx -O1 worldxx.cpp -o worldxx",
         f"cd {quoted} && mpifort -O1 worldf.f90 -o worldf",
     ]
-    wanted = f" && test \"$name\" = {shlex.quote(soname)}" if soname else ""
+    wanted = f' && test "$name" = {shlex.quote(soname)}' if soname else ""
     found.append(
         "name=$(readelf -d \"$MPI_HOME/lib/libmpi.so\" | sed -n 's/.*SONAME.*\\[\\(.*\\)\\]/\\1/p')"
-        f" && echo \"soname $name\" > {quoted}/soname.out && test -n \"$name\"{wanted}")
+        f' && echo "soname $name" > {quoted}/soname.out && test -n "$name"{wanted}'
+    )
     launch = launch_line(params["launcher"], params["sanity_launch"])
     if launch is None:
         return found

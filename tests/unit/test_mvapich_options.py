@@ -51,15 +51,25 @@ def options_in(script):
 
 def autoconf_names(part):
     """The options of a Part as configure lists them."""
-    return {name[2:].replace("-", "_") for name in tables.spellings(part)
-            if name.startswith(("--enable-", "--with-"))}
+    return {
+        name[2:].replace("-", "_")
+        for name in tables.spellings(part)
+        if name.startswith(("--enable-", "--with-"))
+    }
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
 def test_every_version_has_what_a_build_needs(name, version):
     options = tables.options_for(name, version)
-    for one in ("--with-device", "--with-pm", "--enable-fast", "--disable-romio", "--enable-shared",
-                "--with-file-system", "--without-slurm"):
+    for one in (
+        "--with-device",
+        "--with-pm",
+        "--enable-fast",
+        "--disable-romio",
+        "--enable-shared",
+        "--with-file-system",
+        "--without-slurm",
+    ):
         assert one in options.flags
     assert "hydra" in options.pm
     assert "none" in options.gpu
@@ -82,9 +92,18 @@ def test_what_is_called_unknown_is_not_in_the_table(name, version):
     assert all(unknown.values())
 
 
-@pytest.mark.parametrize("option", ["--disable-new-dtags", "--disable-cuda", "--disable-hip",
-                                    "--enable-wrapper-rpath", "--disable-alloca",
-                                    "--enable-registration-cache", "--enable-error-messages"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--disable-new-dtags",
+        "--disable-cuda",
+        "--disable-hip",
+        "--enable-wrapper-rpath",
+        "--disable-alloca",
+        "--enable-registration-cache",
+        "--enable-error-messages",
+    ],
+)
 def test_options_of_other_recipes_that_4_0_ignores(option):
     assert option not in tables.options_for("MVAPICH", "4.0").flags
     assert option in tables.unknown_in("MVAPICH", "4.0")
@@ -136,8 +155,13 @@ def test_the_caller_cannot_change_the_facts():
 
 
 def test_run_as_a_program_it_prints_every_version():
-    done = subprocess.run([sys.executable, str(EASYBLOCKS / "mvapich_options.py")], check=True,
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(EASYBLOCKS / "mvapich_options.py")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     for name, version in VERSIONS:
         assert f"{name} {version} (" in done.stdout
     assert "NOT confirmed" in done.stdout
@@ -152,9 +176,14 @@ def test_each_table_has_the_options_of_its_source_and_no_others(folder):
         assert autoconf_names(part) == options_in(tree / script / "configure") - standard, script
 
 
-@pytest.mark.parametrize(("folder", "name", "version"), [
-    ("mvapich2-2.3.7", "MVAPICH2", "2.3.7"), ("mvapich-3.0", "MVAPICH", "3.0"),
-    ("mvapich-4.0", "MVAPICH", "4.0")])
+@pytest.mark.parametrize(
+    ("folder", "name", "version"),
+    [
+        ("mvapich2-2.3.7", "MVAPICH2", "2.3.7"),
+        ("mvapich-3.0", "MVAPICH", "3.0"),
+        ("mvapich-4.0", "MVAPICH", "4.0"),
+    ],
+)
 def test_words_are_those_of_the_source(folder, name, version):
     tree = source_tree(folder)
     options = tables.options_for(name, version)
@@ -184,5 +213,7 @@ def test_the_table_of_mpich_is_true_to_its_source():
     for script in (".", "src/mpl", "src/mpi/romio", "src/pm/hydra", "modules/yaksa"):
         known |= options_in(tree / script / "configure")
     for flag in mpich_options.options_for("4.0.2").flags:
-        assert re.sub("^without", "with", re.sub("^disable", "enable", flag[2:])).replace(
-            "-", "_") in known, flag
+        assert (
+            re.sub("^without", "with", re.sub("^disable", "enable", flag[2:])).replace("-", "_")
+            in known
+        ), flag
