@@ -308,6 +308,9 @@ def main() -> None:
                 )
             )
         )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Ctrl-C reaches us as the exit code that typer makes of it, without a word
+        if isinstance(end, SystemExit) and end.code != 130:
+            raise
         typer.echo("\nmvstack: interrupted; the same command goes on from here", err=True)
         sys.exit(130)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -523,3 +525,32 @@ def test_completion_in_bash_knows_the_systems(tmp_path: Path) -> None:
 def test_errors_of_a_process_go_to_standard_error_alone() -> None:
     said = process("explain", "azure-hvb4")
     assert said.code == 3 and said.out == "" and "did you mean azure-hbv4?" in said.err
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes a connection and says nothing
+        mirror = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        words = ["sources", "fetch", "hpcc", "--mirror", mirror, "--root", str(tmp_path / "root")]
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "mvstack", *words],
+            env=ENVIRONMENT | {"XDG_STATE_HOME": str(tmp_path), "no_proxy": "*"},
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as running:
+            silent.settimeout(60)
+            connection, _ = silent.accept()
+            os.killpg(running.pid, signal.SIGINT)
+            _, said = running.communicate(timeout=60)
+            connection.close()
+    assert running.returncode == 130, said
+    assert "interrupted; the same command goes on from here" in said and "Traceback" not in said
+    assert list((tmp_path / "root").rglob("*.tar.gz")) == []
+
+
+def test_a_reader_that_ends_early_is_no_error() -> None:
+    command = f"{sys.executable} -P -m mvstack explain expanse | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr and done.stdout.strip() in ("0", "1", "141")

@@ -12,6 +12,7 @@ from mvstack.plan import Plan, make_plan
 from mvstack.render import render
 
 SYSTEM = ENVIRONMENTS / "systems" / "azure-hbv4.yaml"
+RELEASE, POLICY = load_release(), load_policy()
 
 
 def plan_in(root: Path, *changes: tuple[str, str]) -> Plan:
