@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from mvstack import __version__, stages
-from mvstack.errors import InvalidInput, Missing, MvstackError, Problem
+from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
 
@@ -103,11 +103,10 @@ def check(
     """Check system, release and policy files; every error with its file and line."""
     from mvstack.plan import make_plan
 
-    problems: list[Problem] = []
+    errors: list[MvstackError] = []
     checked: list[str] = []
     policy = load_policy()
     releases = [load_release(name) for name in release_names()]
-    worst: type[MvstackError] = InvalidInput
     for name in systems or system_names():
         try:
             system, partitions = stages.load(name)
@@ -116,10 +115,9 @@ def check(
                     make_plan(system, partition, release, policy, fallback=system.discover)
                 checked.append(f"{system.name}/{partition}")
         except MvstackError as error:
-            worst = type(error)
-            problems += error.problems
-    if problems:
-        raise worst(*problems)
+            errors.append(error)
+    if errors:
+        raise together(errors)
     if as_json:
         emit({"checked": checked, "releases": [release.name for release in releases]})
     else:

@@ -119,6 +119,12 @@ class Locked(MvstackError):
     exit_code, title = 8, "locked"
 
 
+def together(errors: list[MvstackError], outcome: str = "") -> MvstackError:
+    """All problems of ``errors`` in one, whatever their order; wrong input counts most."""
+    kind = min((type(error) for error in errors), key=lambda one: one.exit_code)
+    return kind(*(problem for error in errors for problem in error.problems), outcome=outcome)
+
+
 def relative(path: Path) -> str:
     """``path`` as a person would type it from here: relative when it is below this folder."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mvstack import stages
-from mvstack.errors import CheckFailed, InvalidInput, MvstackError, Problem, relative
+from mvstack.errors import CheckFailed, MvstackError, Problem, relative, together
 from mvstack.model.load import REPOSITORY, load_policy, load_release, load_system, system_names
 from mvstack.model.policy import Policy, When
 from mvstack.plan import make_plan, partitions_of, split_name
@@ -23,8 +23,7 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
     base = to or RENDERED
     release, policy = load_release(), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
-    problems: list[Problem] = []
-    kind: type[MvstackError] = InvalidInput
+    errors: list[MvstackError] = []
     for name in names or [name for name in system_names() if name != "local"]:
         try:
             system_name, partition = split_name(name)
@@ -35,10 +34,9 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
                 plan = make_plan(system, part, release, policy, fallback=system.discover)
                 rendered[base / system.name / part] = render(plan)
         except MvstackError as error:
-            kind = type(error)
-            problems += error.problems
-    if problems:
-        raise kind(*problems, outcome="Nothing was rendered.")
+            errors.append(error)
+    if errors:
+        raise together(errors, "Nothing was rendered.")
     tables = {} if names or to else {DOCS / "policy.md": policy_page(policy)}
     if check:
         _fresh(rendered, base, tables, everything=not names)

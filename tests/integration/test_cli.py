@@ -254,6 +254,17 @@ def test_check_takes_several_and_tells_the_errors_of_all(mvstack: Mvstack, tmp_p
     assert said.code == 3 and "there is no system nowhere" in said.err and ":9" in said.err
 
 
+@pytest.mark.parametrize("command", ["check", "render"])
+def test_wrong_input_counts_more_than_a_refusal_in_any_order(
+    mvstack: Mvstack, tmp_path: Path, command: str
+) -> None:
+    refused = changed(tmp_path, "launcher: srun", "launcher: pals")
+    (tmp_path / "bad.yaml").write_text(BAD)
+    for names in ([refused, tmp_path / "bad.yaml"], [tmp_path / "bad.yaml", refused]):
+        said = mvstack(command, *names)
+        assert said.code == 3 and "6 errors" in said.err and "PALS" in said.err
+
+
 def test_check_of_the_repository(mvstack: Mvstack) -> None:
     said = mvstack("check", *sorted(set(system_names()) - {"local"}), "--json")
     found = json.loads(said.out)
