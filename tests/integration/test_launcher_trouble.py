@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -165,8 +165,11 @@ class HangingIndex:
 
 def alive_below(folder: Path) -> list[str]:
     """Command lines of processes that run something of this folder."""
-    listed = subprocess.check_output(["ps", "-eo", "args="], text=True).splitlines()
-    return [line for line in listed if str(folder) in line]
+    lines = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in lines if str(folder) in line]
 
 
 @pytest.mark.parametrize("signal_sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
