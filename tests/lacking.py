@@ -1,7 +1,7 @@
 """Prints, on one line, the distribution's packages that the tests need and this machine lacks.
 
-What `mvstack install` needs, ShellCheck, and, where `mvstack up` has not installed a tree that the
-checks could run on, the distribution's own MPICH: that is the little that stands in for it.
+What `mvstack install` needs, the tools that tests run, and, where `mvstack up` has not installed
+a tree that the checks could run on, the distribution's own MPICH: the little that stands in for it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from mvstack.install.prerequisites import lacking
 sys.path.insert(0, str(Path(__file__).parent / "integration"))
 from checks_tree import installed_plan
 
+TOOLS = {"shellcheck": "shellcheck", "pgrep": "procps"}  # program: its package
+
 
 def main() -> None:
     names = []
@@ -25,8 +27,7 @@ def main() -> None:
         names += [item.package for item in missing.needed] if missing else []
     except Missing as error:
         print(f"tests that need them are skipped: {error}", file=sys.stderr)
-    if not shutil.which("shellcheck"):
-        names.append("shellcheck")
+    names += [package for tool, package in TOOLS.items() if not shutil.which(tool)]
     if installed_plan() is None and not shutil.which("mpicc.mpich"):
         names += ["mpich", "libmpich-dev"]
     print(*names)
