@@ -17,19 +17,19 @@ from mvstack.progress import Progress
 from mvstack.render import build_order
 
 
-def prepare(name: str, root: Path | None, yes: bool, progress: Progress) -> None:
+def prepare(system: System, root: Path | None, yes: bool, progress: Progress) -> None:
     """See that the distribution's packages are there; with ``yes`` and root, install them."""
     import os
 
     from mvstack.discover import look
     from mvstack.install.prerequisites import install_missing, lacking, refuse
 
+    place = stages.root_for(system, root)
     missing = lacking(look().os or "this system")
     if missing is None:
         return
     if not (yes and os.geteuid() == 0):
         raise refuse(missing)
-    place = stages.root_for(load_system(split_name(name)[0]), root)
     log = Path(place) / "logs" / "prerequisites.log"
     with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
         install_missing(missing, log)
@@ -49,13 +49,18 @@ def install_system(
     """`mvstack install`: the rows of what was built."""
     from mvstack.install.run import pending
 
-    if prerequisites and not dry_run:
-        prepare(name, root, yes, progress)
+    asked = load_system(split_name(name)[0])
+    needed = prerequisites and not dry_run
+    # only `local` needs compilers to be looked at; else it is seen first whether it is this machine
+    if needed and asked.discover:
+        prepare(asked, root, yes, progress)
     system, partitions = stages.load(name)
     partition = stages.only_one(name, partitions, "install")
     plan = stages.plan_for(system, partition, release, root)
     if not anyway:
         _fits_here(plan, system)
+    if needed and not asked.discover:
+        prepare(asked, root, yes, progress)
     if dry_run:
         return [
             {
@@ -153,8 +158,9 @@ def bring_up(
     """`mvstack up`: the error to end with when checks failed, after the report was written."""
     from mvstack.explain import show_plan
 
-    if prerequisites:
-        prepare(name, root, yes, progress)
+    asked = load_system(split_name(name)[0])
+    if prerequisites and asked.discover:
+        prepare(asked, root, yes, progress)
     # as many as there are before the plan is known; the nodes of the plan come on top
     progress.total = progress.number + 4
     with progress.step("discover", name):
@@ -163,6 +169,8 @@ def bring_up(
     with progress.step("choose", f"the MPI for {system.name}/{partition}"):
         plan = stages.plan_for(system, partition, release, root)
         _fits_here(plan, system)
+    if prerequisites and not asked.discover:
+        prepare(asked, root, yes, progress)
     progress.total += len(build_order(plan))
     show_plan(plan, system, console)
     rows = _install(plan, system, jobs, progress)

@@ -336,6 +336,53 @@ def test_nothing_is_installed_yet(mvstack: Mvstack, tmp_path: Path, command: str
         assert str(tmp_path / "stacks") in said.err and f"mvstack install {name}" in said.err
 
 
+PREREQUISITES = """\
+families:
+  all:
+    like: [""]
+    update: touch {0}/updated
+    install: touch {0}/installed
+    present: cat {0}/{{package}}
+    packages:
+      - {{package: mvstack-no-such-package, why: to be missing}}
+"""
+
+
+@pytest.fixture
+def lacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A distribution, in a folder, that lacks a package and can install it."""
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "prerequisites.yaml").write_text(PREREQUISITES.format(tmp_path))
+    monkeypatch.setattr("mvstack.install.prerequisites.ENVIRONMENTS", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["install", "up"])
+def test_a_package_of_the_distribution_is_missing(
+    mvstack: Mvstack, lacking: Path, command: str
+) -> None:
+    said = mvstack(command, "local")
+    assert said.code == 7 and "mvstack-no-such-package (to be missing)" in said.err
+    line = f"touch {lacking}/updated && touch {lacking}/installed mvstack-no-such-package"
+    assert line in said.err and "--yes" in said.err
+    assert not (lacking / "installed").exists() and not (lacking / "stacks").exists()
+
+
+@pytest.mark.parametrize("command", ["install", "up"])
+def test_nothing_is_installed_for_what_is_refused_anyhow(
+    mvstack: Mvstack, lacking: Path, command: str
+) -> None:
+    here = look()
+    if here.os == "almalinux8" or here.target == "zen4":
+        pytest.skip("this machine could be the one that the test takes for another")
+    (lacking / "bad.yaml").write_text(BAD)
+    assert mvstack(command, "azure-hbv4", "--yes").code == 4
+    assert mvstack(command, lacking / "bad.yaml", "--yes").code == 3
+    assert mvstack(command, "azure-hvb4", "--yes").code == 3
+    assert mvstack(command, "local", "--yes", "--root", lacking / "a b").code == 3
+    assert not (lacking / "updated").exists()
+
+
 # --- the install root ----------------------------------------------------------------------------
 
 
