@@ -11,6 +11,7 @@ class Fine(rfm.RunOnlyRegressionTest):
     valid_systems = ["*"]
     valid_prog_environs = ["+mpi"]
     sourcesdir = None
+    local = True  # no launcher: the tree has none
     executable = "true"
     tags = {"smoke"}
 
