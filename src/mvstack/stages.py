@@ -128,7 +128,10 @@ def installed_plan(system: str, partition: str, root: str, release: str) -> tupl
     folder = system if system == "local" else f"{system}-{partition}"
     tree = Path(root) / release / folder
     try:
-        return tree, json.loads((tree / "records" / "plan.json").read_text())
+        plan = json.loads((tree / "records" / "plan.json").read_text())
+        if not (isinstance(plan, dict) and {"tree", "mpi", "release"} <= set(plan)):
+            raise ValueError(f"{tree / 'records' / 'plan.json'} is no plan")
+        return tree, plan
     except (OSError, ValueError) as error:
         raise Refused(
             Problem(

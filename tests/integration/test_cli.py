@@ -18,7 +18,7 @@ import pytest
 
 from mvstack import cli
 from mvstack.discover import look
-from mvstack.model.load import load_system, system_names
+from mvstack.model.load import load_system, release_names, system_names
 
 TOP = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src"), "COLUMNS": "200"}
@@ -381,6 +381,18 @@ def test_nothing_is_installed_for_what_is_refused_anyhow(
     assert mvstack(command, "azure-hvb4", "--yes").code == 3
     assert mvstack(command, "local", "--yes", "--root", lacking / "a b").code == 3
     assert not (lacking / "updated").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "test"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "\x00"])
+def test_a_damaged_plan_of_a_tree_is_no_traceback(
+    mvstack: Mvstack, tmp_path: Path, command: str, text: str
+) -> None:
+    records = tmp_path / "stacks" / release_names()[0] / "local" / "records"
+    records.mkdir(parents=True)
+    (records / "plan.json").write_text(text)
+    said = mvstack(command, "local")
+    assert said.code == 4 and "because" in said.err and "mvstack install local" in said.err
 
 
 # --- the install root ----------------------------------------------------------------------------
