@@ -261,6 +261,8 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     }
     if choice.row.use.configure.get("gpu"):
         parameters["gpu"] = choice.row.use.configure["gpu"]
+        # dataloop, which CPU builds take for its short compile, cannot touch GPU buffers
+        parameters["datatype_engine"] = "yaksa"
     transport = choice.row.use.transports[device].library
     external = part.externals.get(transport)
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
