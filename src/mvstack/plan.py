@@ -8,8 +8,7 @@ from typing import Any
 
 from mvstack import easyconfigs
 from mvstack.choose import Choice, choose
-from mvstack.errors import InvalidInput, Problem, relative
-from mvstack.model.load import REPOSITORY
+from mvstack.errors import InvalidInput, Problem
 from mvstack.model.policy import Policy, Setting
 from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
@@ -334,9 +333,3 @@ def _soname(sonames: dict[str, str], version: str) -> str:
     """The soname by the longest prefix of the version; "" when it is not known."""
     fits = [prefix for prefix in sonames if version.startswith(prefix)]
     return sonames[max(fits, key=len)] if fits else ""
-
-
-def origin_of(system: System) -> str:
-    """Where the plan's facts stand, for the first line of what is rendered."""
-    path = REPOSITORY / "environments" / "systems" / f"{system.name}.yaml"
-    return relative(path) if path.is_file() else system.name
