@@ -73,27 +73,12 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     where = file.where(_place(file, loc)) + (f": {context}" if context else "")
     kind = item["type"]
     if kind == "extra_forbidden":
-        allowed = _fields_at(model, loc[:-1])
-        close = nearest(name, allowed)
-        return Problem(
-            f"{name}: unknown field" + (f"; did you mean {close}?" if close else ""),
-            where,
-            found=f"{name}: {_short(item['input'])}",
-            allowed=listed(allowed),
-            nearest=close,
-        )
+        return _unknown("field", item, name, where, _fields_at(model, loc[:-1]))
+    if kind == "literal_error":
+        words = [word.strip("'") for word in _literals(item["ctx"]["expected"])]
+        return _unknown("word", item, str(item["input"]), where, words, name)
     if kind == "missing":
         return Problem(f"{name}: this field must be given", where, todo=f"add a line `{name}: …`")
-    if kind == "literal_error":
-        allowed = [word.strip("'") for word in _literals(item["ctx"]["expected"])]
-        close = nearest(str(item["input"]), allowed)
-        return Problem(
-            f"{name}: unknown word" + (f"; did you mean {close}?" if close else ""),
-            where,
-            found=f"{name}: {_short(item['input'])}",
-            allowed=listed(allowed),
-            nearest=close,
-        )
     if kind == "string_type" and isinstance(item["input"], (int, float, bool)):
         return Problem(
             f"{name}: text is expected and YAML reads this as a {type(item['input']).__name__}",
@@ -103,6 +88,21 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
         )
     message = item["msg"].removeprefix("Value error, ")
     return Problem(f"{name}: {message}" if name else message, where, found=_short(item["input"]))
+
+
+def _unknown(
+    what: str, item: Any, said: str, where: str, allowed: list[str], name: str = ""
+) -> Problem:
+    """A field or a word that nobody knows, with the nearest that is known."""
+    name = name or said
+    close = nearest(said, allowed)
+    return Problem(
+        f"{name}: unknown {what}" + (f"; did you mean {close}?" if close else ""),
+        where,
+        found=f"{name}: {_short(item['input'])}",
+        allowed=listed(allowed),
+        nearest=close,
+    )
 
 
 def _literals(expected: str) -> list[str]:
