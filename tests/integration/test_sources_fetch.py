@@ -322,7 +322,7 @@ def test_a_silent_host_is_waited_for_once(store: Store, monkeypatch: pytest.Monk
         for spec in specs[:3]:
             with pytest.raises(SourceError, match="does not answer within"):
                 bringing.fetch(spec)
-        assert 0.9 < time.monotonic() - began < 1.9
+        assert 0.9 < time.monotonic() - began < 2.9  # three waits would be 3 s
         began = time.monotonic()
         with pytest.raises(SourceError, match=r"not asked again for \d+ min.*--retry"):
             fetcher(store).fetch(specs[3])  # the next command
