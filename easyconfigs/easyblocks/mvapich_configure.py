@@ -50,6 +50,8 @@ FOREIGN_FOLDERS = (
     "modules/ucx",
     "modules/hwloc",
     "modules/json-c",
+    "src/pm/hydra/modules/hwloc",
+    "src/pm/hydra/tools/topo/hwloc",
     "test",
     "maint",
 )

@@ -14,6 +14,7 @@ from mvstack import __version__, stages
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
+from mvstack.sources.spec import known_sources
 
 app = typer.Typer(
     name="mvstack",
@@ -47,7 +48,12 @@ Root = Annotated[
 ReleaseName = Annotated[str | None, typer.Option("--release", help="A release; else the newest.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Compile in parallel.")]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="As root: install what is missing from the distribution.")
+    bool,
+    typer.Option(
+        "--yes",
+        envvar="MVSTACK_YES",
+        help="As root: install what is missing from the distribution, unasked.",
+    ),
 ]
 out = Console(highlight=False, soft_wrap=False)
 
@@ -106,6 +112,7 @@ def check(
     errors: list[MvstackError] = []
     checked: list[str] = []
     policy = load_policy()
+    known_sources()
     releases = [load_release(name) for name in release_names()]
     for name in systems or system_names():
         try:

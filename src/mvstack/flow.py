@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 
 from mvstack import stages
 from mvstack.errors import CheckFailed, MvstackError
+from mvstack.install.prerequisites import Lacking
 from mvstack.model.load import load_release, load_system
 from mvstack.model.system import System
 from mvstack.plan import Plan, split_name
@@ -28,11 +30,21 @@ def prepare(system: System, root: Path | None, yes: bool, progress: Progress) ->
     missing = lacking(look().os or "this system")
     if missing is None:
         return
-    if not (yes and os.geteuid() == 0):
+    if os.geteuid() != 0 or not (yes or _agreed(missing)):
         raise refuse(missing)
     log = Path(place) / "logs" / "prerequisites.log"
     with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
         install_missing(missing, log)
+
+
+def _agreed(missing: Lacking) -> bool:
+    """Ask, on a terminal alone, whether to install what is missing."""
+    import sys
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    names = " ".join(item.package for item in missing.needed)
+    return typer.confirm(f"Missing: {names}\nInstall them now ({missing.line})?", err=True)
 
 
 def install_system(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from pprint import pformat
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack import easyconfigs
 from mvstack.model.load import REPOSITORY
@@ -55,6 +56,12 @@ def generated(plan: Plan, also: str = "") -> str:
 
 def template(name: str, **values: object) -> str:
     """A template's text; a value that it lacks is an error."""
+    return _compiled(name).render(**values)
+
+
+@cache
+def _compiled(name: str) -> Template:
+    """A template, compiled once: that is most of what rendering costs."""
     path = TEMPLATES[name]
     environment = Environment(
         loader=FileSystemLoader(path.parent),
@@ -66,7 +73,7 @@ def template(name: str, **values: object) -> str:
     if name == "reframe_settings.py":  # written with its own whitespace control
         environment.trim_blocks = environment.lstrip_blocks = False
     environment.globals["generated"] = generated
-    return environment.get_template(path.name).render(**values)
+    return environment.get_template(path.name)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ def default_root() -> str:
     chosen = os.environ.get("MVSTACK_ROOT", "")
     if chosen:
         return str(Path(chosen).absolute())
-    return "/opt/mvapich-stack" if os.geteuid() == 0 else str(Path.home() / "mvapich-stack")
+    # not ~/mvapich-stack: that is what a clone of this repository is called
+    mine = Path.home() / ".local" / "share" / "mvapich-stack"
+    return "/opt/mvapich-stack" if os.geteuid() == 0 else str(mine)
 
 
 def root_for(system: System, given: Path | None) -> str:

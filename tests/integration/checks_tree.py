@@ -78,7 +78,11 @@ def empty_tree(tree: Path) -> dict[str, Any]:
 
 def installed_plan() -> dict[str, Any] | None:
     """The plan of the newest tree that `mvstack install` made for this machine, if there is one."""
-    roots = [os.environ.get("MVSTACK_ROOT", ""), "/opt/mvapich-stack", "~/mvapich-stack"]
+    roots = [
+        os.environ.get("MVSTACK_ROOT", ""),
+        "/opt/mvapich-stack",
+        "~/.local/share/mvapich-stack",
+    ]
     plans = [
         path
         for root in filter(None, roots)

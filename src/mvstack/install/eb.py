@@ -87,7 +87,8 @@ class EasyBuild:
             **kept,
             MARK: str(self.tree),
             "LMOD_CMD": lmod,
-            "PATH": f"{Path(lmod).parent}:{kept.get('PATH', '')}",
+            # last: EasyBuild finds its own easyconfigs beside `eb`, and builds the system's python
+            "PATH": f"{Path(lmod).parent}:{kept.get('PATH', '')}:{Path(sys.executable).parent}",
             "XDG_CONFIG_HOME": str(self.tree / "logs" / "no-config"),
         }
 
