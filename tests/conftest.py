@@ -10,10 +10,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A busy machine is slow, not wrong: time is measured in benchmarks/, never asserted.
-settings.register_profile("mvstack", deadline=None)
+settings.register_profile("mvstack", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("mvstack")
 
 COUNTED = {"passed": ("passed", "xfailed"), "failed": ("failed", "error", "xpassed")}
