@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -122,17 +121,3 @@ def test_two_at_once_set_up_once(checkout: Checkout) -> None:
     errors = "".join(err for _, err in outputs)
     assert errors.count("making") == 1
     assert "another set-up" in errors
-
-
-def test_when_ready_it_costs_less_than_50_ms(ready: Checkout) -> None:
-
-    def least(*command: str) -> float:
-        times = []
-        for _ in range(15):
-            begin = time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True, env=ready.environment())
-            times.append(time.perf_counter() - begin)
-        return min(times)
-
-    alone = least(str(ready.venv / "bin/python"), "-P", "-m", "mvstack")
-    assert least(str(ready.top / "mvstack")) - alone < 0.050

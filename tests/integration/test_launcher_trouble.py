@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -206,8 +205,6 @@ def test_killed_the_next_waits_for_what_is_left_and_begins_again(checkout: Check
 def test_power_lost_between_two_steps(checkout: Checkout) -> None:
     assert checkout.run().returncode == 0
     (checkout.venv / ".ready").rename(checkout.venv / ".ready.new")
-    begin = time.monotonic()
     result = checkout.run()
     assert result.returncode == 0, result.stderr
     assert "making" in result.stderr
-    assert time.monotonic() - begin < 60

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import sys
-import time
 import traceback
 import urllib.request
 from collections.abc import Callable
@@ -116,10 +115,8 @@ def test_an_archive_that_does_not_answer(tmp_path: Path) -> None:
         debian(state, *places).fetch(HPCC, [HPCC_HASH], inbox(tmp_path), lambda *_: None)
     assert "127.0.0.1" in str(caught.value)
     assert "archive.invalid" in str(caught.value)
-    began = time.monotonic()
     with pytest.raises(NotHere, match="not asked again"):
         debian(state, *places).fetch(HPCC, [HPCC_HASH], inbox(tmp_path), lambda *_: None)
-    assert time.monotonic() - began < 0.5
 
 
 def test_it_needs_no_root_and_changes_nothing_of_the_machine(archive: str, tmp_path: Path) -> None:
@@ -205,7 +202,5 @@ def test_an_index_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
     fetcher = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state")
     with pytest.raises(SourceError, match=r"PyPI: .*the index does not answer"):
         fetcher.fetch(wheel_spec())
-    began = time.monotonic()
     with pytest.raises(SourceError, match="not asked again"):
         fetcher.fetch(wheel_spec())
-    assert time.monotonic() - began < 0.5

@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,11 +135,9 @@ def test_killed_in_the_middle_of_a_download(
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "loading\n"
-    began = time.monotonic()
     process.send_signal(how)
-    assert process.wait(10) != 0
+    assert process.wait(120) != 0
     process.stdout.close()
-    assert time.monotonic() - began < 5
     assert store.entries() == []
     assert store.get(HASH) is None
     if how == signal.SIGINT:

@@ -136,17 +136,17 @@ def test_tool_of_this_machine_is_asked(tmp_path, monkeypatch):
 
 def test_hanging_tool_is_killed_with_its_children():
     begin = time.monotonic()
-    output = run(["/bin/sh", "-c", "echo begun; sleep 60 & sleep 60"], timeout=0.3)
+    output = run(["/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"], timeout=0.3)
     assert output is not None and output.timed_out and not output.ok
     assert output.text == "begun\n"
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 300  # not waited for
 
 
 def test_child_that_keeps_the_output_open_is_not_waited_for():
     begin = time.monotonic()
-    output = run(["/bin/sh", "-c", "sleep 3 & echo done"])
+    output = run(["/bin/sh", "-c", "sleep 60 & echo done"])
     assert output is not None and output.ok and output.text == "done\n"
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 55  # not waited for
 
 
 def test_tool_that_cannot_be_started(tmp_path):

