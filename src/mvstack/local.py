@@ -28,8 +28,8 @@ def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
     if problems := machine.problems():
         raise Missing(
             *problems,
-            outcome="`mvstack install local` names the packages that are missing; or `mvstack discover > "
-            "mine.yaml`, edit it, and use that.",
+            outcome="`mvstack install local` names the packages that are missing; or "
+            "`mvstack discover > mine.yaml`, edit it, and use that.",
         )
     text = system_yaml(machine, site.name)
     found = parse_system(text, Path(f"<discovered {site.name}>"))
