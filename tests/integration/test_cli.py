@@ -8,9 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -415,41 +413,43 @@ def test_a_root_that_tools_would_not_take_whole(mvstack: Mvstack, tmp_path: Path
 
 
 @pytest.fixture
-def readable() -> Iterator[Path]:
-    """A folder that every user may enter, and only its owner may write to."""
-    with tempfile.TemporaryDirectory(prefix="mvstack-test-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """As another user, once all that a command imports is imported."""
+def theirs(tmp_path: Path) -> Path:
+    """A folder of another user, which nobody else may enter."""
     if os.geteuid() != 0:
-        pytest.skip("only root can become another user")
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+        pytest.skip("only root can give a folder to another user")
+    folder = tmp_path / "theirs"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 65534, 65534)
+    return folder
 
 
-def test_a_root_of_another_user(
-    mvstack: Mvstack, readable: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(readable / "state"))
-    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root", readable)
-    mvstack(*words[:-1], "/proc/nowhere")
-    with as_nobody():
-        said = mvstack(*words)
+def powerless(*words: object, **environment: str) -> Said:
+    """``mvstack WORD…`` as a user to whom file permissions apply: root less that privilege.
+
+    Not as another user, who could not read a checkout that lies below /root.
+    """
+    less = "--bounding-set=-dac_override,-dac_read_search"
+    command = ["setpriv", less, "--inh-caps=-all", sys.executable, "-P", "-m", "mvstack"]
+    done = subprocess.run(
+        [*command, *map(str, words)],
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_root_of_another_user(theirs: Path, tmp_path: Path) -> None:
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root", theirs)
+    said = powerless(*words, XDG_STATE_HOME=str(tmp_path / "state"))
     assert said.code == 7 and "cannot be written to: Permission denied" in said.err
-    assert list(readable.iterdir()) == []
+    assert list(theirs.iterdir()) == []
 
 
-def test_a_state_folder_of_another_user(mvstack: Mvstack) -> None:
-    mvstack("explain", "alps")
-    with as_nobody():  # as after `sudo -u` with the environment kept: below tmp_path, not theirs
-        said = mvstack("explain", "alps")
+def test_a_state_folder_of_another_user(theirs: Path) -> None:
+    # as after `sudo -u` with the environment kept
+    said = powerless("explain", "alps", XDG_STATE_HOME=str(theirs))
     assert said.code == 7 and "Permission denied" in said.err and "accepted.yaml" in said.err
 
 
