@@ -441,6 +441,7 @@ def powerless(*words: object, **environment: str) -> Said:
 
 
 def test_a_root_of_another_user(theirs: Path, tmp_path: Path) -> None:
+    theirs.chmod(0o755)
     words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root", theirs)
     said = powerless(*words, XDG_STATE_HOME=str(tmp_path / "state"))
     assert said.code == 7 and "cannot be written to: Permission denied" in said.err
