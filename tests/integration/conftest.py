@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import zipfile
 from collections.abc import Sequence
@@ -22,6 +23,11 @@ import tinydep
 print(json.dumps({"arguments": sys.argv[1:], "cwd": os.getcwd(), "dep": tinydep.__file__,
                   "mvstack": str(pathlib.Path(__file__).parent), "prefix": sys.prefix}))
 """
+
+
+def _hear_hangups() -> None:
+    """In the child: a test run under nohup hands SIGHUP on as ignored, and bash cannot undo that."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Checkout:
@@ -74,6 +80,7 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=_hear_hangups,
         )
 
     def run(
