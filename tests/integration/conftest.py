@@ -26,7 +26,7 @@ print(json.dumps({"arguments": sys.argv[1:], "cwd": os.getcwd(), "dep": tinydep.
 
 
 def _hear_hangups() -> None:
-    """In the child: a test run under nohup hands SIGHUP on as ignored, and bash cannot undo that."""
+    """In the child: nohup hands SIGHUP on as ignored, and bash cannot undo that."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
