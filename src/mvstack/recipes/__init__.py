@@ -1,0 +1,7 @@
+"""The Spack recipes, read from their syntax tree: no Spack is needed, nothing of them is run."""
+
+from mvstack.recipes.checks import check_recipes
+from mvstack.recipes.model import Recipe
+from mvstack.recipes.reading import RECIPES, read_recipe, read_recipes
+
+__all__ = ["RECIPES", "Recipe", "check_recipes", "read_recipe", "read_recipes"]

@@ -1,0 +1,232 @@
+"""What every recipe must keep, checked without Spack; `mvstack check` and CI run it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mvstack import easyconfigs
+from mvstack.errors import InvalidInput, MvstackError, Problem, relative
+from mvstack.model.words import listed
+from mvstack.recipes.model import Recipe, Variant, Version
+from mvstack.recipes.reading import RECIPES, class_for, read_recipes
+from mvstack.sources.recipes import specs_from_easyconfigs
+from mvstack.sources.spec import SHA256, Known, known_sources
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# A refusal teaches: one of these words must begin what its message tells to do.
+_TEACHING = re.compile(
+    r"\b(use|take|set|write|choose|ask|leave|add|drop|build|install|put|give|name|require|say|"
+    r"load|want)s?\b|\binstead\b",
+    re.IGNORECASE,
+)
+_BECAUSE = re.compile(r"\b(builtin|upstream|Spack)\b", re.IGNORECASE)
+
+
+def check_recipes(folder: Path = RECIPES) -> list[Recipe]:
+    """Every recipe below ``folder``. Raises InvalidInput with all that is wrong with them."""
+    recipes = read_recipes(folder)
+    known = known_sources()
+    hashes = easyconfig_hashes()
+    problems = [
+        problem
+        for recipe in recipes
+        for check in (names, read_whole, reasons, variants, refusals, urls)
+        for problem in check(recipe)
+    ]
+    problems += [one for recipe in recipes for one in digests(recipe, hashes, known)]
+    if problems:
+        raise InvalidInput(*problems)
+    return recipes
+
+
+def easyconfig_hashes() -> dict[str, tuple[str, ...]]:
+    """File name → the SHA-256s that this repository's easyconfigs take for it."""
+    try:
+        specs = specs_from_easyconfigs(easyconfigs.index().values())
+    except MvstackError as error:
+        raise InvalidInput(*error.problems) from None
+    return {spec.filename: spec.hashes for spec in specs}
+
+
+def where(recipe: Recipe, line: int = 0) -> str:
+    """``file:line`` in a recipe."""
+    return f"{relative(recipe.path)}:{line or recipe.line}"
+
+
+def names(recipe: Recipe) -> Iterator[Problem]:
+    """Spack finds a package by its folder and its class by the folder's name."""
+    wanted = class_for(recipe.folder)
+    if recipe.class_name != wanted:
+        yield Problem(
+            f"Spack looks for the class {wanted} in this folder",
+            where(recipe),
+            found=recipe.class_name,
+            todo=f"call the class {wanted}, or rename the folder",
+        )
+    if not recipe.docstring:
+        yield Problem(
+            "it has no docstring, which `spack info` prints", where(recipe), todo="say what it is"
+        )
+    if not recipe.builtin and not recipe.licence:
+        yield Problem(
+            "it names no licence",
+            where(recipe),
+            todo="write `license(…)` with the SPDX name that the source's own licence file bears",
+        )
+
+
+def read_whole(recipe: Recipe) -> Iterator[Problem]:
+    """What cannot be told from the syntax tree cannot be checked where there is no Spack."""
+    for line, what in recipe.unread:
+        yield Problem(
+            "this cannot be read without running it, so CI could not check it",
+            where(recipe, line),
+            found=what,
+            todo="write it with literals, constants, loops over them, `when` or `default_args`",
+        )
+
+
+def reasons(recipe: Recipe) -> Iterator[Problem]:
+    """A recipe that stands in for builtin's says what is wrong with that one."""
+    if recipe.builtin and not _BECAUSE.search(recipe.docstring + recipe.comments):
+        yield Problem(
+            f"it inherits builtin's {recipe.builtin} and does not say why",
+            where(recipe),
+            todo="say in the docstring what builtin's recipe has wrong with MVAPICH, and where "
+            "that was seen",
+        )
+
+
+def variants(recipe: Recipe) -> Iterator[Problem]:
+    """Each variant says what it does, and its default is one of its values."""
+    for variant in recipe.variants:
+        if not variant.description:
+            yield Problem(f"variant {variant.name} has no description", where(recipe, variant.line))
+        strange = _strange_defaults(variant)
+        if strange:
+            yield Problem(
+                f"the default of variant {variant.name} is none of its values",
+                where(recipe, variant.line),
+                found=listed(strange),
+                allowed=listed(variant.values),
+            )
+
+
+def _strange_defaults(variant: Variant) -> list[str]:
+    if not variant.values or not variant.default:
+        return []
+    return [one for one in variant.default.split(",") if one not in variant.values]
+
+
+def refusals(recipe: Recipe) -> Iterator[Problem]:
+    """Each conflict and requirement has a message that says what to use instead."""
+    for one in recipe.conflicts:
+        rule = f"{one.kind}({one.spec!r}{f', when={one.when!r}' if one.when else ''})"
+        if not one.message:
+            yield Problem(
+                f"{rule} has no message", where(recipe, one.line), todo="add msg=… with what to use"
+            )
+        elif not _TEACHING.search(one.message):
+            yield Problem(
+                f"the message of {rule} does not say what to use instead",
+                where(recipe, one.line),
+                found=one.message,
+                todo="end it with what works: “…; use netmod=ucx”",
+            )
+
+
+def urls(recipe: Recipe) -> Iterator[Problem]:
+    """Sources come over https, and the url of a version is built from its number."""
+    for version in recipe.versions:
+        url = recipe.url_for(version)
+        if version.commit or (recipe.manual and not url) or "url_for_version" in recipe.methods:
+            continue
+        if recipe.builtin and not recipe.url and not version.url:
+            continue  # builtin's url is not known here
+        if not url.startswith("https://"):
+            yield Problem(
+                f"the source of {version.name} is not fetched over https",
+                where(recipe, version.line),
+                found=url or "no url",
+                todo='give the recipe a `url = "https://…"` with a version in it',
+            )
+        elif not _bears(url, version.name):
+            yield Problem(
+                f"the url of {version.name} does not bear its version",
+                where(recipe, version.line),
+                found=url,
+                todo="give the version its own url, or mend the recipe's",
+            )
+
+
+def _bears(url: str, version: str) -> bool:
+    return any(version.replace(".", mark) in url for mark in (".", "_", "-", ""))
+
+
+def digests(
+    recipe: Recipe, hashes: dict[str, tuple[str, ...]], known: dict[str, Known]
+) -> Iterator[Problem]:
+    """Each version has a SHA-256, the one that the rest of the repository takes for that file."""
+    seen: dict[str, Version] = {}
+    for version in recipe.versions:
+        if version.name in seen:
+            yield Problem(
+                f"version {version.name} is declared twice",
+                where(recipe, version.line),
+                because=f"line {seen[version.name].line} has it",
+            )
+        seen[version.name] = version
+        yield from _digest(recipe, version, hashes, known)
+
+
+def _digest(
+    recipe: Recipe, version: Version, hashes: dict[str, tuple[str, ...]], known: dict[str, Known]
+) -> Iterator[Problem]:
+    at = where(recipe, version.line)
+    if version.commit:
+        if not _COMMIT.fullmatch(version.commit):
+            yield Problem(
+                f"version {version.name}: no full git commit",
+                at,
+                found=version.commit,
+                allowed="40 hexadecimal digits",
+            )
+        return
+    if not SHA256.fullmatch(version.sha256):
+        licensed = re.search(r"licen[cs]", recipe.docstring + recipe.comments, re.IGNORECASE)
+        if version.sha256 or not (recipe.manual and licensed):
+            yield Problem(
+                f"version {version.name} has no SHA-256",
+                at,
+                found=version.sha256 or "none",
+                allowed="64 hexadecimal digits in lower case",
+                todo="add it; a licensed source that nobody may publish hashes of has "
+                "manual_download = True and says so",
+            )
+        return
+    filename = recipe.url_for(version).rpartition("/")[2]
+    row = known.get(filename)
+    if row and version.sha256 in row.refused:
+        yield Problem(
+            f"version {version.name}: this hash is refused",
+            at,
+            found=version.sha256,
+            allowed=listed(row.hashes),
+            because=row.refused[version.sha256],
+        )
+    elif row and row.hashes and version.sha256 not in row.hashes:
+        yield _other(version, at, filename, row.hashes, "environments/policy/sources.yaml")
+    if filename in hashes and version.sha256 not in hashes[filename]:
+        yield _other(version, at, filename, hashes[filename], "the easyconfigs")
+
+
+def _other(version: Version, at: str, name: str, allowed: Iterable[str], whose: str) -> Problem:
+    return Problem(
+        f"version {version.name}: {name} has another hash in {whose}",
+        at,
+        found=version.sha256,
+        allowed=listed(allowed),
+        todo="give one file one hash everywhere",
+    )

@@ -1,0 +1,137 @@
+"""What a recipe says, as far as its syntax tree tells it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# What a recipe has by inheriting one of builtin's helpers, beside what it declares itself.
+GIVEN: dict[str, dict[str, tuple[str, ...]]] = {
+    "CudaPackage": {"cuda": ("true", "false"), "cuda_arch": ()},
+    "ROCmPackage": {"rocm": ("true", "false"), "amdgpu_target": ()},
+}
+_VERSION = re.compile(r"\d+(?:\.\w+)+(?:-\w+)?")
+
+
+@dataclass(frozen=True)
+class Version:
+    """One ``version(…)``; ``url`` is its own when it has one, ``commit`` a git commit."""
+
+    name: str
+    sha256: str
+    url: str
+    line: int
+    deprecated: bool = False
+    commit: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One ``variant(…)``. ``values`` is empty when it takes any word; ``when`` is its condition.
+
+    A boolean variant has the values ``true`` and ``false``. ``conditional`` maps a value to the
+    condition under which alone it exists.
+    """
+
+    name: str
+    default: str
+    values: tuple[str, ...]
+    description: str
+    line: int
+    when: str = ""
+    multi: bool = False
+    conditional: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def boolean(self) -> bool:
+        """Whether it is written ``+name`` and ``~name``."""
+        return self.values == ("true", "false")
+
+    def words(self) -> list[str]:
+        """Each value as a spec writes it: ``+cuda``, ``~cuda``; ``netmod=ofi``."""
+        if self.boolean:
+            return [f"+{self.name}", f"~{self.name}"]
+        return [f"{self.name}={value}" for value in self.values]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """One ``conflicts(…)`` or ``requires(…)`` with its message."""
+
+    kind: str
+    spec: str
+    when: str
+    message: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """One ``depends_on(…)``."""
+
+    spec: str
+    when: str
+    types: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One package.py below spack-repo.
+
+    ``builtin`` is the package of Spack's own repository that it inherits ("" when none).
+    ``helpers`` are the classes of Spack that it inherits (build systems, CudaPackage). ``unread``
+    lists what could not be told without running it, each as (line, what).
+    """
+
+    path: Path
+    folder: str
+    class_name: str
+    line: int
+    docstring: str
+    comments: str
+    builtin: str
+    helpers: tuple[str, ...]
+    url: str
+    manual: bool
+    licence: str
+    versions: tuple[Version, ...]
+    variants: tuple[Variant, ...]
+    dependencies: tuple[Dependency, ...]
+    conflicts: tuple[Conflict, ...]
+    provides: tuple[str, ...]
+    patches: tuple[str, ...]
+    methods: frozenset[str]
+    unread: tuple[tuple[int, str], ...]
+
+    @property
+    def name(self) -> str:
+        """As a spec writes it: ``mvapich-plus``."""
+        return self.folder.removeprefix("_").replace("_", "-")
+
+    def variant_values(self) -> dict[str, set[str]]:
+        """Variant → all values over all of its declarations; an empty set takes any word."""
+        found: dict[str, set[str]] = {}
+        for helper in self.helpers:
+            for name, values in GIVEN.get(helper, {}).items():
+                found.setdefault(name, set()).update(values)
+        for variant in self.variants:
+            found.setdefault(variant.name, set()).update(variant.values)
+        return found
+
+    def url_for(self, version: Version) -> str:
+        """Where the source of ``version`` is; as Spack does it, from the recipe's ``url``.
+
+        "" when the recipe has none, or when the url holds nothing that looks like a version.
+        """
+        if version.url:
+            return version.url
+        known = [one.name for one in self.versions if one.name in self.url]
+        old = max(known, key=len) if known else _found(self.url)
+        return self.url.replace(old, version.name) if old else ""
+
+
+def _found(url: str) -> str:
+    match = _VERSION.search(url.rpartition("/")[2])
+    return match[0] if match else ""
