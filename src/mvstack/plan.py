@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack import easyconfigs
+from mvstack import easyconfigs, spackspecs
 from mvstack.choose import Choice, choose
 from mvstack.errors import InvalidInput, Problem
 from mvstack.model.policy import Policy, Setting
@@ -59,6 +59,7 @@ class MpiBuild:
     believe: dict[str, Any]
     parameters: dict[str, Any]
     easyconfig: str
+    spack: dict[str, Any]
     not_upstream: str
     accepted_sha256: str
     why: str
@@ -76,6 +77,7 @@ class Package:
     module: str
     mpi: str
     easyconfig: str
+    spack: str
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Plan:
     mpi: list[MpiBuild]
     packages: list[Package]
     passed_over: list[dict[str, str]]
+    externals: list[dict[str, str]] = field(default_factory=list)
     fallback: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -180,6 +183,10 @@ def make_plan(
         mpi=builds,
         packages=_packages(release, choice, builds, unavailable),
         passed_over=[dict(item.__dict__) for item in choice.passed_over],
+        externals=[
+            {"package": package, "spec": spec, "prefix": prefix}
+            for package, spec, prefix in spackspecs.externals(part)
+        ],
         fallback=_fallback_sentence(choice),
     )
 
@@ -230,6 +237,7 @@ def _mpi_build(
         },
         parameters=_parameters(part, choice, device),
         easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
+        spack=_spack(part, choice, device),
         not_upstream=accepted.reason if accepted else "",
         accepted_sha256=accepted.sha256 if accepted else "",
         why=choice.row.why,
@@ -256,7 +264,7 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         "device": device,
         "pmi": choice.pmi,
         "launcher": PROCESS_MANAGERS.get(part.launcher, part.launcher),
-        "file_systems": [word for word in part.file_systems if word in ROMIO] or ["ufs", "nfs"],
+        "file_systems": _file_systems(part),
     }
     if choice.row.use.configure.get("gpu"):
         parameters["gpu"] = choice.row.use.configure["gpu"]
@@ -272,6 +280,35 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     if part.launcher == "srun" and slurm and slurm.prefix != "/usr":
         parameters["slurm"] = slurm.prefix
     return parameters
+
+
+def _file_systems(part: Partition) -> list[str]:
+    return [word for word in part.file_systems if word in ROMIO] or ["ufs", "nfs"]
+
+
+def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
+    """What Spack is asked for: the MPI's package and spec, and that of the library beneath it."""
+    ask = spackspecs.mpi(
+        part,
+        product=choice.product,
+        version=choice.version,
+        device=device,
+        pmi=choice.pmi,
+        gpu=choice.facts.gpu,
+        configure=choice.row.use.configure,
+        pm=choice.launcher.configure.get("pm", ""),
+        file_systems=_file_systems(part),
+    )
+    under = choice.row.use.transports[device]
+    provision = part.mpi.libfabric if under.library == "libfabric" else None
+    spec = spackspecs.transport(
+        under.library,
+        under.variants,
+        provision or under.provision,
+        part.externals.get(under.library),
+    )
+    transport = {"package": under.library, "spec": spec} if spec else None
+    return {"package": ask.product, "spec": ask.spec, "transport": transport}
 
 
 def _packages(
@@ -301,6 +338,7 @@ def _packages(
             )
             if choice.product in easyconfigs.TOOLCHAINS
             else "",
+            spack=package.spack,
         )
         for build in builds
         for package in fitting

@@ -21,7 +21,8 @@ from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals, 
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import make_plan, partitions_of, split_name
-from mvstack.render import RENDERED, render, stale, template, write
+from mvstack.render import RENDERED, render, stale, write
+from mvstack.templates import template
 
 DOCS = REPOSITORY / "docs"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mvstack.files import write_atomically
 from mvstack.plan import Plan
-from mvstack.render import template
+from mvstack.templates import template
 
 INIT = """\
 # Written by mvstack: makes `module` work in this bash and shows the tree's modules.

@@ -23,6 +23,7 @@ class Package(Strict):
     """One package: what it is, in which profiles it is installed, and the reason for its pin.
 
     Of the packages with one ``instead`` word, a partition gets the first whose source can be had.
+    ``spack`` is the spec by which Spack is asked for it; empty when Spack has none.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Package(Strict):
     only_over: list[Product] = Field(default_factory=list)
     instead: str = ""
     module: str
+    spack: str = ""
     licence: str = "open"
     why: str = ""
 

@@ -26,11 +26,12 @@ Folder = Annotated[str, StringConstraints(pattern=r"^/")]
 
 
 class Compiler(Strict):
-    """The compiler that the MPI is built with, and who provides it."""
+    """The compiler that the MPI is built with, and who provides it; ``prefix`` of the site's."""
 
     name: str = "gcc"
     version: Version
     origin: Origin = "system"
+    prefix: Folder = "/usr"
 
 
 class External(Strict):

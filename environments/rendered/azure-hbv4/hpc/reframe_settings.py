@@ -107,6 +107,12 @@ site_configuration = {
                  'software': 'MVAPICH',
                  'source': 'Spack builtin mvapich (netmod=ofi pulls libfabric '
                            'fabrics=sockets,tcp,udp)',
+                 'spack': {'package': 'mvapich',
+                           'spec': 'mvapich@=4.1 netmod=ucx fabrics=infiniband pmi=pmi2 '
+                                   'process_managers=slurm file_systems=nfs,ufs',
+                           'transport': {'package': 'ucx',
+                                         'spec': 'ucx +verbs +rc +dc +ud +mlx5_dv +rdmacm +cma '
+                                                 '+thread_multiple'}},
                  'transport': {'library': 'ucx',
                                'provision': 'external',
                                'variants': '+verbs +rc +dc +ud +mlx5_dv +rdmacm +cma '
@@ -118,6 +124,7 @@ site_configuration = {
                   'module': 'hpcc/1.5.0',
                   'mpi': 'mvapich/4.1-ucx',
                   'name': 'HPCC',
+                  'spack': 'hpcc@=1.5.0',
                   'title': 'HPC Challenge, seven benchmarks that check their own results',
                   'version': '1.5.0'}],
             },

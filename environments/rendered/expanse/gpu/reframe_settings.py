@@ -99,6 +99,12 @@ site_configuration = {
                                      'for is not published, so the world-size check decides'}],
                  'software': 'mvapich-plus',
                  'source': 'MVAPICH-Plus installer (…cudaX….ofed24.10.ucx…)',
+                 'spack': {'package': 'mvapich-plus',
+                           'spec': 'mvapich-plus@=5.0.0 netmod=ucx gpu=cuda '
+                                   'process_managers=slurm',
+                           'transport': {'package': 'ucx',
+                                         'spec': 'ucx +cuda +gdrcopy +verbs +rc +dc +ud '
+                                                 '+mlx5_dv'}},
                  'transport': {'library': 'ucx',
                                'provision': 'external',
                                'variants': '+cuda +gdrcopy +verbs +rc +dc +ud +mlx5_dv'},
@@ -108,6 +114,7 @@ site_configuration = {
                   'module': 'hpcc/1.5.0',
                   'mpi': 'mvapich-plus/5.0.0-ucx',
                   'name': 'HPCC',
+                  'spack': 'hpcc@=1.5.0',
                   'title': 'HPC Challenge, seven benchmarks that check their own results',
                   'version': '1.5.0'}],
             },

@@ -1,0 +1,47 @@
+"""environments/policy/spack.yaml: the Spack this stack is tested with, and what it is asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from mvstack.model.base import Strict, validated
+from mvstack.model.load import ENVIRONMENTS
+from mvstack.model.yamlfile import read_yaml
+
+Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+
+
+class Pin(Strict):
+    """One upstream repository: a clone whose ``tag`` is not ``commit`` is refused."""
+
+    url: str
+    tag: str
+    commit: Commit
+    why: str
+    source: str
+
+
+class Requirement(Strict):
+    """What every environment requires of one package."""
+
+    package: str
+    require: str
+    why: str
+    source: str
+
+
+class SpackPins(Strict):
+    """spack.yaml of the policy."""
+
+    spack: Pin
+    packages: Pin
+    requirements: list[Requirement] = Field(default_factory=list)
+
+
+@cache
+def spack_pins() -> SpackPins:
+    """The pins. Raises InvalidInput with file and line for what is wrong in them."""
+    return validated(SpackPins, read_yaml(ENVIRONMENTS / "policy" / "spack.yaml"))

@@ -1,0 +1,132 @@
+"""The Spack environment of every partition: complete YAML that asks for what the plan says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from mvstack import spackspecs
+from mvstack.model.load import load_policy, load_release, load_system, parse_system, system_names
+from mvstack.model.spack import spack_pins
+from mvstack.model.system import External
+from mvstack.plan import Plan, make_plan
+from mvstack.render_spack import root, spack_files
+
+RELEASE, POLICY = load_release(), load_policy()
+PLANS = {
+    f"{name}/{part}": make_plan(system, part, RELEASE, POLICY)
+    for name in system_names()
+    for system in [load_system(name)]
+    for part in system.partitions
+}
+TWO_DEVICES = """
+name: here
+builder: spack
+os: debian12
+partitions:
+  node:
+    {cores: 2, memory_gb: 8, target: x86_64_v3, fabric: shm, launcher: hydra,
+     compiler: {version: 12.2.0}, externals: {ucx: {prefix: /usr}}, mpi: {product: mvapich}}
+"""
+
+
+def two_devices() -> Plan:
+    """A plan with two MPI builds over a system compiler."""
+    from pathlib import Path
+
+    system = parse_system(TWO_DEVICES, Path("here.yaml"))
+    return make_plan(system, "node", RELEASE, POLICY)
+
+
+def read(plan: Plan) -> dict[str, Any]:
+    """Every file of the plan's Spack environment, as YAML reads it."""
+    return {name: YAML(typ="safe").load(text) for name, text in spack_files(plan).items()}
+
+
+@pytest.fixture(params=sorted(PLANS))
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return PLANS[request.param]
+
+
+def test_what_is_included_is_there(plan: Plan) -> None:
+    files = read(plan)
+    included = files["spack/spack.yaml"]["spack"]["include"]
+    assert {f"spack/{name}" for name in included} <= set(files)
+    assert len(included) == len(set(included)) == 5
+
+
+def test_roots_are_the_mpi_and_every_package_that_spack_has(plan: Plan) -> None:
+    specs = read(plan)["spack/spack.yaml"]["spack"]["specs"]
+    wanted = [root(plan, build) for build in plan.mpi]
+    wanted += [f"{one.spack} ^{root(plan, plan.mpi[0])}" for one in plan.packages if one.spack]
+    assert specs == wanted
+
+
+def test_the_mpi_is_required_as_planned(plan: Plan) -> None:
+    packages = read(plan)["spack/packages.yaml"]["packages"]
+    build = plan.mpi[0]
+    package = build.spack["package"]
+    assert packages["mpi"]["require"] == [package]
+    assert package + packages[package]["require"][0] == build.spack["spec"]
+    assert packages["all"]["require"] == [f"target={plan.target}"]
+
+
+def test_transports_and_externals_are_in_it(plan: Plan) -> None:
+    packages = read(plan)["spack/packages.yaml"]["packages"]
+    for build in plan.mpi:
+        under = build.spack["transport"]
+        if under and under["spec"] != under["package"]:
+            assert under["spec"].endswith(packages[under["package"]]["require"][0])
+    for one in plan.externals:
+        entry = packages[one["package"]]
+        assert entry["externals"] == [{"spec": one["spec"], "prefix": one["prefix"]}]
+        assert entry["buildable"] is False
+
+
+def test_every_requirement_has_its_reason_above_it(plan: Plan) -> None:
+    lines = spack_files(plan)["spack/packages.yaml"].splitlines()
+    for number, line in enumerate(lines):
+        if line.strip() == "require:" and "mpi" not in lines[number - 2]:
+            assert lines[number - 1].strip().startswith("# "), line
+
+
+def test_a_compiler_that_spack_builds_has_an_environment_and_the_path_that_others_use() -> None:
+    plan = PLANS["expanse/cpu"]
+    files = read(plan)
+    view = files["spack/compiler/spack.yaml"]["spack"]["view"]["gcc"]["root"]
+    external = files["spack/packages.yaml"]["packages"]["gcc"]["externals"][0]
+    assert external["prefix"] == view
+    assert external["extra_attributes"]["compilers"]["c"] == f"{view}/bin/gcc"
+
+
+def test_two_devices_are_told_apart_by_as_little_as_it_takes() -> None:
+    plan = two_devices()
+    files = read(plan)
+    assert "spack/compiler/spack.yaml" not in files
+    specs = files["spack/spack.yaml"]["spack"]["specs"]
+    assert specs[:2] == ["mvapich@=4.1 netmod=ucx", "mvapich@=4.1 netmod=ofi"]
+    assert "hpcc@=1.5.0 ^mvapich@=4.1 netmod=ofi" in specs
+    packages = files["spack/packages.yaml"]["packages"]
+    assert "netmod" not in packages["mvapich"]["require"][0]
+    assert packages["ucx"]["require"] and packages["libfabric"]["require"]
+    assert files["spack/concretizer.yaml"]["concretizer"]["unify"] == "when_possible"
+
+
+def test_an_external_without_a_version_is_said_to_be_of_no_use() -> None:
+    text = spack_files(two_devices())["spack/packages.yaml"]
+    assert "Spack needs its version to use it" in text
+
+
+def test_a_library_of_the_site_is_asked_for_no_more_than_it_has() -> None:
+    site = External(prefix="/opt/x", version="1.0", providers=["cxi", "tcp;ofi_rxm"])
+    spec = spackspecs.transport("libfabric", "fabrics=cxi,shm,tcp +cuda", "external", site)
+    assert spec == "libfabric fabrics=cxi,tcp +cuda"
+    assert spackspecs.transport("libfabric", "fabrics=tcp", "embedded", None) == ""
+
+
+def test_pins_are_tags_with_their_commits() -> None:
+    pins = spack_pins()
+    for pin in (pins.spack, pins.packages):
+        assert pin.url.startswith("https://") and len(pin.commit) == 40 and pin.tag.startswith("v")
