@@ -1,0 +1,1 @@
+"""Spack's lock file: reading it, and the gates it must pass before anything is installed."""
