@@ -25,8 +25,6 @@ GPU_VARIANTS = {"cuda": "+cuda", "rocm": "+rocm", "ze": "+level_zero"}
 PLUS_GPUS = {"none": "none", "nvidia": "cuda", "amd": "rocm", "amd-mi300a": "mi300a"}
 # Packages of Spack that one external of a system file stands for, where the names differ.
 EXTERNAL_PACKAGES = {"rocm": ("hip", "hsa-rocr-dev"), "pmi": ("cray-pmi",)}
-# Externals that no package of a stack depends on by name; they matter to ROMIO and to modules.
-NOT_PACKAGES = frozenset({"lustre"})
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,7 @@ def mpi(
             words.append("embedded=libfabric")
         words += [f"pmi={pmi}", f"process_managers={'none' if pm == 'none' else manager}", romio]
         words += [GPU_VARIANTS[configure["gpu"]]] if configure.get("gpu") else []
+        words.append("+omb")  # what the checks measure with, as in EasyBuild's build
     elif product == "mvapich2":
         words = [f"fabrics={device.partition(':')[2].replace(':', '')}"]
         words += [f"process_managers={'flux' if part.launcher == 'flux' else manager}"]
@@ -113,8 +112,6 @@ def externals(part: Partition) -> list[tuple[str, str, str]]:
     """(package, spec, prefix) of every external that Spack can use; "" for an unknown version."""
     found = []
     for name, external in sorted(part.externals.items()):
-        if name in NOT_PACKAGES:
-            continue
         for package in EXTERNAL_PACKAGES.get(name, (name,)):
             spec = ""
             if external.version:
