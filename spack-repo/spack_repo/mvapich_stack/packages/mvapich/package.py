@@ -1,0 +1,760 @@
+"""MVAPICH 3.0, 4.0 and 4.1: the MPI library of The Ohio State University for Spack.
+
+What each version's configure takes was read from its configure scripts (3.0: of the release
+candidate; 4.1: taken from 4.0) and is held in easyconfigs/easyblocks/mvapich_options.py too; a test
+compares. Which transport serves which fabric is environments/policy/builds.yaml; a test compares.
+"""
+
+import os
+import re
+import shlex
+
+from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+from spack_repo.builtin.build_systems.cuda import CudaPackage
+from spack_repo.builtin.build_systems.rocm import ROCmPackage
+from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
+
+from spack.package import *
+
+# What the transport beneath must have been built with, so that a fabric is driven and not quietly
+# replaced by TCP. "shm" and "tcp" come along: ranks of one node, and the way to start.
+LIBFABRIC = {
+    "infiniband": "fabrics=verbs,rxm,shm,tcp",
+    "roce": "fabrics=verbs,rxm,shm,tcp",
+    "omni-path": "fabrics=opx,psm2,shm,tcp",
+    "slingshot-11": "fabrics=cxi,shm,tcp",
+    "efa": "fabrics=efa,shm,tcp",
+    "psm3": "fabrics=psm3,shm,tcp",
+    "tcp": "fabrics=tcp,shm",
+    "shm": "fabrics=tcp,shm",
+}
+UCX = {
+    "infiniband": "+verbs +rc +dc +ud +mlx5_dv +rdmacm",
+    "roce": "+verbs +rc +dc +ud +mlx5_dv +rdmacm",
+    "tcp": "",
+    "shm": "",
+}
+
+# The provider that libfabric must not look past, where one fabric is asked of netmod=ofi.
+PROVIDER = {
+    "infiniband": "verbs;ofi_rxm",
+    "roce": "verbs;ofi_rxm",
+    "omni-path": "opx",
+    "slingshot-11": "cxi",
+    "efa": "efa",
+    "psm3": "psm3",
+    "tcp": "tcp",
+}
+
+FILE_SYSTEMS = (
+    "daos",
+    "gpfs",
+    "ime",
+    "lustre",
+    "nfs",
+    "panfs",
+    "pvfs2",
+    "quobytefs",
+    "testfs",
+    "ufs",
+    "xfs",
+)
+
+# Upstream published 4.1's tarball twice under one name. The recipe holds the hash of the second.
+REFUSED_4_1 = "a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab"
+
+# Every set of embedded libraries without the one named: configure takes that one from outside.
+OUTSIDE = {
+    "libfabric": ("none", "hwloc", "ucx", "hwloc,ucx"),
+    "ucx": ("none", "hwloc", "libfabric", "hwloc,libfabric"),
+    "hwloc": ("none", "libfabric", "ucx", "libfabric,ucx"),
+}
+
+# Folders whose configure scripts belong to tests, or to libraries that are not the MPI's own.
+FOREIGN = ("modules/libfabric", "modules/ucx", "modules/hwloc", "modules/json-c", "test", "maint")
+
+
+class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCmPackage):
+    """MPI over libfabric (netmod=ofi), UCX (netmod=ucx) or both, by The Ohio State University.
+
+    The variant `fabrics` says which networks it must drive; the libfabric or UCX beneath it is
+    required to have been built for them.
+    """
+
+    homepage = "https://mvapich.cse.ohio-state.edu/"
+    url = "https://mvapich.cse.ohio-state.edu/download/mvapich/mv2/mvapich-4.0.tar.gz"
+    list_url = "https://mvapich.cse.ohio-state.edu/downloads/"
+
+    # COPYRIGHT of the sources is the notice of Argonne National Laboratory (SPDX: mpich2).
+    license("mpich2", checked_by="mvapich-stack")
+
+    executables = ["^mpichversion$"]
+
+    # Not this one: REFUSED_4_1, the first tarball that upstream published as 4.1 and replaced.
+    version("4.1", sha256="25a53d3725b669e2c648158fb7c9fc5b1388953f3a2f949748586c447d0e43ee")
+    version("4.0", sha256="c532f7bdd5cca71f78c12e0885c492f6e276e283711806c84d0b0f80bb3e3b74")
+    version("3.0", sha256="ee076c4e672d18d6bf8dd2250e4a91fa96aac1db2c788e4572b5513d86936efb")
+
+    provides("mpi@:4.1", when="@4.0:")  # over MPICH 4.3
+    provides("mpi@:3.1", when="@3.0")  # over MPICH 3.4
+
+    variant(
+        "netmod",
+        default="ucx",
+        values=("ofi", "ucx"),
+        multi=True,
+        description="Transport: ofi (libfabric), ucx, or both, chosen when a program starts",
+    )
+    variant(
+        "fabrics",
+        default="infiniband",
+        values=tuple(LIBFABRIC),
+        multi=True,
+        description="Networks that the libfabric or UCX beneath must drive",
+    )
+    variant(
+        "embedded",
+        values=any_combination_of("libfabric", "ucx", "hwloc"),
+        description="Libraries taken from the copies in MVAPICH's source",
+    )
+    variant(
+        "pmi",
+        default="simple",
+        values=("simple", "pmi1", "pmi2", "pmix", "cray"),
+        multi=False,
+        description="How ranks and what starts them talk; simple: the library's own PMI 1 and 2",
+    )
+    variant(
+        "process_managers",
+        values=disjoint_sets(("auto",), ("slurm",), ("hydra", "gforker", "remshell"))
+        .with_error("auto, slurm and none stand alone")
+        .with_default("auto")
+        .with_non_feature_values("auto"),
+        description="What starts the ranks; slurm: srun, none: another resource manager",
+    )
+    variant(
+        "threads",
+        default="multiple",
+        values=("single", "funneled", "serialized", "multiple"),
+        multi=False,
+        description="Highest level that MPI_Init_thread can give",
+    )
+    variant(
+        "file_systems",
+        values=disjoint_sets(("auto",), FILE_SYSTEMS)
+        .with_error("auto and none stand alone")
+        .with_default("auto")
+        .with_non_feature_values("auto"),
+        description="File systems that MPI-IO (ROMIO) knows; none: no MPI-IO",
+    )
+    variant(
+        "error_checking",
+        default="runtime",
+        values=("no", "runtime", "all"),
+        multi=False,
+        description="Check of arguments: never, unless switched off when running, always",
+    )
+    variant(
+        "datatype_engine",
+        default="auto",
+        values=("auto", "dataloop", "yaksa"),
+        multi=False,
+        description="Packing of datatypes; yaksa also packs GPU buffers, and compiles long",
+    )
+    variant("fortran", default=True, description="Fortran bindings: mpif.h, mpi and mpi_f08")
+    variant("level_zero", default=False, description="GPU buffers of Intel's Level Zero")
+    variant("xpmem", default=False, description="Copy between processes by XPMEM")
+    variant("cma", default=True, when="@4.0:", description="Copy between processes by CMA")
+    variant("omb", default=False, description="Also the OSU Micro-Benchmarks of the source")
+    variant("debug", default=False, description="Symbols, and nothing optimised away")
+    variant("wrapperrpath", default=True, description="mpicc gives programs the library's path")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("fortran", type="build", when="+fortran")
+    depends_on("gmake", type="build")
+    depends_on("findutils", type="build")
+    depends_on("pkgconfig", type="build")
+
+    for _words in OUTSIDE["hwloc"]:
+        depends_on("hwloc@2:", when=f"embedded:={_words}")
+    # hwloc's own configure would otherwise take the host's, or none, unasked.
+    depends_on("libpciaccess", when="embedded=hwloc")
+
+    for _words in OUTSIDE["libfabric"]:
+        with when(f"netmod=ofi embedded:={_words}"):
+            depends_on("libfabric")
+            for _fabric, _needed in LIBFABRIC.items():
+                depends_on(f"libfabric {_needed}", when=f"fabrics={_fabric}")
+            depends_on("libfabric +cuda", when="+cuda")
+            depends_on("libfabric +rocm", when="+rocm")
+            depends_on("libfabric +level_zero", when="+level_zero")
+    for _words in OUTSIDE["ucx"]:
+        with when(f"netmod=ucx embedded:={_words}"):
+            # 1.9: the first with the calls that ch4:ucx makes; its configure refuses older ones.
+            depends_on("ucx@1.9: +thread_multiple")
+            for _fabric, _needed in UCX.items():
+                depends_on(f"ucx {_needed}", when=f"fabrics={_fabric}")
+            depends_on("ucx +cma", when="+cma")
+            depends_on("ucx ~cma", when="~cma")
+            depends_on("ucx +xpmem", when="+xpmem")
+            depends_on("ucx +cuda +gdrcopy", when="+cuda")
+            depends_on("ucx +rocm", when="+rocm")
+
+    depends_on("pmix", when="pmi=pmix")
+    depends_on("cray-pmi", when="pmi=cray")
+    depends_on("slurm", when="process_managers=slurm")
+    depends_on("hip", when="+rocm")
+    depends_on("hsa-rocr-dev", when="+rocm")
+    depends_on("oneapi-level-zero", when="+level_zero")
+    depends_on("xpmem", when="+xpmem")
+    depends_on("lustre", when="file_systems=lustre")
+    depends_on("daos", when="file_systems=daos")
+    depends_on("orangefs", when="file_systems=pvfs2")
+
+    # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
+    # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
+    # offered for no splice. 4.1's is not known.
+    can_splice("mpich@3.4 device=ch4 +fortran", when="@3.0 +fortran")
+
+    # --- what does not go together, and what to say instead -----------------------------------
+
+    for _fabric in LIBFABRIC:
+        if _fabric not in UCX:
+            requires(
+                "netmod=ofi",
+                when=f"fabrics={_fabric}",
+                msg=f"UCX has no transport for {_fabric}: use netmod=ofi",
+            )
+    conflicts("embedded=libfabric", when="netmod:=ucx", msg="use netmod=ofi, or embed ucx")
+    conflicts("embedded=ucx", when="netmod:=ofi", msg="use netmod=ucx, or embed libfabric")
+    conflicts(
+        "embedded=libfabric",
+        when="fabrics=slingshot-11",
+        msg="the embedded libfabric has no cxi provider: use embedded=none with libfabric "
+        "fabrics=cxi",
+    )
+    conflicts(
+        "embedded=libfabric",
+        when="fabrics=psm3",
+        msg="psm3 of the embedded libfabric fails when a program ends (RELEASE_NOTES): use "
+        "embedded=none with libfabric fabrics=psm3",
+    )
+    for _pm in ("gforker", "remshell"):
+        for _pmi in ("pmi2", "pmix", "cray"):
+            conflicts(
+                f"pmi={_pmi}",
+                when=f"process_managers={_pm}",
+                msg=f"{_pm} speaks PMI 1 only: use pmi=simple, or process_managers=hydra",
+            )
+    for _pm in ("auto", "hydra"):
+        conflicts(
+            "pmi=pmix",
+            when=f"process_managers={_pm}",
+            msg="hydra serves no external PMIx: use process_managers=slurm (or none), or "
+            "pmi=simple",
+        )
+    for _pm in ("auto", "hydra", "slurm"):
+        conflicts(
+            "pmi=cray",
+            when=f"process_managers={_pm}",
+            msg="Cray's own srun or aprun starts the ranks: use process_managers=none",
+        )
+    conflicts(
+        "pmi=pmi1",
+        when="@3.0 process_managers=auto",
+        msg="3.0 calls its own PMI 1 simple: use pmi=simple",
+    )
+    for _pm in ("hydra", "gforker", "remshell", "none"):
+        conflicts(
+            "pmi=pmi1",
+            when=f"@3.0 process_managers={_pm}",
+            msg="3.0 calls its own PMI 1 simple: use pmi=simple",
+        )
+    conflicts("+rocm", when="@3.0", msg="3.0 knows no ROCm: use @4.0 or newer")
+    conflicts("+cuda", when="+rocm", msg="one kind of GPU in one build: use +cuda or +rocm")
+    conflicts("+cuda", when="+level_zero", msg="one kind of GPU in one build")
+    conflicts("+rocm", when="+level_zero", msg="one kind of GPU in one build")
+    for _gpu in ("cuda", "rocm", "level_zero"):
+        conflicts(
+            "datatype_engine=dataloop",
+            when=f"+{_gpu}",
+            msg="only yaksa packs GPU buffers: use datatype_engine=yaksa",
+        )
+    conflicts("platform=darwin", msg="MVAPICH is for Linux: use mpich")
+    conflicts("platform=windows", msg="MVAPICH is for Linux: use msmpi")
+
+    filter_compiler_wrappers("mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", relative_root="bin")
+
+    # --- a build of the site's own, as an external --------------------------------------------
+
+    @classmethod
+    def determine_version(cls, exe):
+        """The version, from `mpichversion`; None for MPICH's, or MVAPICH2's."""
+        said = re.search(
+            r"^MVAPICH Version\s*:\s*(\S+)", Executable(exe)(output=str, error=str), re.M
+        )
+        return said.group(1) if said else None
+
+    @classmethod
+    def determine_variants(cls, exes, version):
+        """The variants of each build, from what it says of itself, its library and its files.
+
+        Which fabrics the transport beneath it drives cannot be seen: state `fabrics` by hand.
+        """
+        found = []
+        for exe in exes:
+            prefix = os.path.dirname(os.path.dirname(os.path.realpath(exe)))
+            needed = []
+            for folder in ("lib", "lib64"):
+                library = os.path.join(prefix, folder, "libmpi.so")
+                if os.path.exists(library):
+                    with open(library, "rb") as elf:
+                        parsed = parse_elf(elf, dynamic_section=True)
+                    needed = [name.decode() for name in parsed.dt_needed_strs]
+            omb = os.path.isdir(os.path.join(prefix, "libexec", "osu-micro-benchmarks"))
+            text = Executable(exe)(output=str, error=str)
+            found.append(
+                " ".join(cls.variants_said(text, needed) + (["+omb"] if omb else ["~omb"]))
+            )
+        return found
+
+    @classmethod
+    def variants_said(cls, text, needed):
+        """Variants from the text of `mpichversion` and from the libraries that libmpi needs."""
+        line = re.search(r"^MVAPICH configure\s*:\s*(.*)$", text, re.M)
+        device = re.search(r"^MVAPICH Device\s*:\s*ch4:(\S+)", text, re.M)
+        options = {}
+        for word in shlex.split(line.group(1)) if line else []:
+            name, _, value = word.partition("=")
+            options[name] = value
+        netmods = device.group(1).split(",") if device else []
+        netmods = [name.split(":")[0] for name in netmods]
+
+        def linked(stem):
+            return any(name.startswith(stem + ".so") for name in needed)
+
+        said = ["netmod=" + ",".join(sorted(netmods))] if netmods else []
+        inside = [
+            name
+            for name, stem, wanted in (
+                ("hwloc", "libhwloc", True),
+                ("libfabric", "libfabric", "ofi" in netmods),
+                ("ucx", "libucp", "ucx" in netmods),
+            )
+            if needed and wanted and not linked(stem)
+        ]
+        said.append("embedded=" + (",".join(inside) or "none"))
+        pmi, pm = options.get("--with-pmi", ""), options.get("--with-pm", "")
+        if options.get("--with-pmix") or pmi == "pmix":
+            word = "pmix"
+        elif pmi == "cray" or options.get("--with-pmi2"):
+            word = "cray"
+        elif pmi == "slurm":
+            word = "pmi1"
+        else:
+            word = pmi.split("/")[0] if pmi.split("/")[0] in ("pmi1", "pmi2") else "simple"
+        said.append("pmi=" + word)
+        launched_by_slurm = "slurm" in (pm, pmi, options.get("--with-pmilib"))
+        if launched_by_slurm or any("--with-slurm" == name for name in options):
+            said.append("process_managers=slurm")
+        elif pm in ("no", "none"):
+            said.append("process_managers=none")
+        elif pm:
+            kept = [name for name in re.split("[:,]", pm) if name != "mpirun"]
+            said.append("process_managers=" + ",".join(kept))
+        for variant_name, option, default in (
+            ("threads", "--enable-threads", "multiple"),
+            ("error_checking", "--enable-error-checking", "runtime"),
+            ("datatype_engine", "--with-datatype-engine", "auto"),
+        ):
+            said.append(f"{variant_name}={options.get(option) or default}")
+        if "--disable-romio" in options or options.get("--enable-romio") == "no":
+            said.append("file_systems=none")
+        else:
+            systems = options.get("--with-file-system", "").split("+")
+            said.append("file_systems=" + (",".join(sorted(filter(None, systems))) or "auto"))
+        for name, stem in (
+            ("cuda", "libcudart"),
+            ("rocm", "libamdhip64"),
+            ("level_zero", "libze_loader"),
+            ("xpmem", "libxpmem"),
+        ):
+            said.append(("+" if linked(stem) else "~") + name)
+        no_fortran = "--disable-fortran" in options or options.get("--enable-fortran") == "no"
+        said.append("~fortran" if no_fortran else "+fortran")
+        said.append("+debug" if "dbg" in options.get("--enable-g", "") else "~debug")
+        none = options.get("--with-wrapper-dl-type") == "none"
+        said.append("~wrapperrpath" if none else "+wrapperrpath")
+        return said
+
+    # --- sources ------------------------------------------------------------------------------
+
+    def do_fetch(self, mirror_only=False):
+        """Fetch; where the bytes are those that upstream withdrew, say so."""
+        try:
+            super().do_fetch(mirror_only)
+        except SpackError as err:
+            if REFUSED_4_1 not in f"{err} {err.long_message}":
+                raise
+            raise InstallError(
+                "this tarball of MVAPICH 4.1 is the first that upstream published under the name, "
+                "and replaced",
+                f"found     sha256 {REFUSED_4_1}\n"
+                f"expected  sha256 {self.versions[self.version]['sha256']}\n"
+                "to do     remove it from the mirror it came from, and fetch the present one from "
+                f"{self.url_for_version(self.version)}",
+            ) from err
+
+    def patch(self):
+        """Let mpicc link what a shared libfabric needs, not what a static one would.
+
+        configure asks `pkg-config --static`: programs would need the development packages of every
+        fabric that libfabric was built for.
+        """
+        if self.spec.satisfies("netmod=ofi") and not self.spec.satisfies("embedded=libfabric"):
+            filter_file("pkg-config --static --libs", "pkg-config --libs", "configure", string=True)
+
+    # --- compilers ----------------------------------------------------------------------------
+
+    @property
+    def optimisation(self):
+        """The level of the whole library: that of the user's cflags, or O2; O0 with +debug."""
+        asked = [flag[1:] for flag in self.spec.compiler_flags.get("cflags", ())]
+        levels = [flag for flag in asked if re.fullmatch("O[0-3]", flag)]
+        return levels[-1] if levels else ("O0" if self.spec.satisfies("+debug") else "O2")
+
+    def flag_handler(self, name, flags):
+        """Let GCC 14 and 15 take C that older ones took; through the wrappers, so mpicc is clean."""
+        flags = list(flags or [])
+        if name == "cflags":
+            if self.spec.satisfies("%c=gcc@15:"):
+                # C23, its default, knows no functions without prototypes.
+                flags.append("-std=gnu17")
+            if self.spec.satisfies("@3.0 %c=gcc@14:"):
+                # Errors since GCC 14, warnings before.
+                flags += [
+                    "-Wno-error=" + one
+                    for one in (
+                        "implicit-function-declaration",
+                        "implicit-int",
+                        "incompatible-pointer-types",
+                        "int-conversion",
+                    )
+                ]
+        return flags, None, None
+
+    def setup_build_environment(self, env):
+        """The -O level for every part, and what gfortran 10 and newer need."""
+        super().setup_build_environment(env)
+        # --enable-fast reaches the MPI itself, and not its parts (mpl, ROMIO, hydra).
+        for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
+            env.set("MPICHLIB_" + name, "-" + self.optimisation)
+        if self.spec.satisfies("+fortran %fortran=gcc@10:"):
+            # One call of MPI_Send with reals and one with integers in a file: what mpif.h programs
+            # do, an error since gfortran 10. In the environment, so that mpifort says it too.
+            for name in ("FFLAGS", "FCFLAGS"):
+                env.set(name, "-fallow-argument-mismatch")
+        if self.spec.satisfies("@3.0 pmi=cray"):
+            pmi = self.spec["cray-pmi"].prefix
+            env.set("CRAY_PMI_INCLUDE_OPTS", f"-I{pmi.include}")
+            env.set("CRAY_PMI_POST_LINK_OPTS", f"-L{pmi.lib}")
+
+    # --- configure ----------------------------------------------------------------------------
+
+    @property
+    def netmods(self):
+        """The netmods, first the one that runs when nothing else is said."""
+        asked = [name for name in ("ucx", "ofi") if self.spec.satisfies(f"netmod={name}")]
+        native = any(self.spec.satisfies(f"fabrics={one}") for one in ("infiniband", "roce", "shm"))
+        return asked if native else asked[::-1]
+
+    @property
+    def managers(self):
+        """Process managers of the source to build; empty when something else starts the ranks."""
+        named = self.spec.variants["process_managers"].value
+        if "auto" in named:
+            return ["hydra", "mpirun"] if self.spec.satisfies("@3.0") else ["hydra"]
+        return [one for one in ("hydra", "gforker", "remshell") if one in named]
+
+    def launcher_args(self):
+        """--with-pm, --with-pmi and --with-slurm, as each version spells them."""
+        spec, old = self.spec, self.spec.satisfies("@3.0")
+        pmi = spec.variants["pmi"].value
+        srun = spec.satisfies("process_managers=slurm")
+        slurms = srun and pmi in ("pmi1", "pmi2")
+        pm = "--with-pm=" + (":".join(self.managers) or "no")
+        if old:
+            if slurms and pmi == "pmi2":
+                pm = "--with-pm=slurm"
+            words = {
+                "simple": ["--with-pmi=simple"],
+                "pmi1": ["--with-pmi=slurm"],
+                "pmi2": ["--with-pmi=pmi2" if slurms else "--with-pmi=pmi2/simple"],
+                "pmix": [f"--with-pmix={self.root('pmix')}"],
+                "cray": ["--with-pmi=cray"],
+            }
+        else:
+            slurms_library = ["--with-pmilib=slurm"] if slurms else []
+            words = {
+                # No word at all: 4.x reads --with-pmi=simple as a path. Its own libpmi speaks both.
+                "simple": [],
+                "pmi1": ["--with-pmi=pmi1", *slurms_library],
+                "pmi2": ["--with-pmi=pmi2", *slurms_library],
+                "pmix": ["--with-pmi=pmix", f"--with-pmix={self.root('pmix')}"],
+                "cray": ["--with-pmi=pmi2", f"--with-pmi2={self.root('cray-pmi')}"],
+            }
+        # Unless refused, hydra's proxy links the host's libslurm unasked.
+        slurm = f"--with-slurm={self.root('slurm')}" if slurms else "--without-slurm"
+        return [pm, *words[pmi], slurm]
+
+    def root(self, name):
+        """Where a dependency is; empty when the spec has none of that name."""
+        return self.spec[name].prefix if self.spec.dependencies(name) else ""
+
+    def library_args(self):
+        """Where transports, hwloc and copy modules come from."""
+        spec = self.spec
+        args = []
+        for name, option in (("ofi", "libfabric"), ("ucx", "ucx")):
+            if spec.satisfies(f"netmod={name}"):
+                inside = spec.satisfies(f"embedded={option}")
+                args.append(f"--with-{option}=" + ("embedded" if inside else self.root(option)))
+        if spec.satisfies("embedded=ucx"):
+            # Said to UCX's configure: a release build, as its own contrib/configure-release.
+            args += [
+                "--disable-logging",
+                "--disable-debug",
+                "--disable-assertions",
+                "--disable-params-check",
+                "--enable-optimizations",
+            ]
+        hwloc = "embedded" if spec.satisfies("embedded=hwloc") else self.root("hwloc")
+        option = "--with-hwloc-prefix" if spec.satisfies("@3.0") else "--with-hwloc"
+        args.append(f"{option}={hwloc}")
+        args.append(f"--with-xpmem={self.root('xpmem')}" if "+xpmem" in spec else "--without-xpmem")
+        if spec.satisfies("~cma"):
+            # No option switches CMA off: configure builds it where it finds this function.
+            args.append("ac_cv_func_process_vm_readv=no")
+        return args
+
+    def gpu_args(self):
+        """One kind of GPU, or none: configure takes what it finds unless told not to."""
+        spec, args = self.spec, []
+        for name, option, package in (
+            ("cuda", "cuda", "cuda"),
+            ("rocm", "hip", "hip"),
+            ("level_zero", "ze", "oneapi-level-zero"),
+        ):
+            if option == "hip" and spec.satisfies("@3.0"):
+                continue
+            asked = spec.satisfies("+" + name)
+            args.append(f"--with-{option}={self.root(package)}" if asked else f"--without-{option}")
+        if spec.satisfies("+cuda"):
+            chosen = [one for one in spec.variants["cuda_arch"].value if one != "none"]
+            every = "all" if spec.satisfies("@3.0") else "all-major"
+            args.append("--with-cuda-sm=" + (",".join(chosen) or every))
+        if spec.satisfies("+rocm"):
+            chosen = [one for one in spec.variants["amdgpu_target"].value if one != "none"]
+            args.append("--with-hip-sm=" + (",".join(chosen) or "auto"))
+        return args
+
+    def configure_args(self):
+        """Every option that this version's configure is given."""
+        spec = self.spec
+        systems = [one for one in FILE_SYSTEMS if spec.satisfies(f"file_systems={one}")]
+        io = ["--disable-romio" if spec.satisfies("file_systems=none") else "--enable-romio"]
+        if systems:
+            io.append("--with-file-system=" + "+".join(systems))
+        # The level is always said: `ndebug` alone leaves configure's default, and `opt` means 03
+        # (zero three) to 4.0, which is no level at all.
+        fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
+        return [
+            "--with-device=ch4:" + ",".join(self.netmods),
+            *self.launcher_args(),
+            *self.library_args(),
+            *self.gpu_args(),
+            "--enable-shared",
+            "--disable-static",
+            "--disable-silent-rules",
+            "--enable-cxx",
+            "--enable-fortran=all" if spec.satisfies("+fortran") else "--disable-fortran",
+            *io,
+            "--enable-threads=" + spec.variants["threads"].value,
+            "--enable-error-checking=" + spec.variants["error_checking"].value,
+            "--enable-fast=" + fast,
+            *(["--enable-g=dbg"] if spec.satisfies("+debug") else []),
+            "--with-datatype-engine=" + spec.variants["datatype_engine"].value,
+            "--enable-omb" if spec.satisfies("+omb") else "--disable-omb",
+            "--with-wrapper-dl-type=" + ("rpath" if spec.satisfies("+wrapperrpath") else "none"),
+        ]
+
+    @run_before("configure")
+    def every_option_is_known(self):
+        """Refuse what no configure script of this source takes: it would be ignored silently."""
+        inside = [
+            one for one in ("libfabric", "ucx", "hwloc") if self.spec.satisfies(f"embedded={one}")
+        ]
+        foreign = [one for one in FOREIGN if one.split("/")[-1] not in inside]
+        known = set()
+        for folder, folders, files in os.walk(self.stage.source_path):
+            if os.path.relpath(folder, self.stage.source_path).startswith(tuple(foreign)):
+                folders[:] = []
+            elif "configure" in files:
+                with open(os.path.join(folder, "configure"), errors="replace") as script:
+                    block = re.search(r"^ac_user_opts='(.*?)'$", script.read(), re.M | re.S)
+                known.update(block.group(1).split() if block else [])
+        unknown = [
+            word
+            for word in self.configure_args()
+            if word.startswith("--")
+            and re.sub(
+                "^(--disable-|--without-)",
+                lambda found: "--enable-" if "dis" in found[0] else "--with-",
+                word.split("=")[0],
+            )[2:].replace("-", "_")
+            not in known
+        ]
+        if unknown:
+            raise InstallError(
+                f"configure of {self.spec.format('{name}@{version}')} does not know "
+                f"{', '.join(unknown)}: the recipe and this source do not fit"
+            )
+
+    @run_after("configure")
+    def every_part_is_optimised(self):
+        """Refuse Makefiles without the -O level that was asked for."""
+        for part in (".", "src/mpl", "src/mpi/romio", "src/pm/hydra", "modules/yaksa"):
+            makefile = os.path.join(self.stage.source_path, part, "Makefile")
+            if not os.path.exists(makefile):
+                continue
+            with open(makefile, errors="replace") as made:
+                line = re.search(r"^CFLAGS\s*=(.*)$", made.read(), re.M)
+            levels = (
+                re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line.group(1)) if line else []
+            )
+            if not levels or levels[-1] != self.optimisation:
+                raise InstallError(
+                    f"{makefile}: CFLAGS says {levels or 'no -O at all'}, "
+                    f"asked for -{self.optimisation}"
+                )
+
+    # --- use ----------------------------------------------------------------------------------
+
+    @property
+    def libs(self):
+        """libmpi; with the query `cxx` or `fortran` that binding's library before it."""
+        asked = self.spec.last_query.extra_parameters
+        names = [
+            f"libmpi{end}" for word, end in (("cxx", "cxx"), ("fortran", "fort")) if word in asked
+        ]
+        return find_libraries([*names, "libmpi"], root=self.prefix, shared=True, recursive=True)
+
+    def setup_mpi_wrapper_variables(self, env):
+        """The compilers that this MPI is, for build systems that look at variables."""
+        wrappers = {"MPICC": "mpicc", "MPICXX": "mpicxx"}
+        if self.spec.satisfies("+fortran"):
+            wrappers.update(MPIFC="mpifort", MPIF77="mpif77", MPIF90="mpif90")
+        for variable, wrapper in wrappers.items():
+            env.set(variable, join_path(self.prefix.bin, wrapper))
+
+    def setup_run_environment(self, env):
+        """Where it is, its compilers, and what keeps a run from falling back without a word."""
+        for variable in ("MPI_HOME", "MPI_ROOT"):
+            env.set(variable, self.prefix)
+        self.setup_mpi_wrapper_variables(env)
+        if self.spec.satisfies("process_managers=slurm"):
+            # A plain srun would start ranks that each believe to be alone.
+            env.set("SLURM_MPI_TYPE", self.slurms_word)
+        provider = self.provider
+        if provider:
+            env.set("FI_PROVIDER", provider)
+        if self.spec.satisfies("+omb"):
+            for kind in ("pt2pt", "collective", "one-sided", "startup"):
+                env.prepend_path("PATH", join_path(self.omb_folder, kind))
+
+    @property
+    def omb_folder(self):
+        """Below which the OSU Micro-Benchmarks of the source are installed."""
+        return join_path(self.prefix.libexec, "osu-micro-benchmarks", "mpi")
+
+    @property
+    def slurms_word(self):
+        """What srun --mpi= must say."""
+        pmi = self.spec.variants["pmi"].value
+        # Slurm's libpmi talks to srun by itself; our own PMI 1 and 2 are served by its plugin pmi2.
+        return {"pmix": "pmix", "pmi1": "none"}.get(pmi, "pmi2")
+
+    @property
+    def provider(self):
+        """FI_PROVIDER where libfabric has one fabric to drive; otherwise None."""
+        if self.netmods[0] != "ofi":
+            return None
+        asked = [one for one in PROVIDER if self.spec.satisfies(f"fabrics={one}")]
+        if len(asked) != 1:
+            return None
+        if asked[0] == "infiniband" and self.spec.satisfies("embedded=libfabric"):
+            return "mverbs;ofi_ucr"
+        return PROVIDER[asked[0]]
+
+    def setup_dependent_build_environment(self, env, dependent_spec):
+        """MPICC and the like, and the wrappers told to call Spack's compilers."""
+        self.setup_mpi_wrapper_variables(env)
+        super().setup_dependent_build_environment(env, dependent_spec)
+
+    # --- stand-alone tests: spack test run ----------------------------------------------------
+
+    def two_ranks(self, program):
+        """Output of `program` started as two ranks by what this build's ranks are started by."""
+        mpiexec = join_path(self.prefix.bin, "mpiexec")
+        if os.path.exists(mpiexec):
+            launch = [mpiexec, "-n", "2"]
+        elif self.spec.satisfies("process_managers=slurm"):
+            slurm = self.spec["slurm"].prefix.bin
+            answer = Executable(join_path(slurm, "sinfo"))
+            said = answer("-h", "-o", "%a %D %T", output=str, error=str, fail_on_error=False)
+            if answer.returncode != 0 or not re.search(r"^up .*(idle|mixed)", said, re.M):
+                raise SkipTest(f"srun starts this build's ranks, and Slurm does not answer: {said}")
+            launch = [join_path(slurm, "srun"), f"--mpi={self.slurms_word}", "-n", "2"]
+        else:
+            raise SkipTest("process_managers=none: something outside this build starts its ranks")
+        # A wrong provider or PMI hangs rather than fails.
+        output = which("timeout", required=True)(
+            "180", *launch, program, "2", output=str, error=str
+        )
+        print(" ".join(launch), program)
+        print(output)
+        return output
+
+    def compiled(self, wrapper, source):
+        """Path of the program made of a source of the recipe's folder test/."""
+        # Beside this file, so that a recipe which inherits this one finds it as well.
+        path = join_path(os.path.dirname(__file__), "test", source)
+        program = join_path(os.getcwd(), os.path.splitext(source)[0])
+        Executable(join_path(self.prefix.bin, wrapper))("-O1", path, "-o", program)
+        return program
+
+    def test_world(self):
+        """two ranks see one world of two, and the library is the one asked for"""
+        output = self.two_ranks(self.compiled("mpicc", "world.c"))
+        check_outputs(
+            [
+                r"(?m)^world of 2$",
+                rf"(?m)^MVAPICH Version *:\s+{re.escape(str(self.version))}(?![0-9.])",
+                rf"(?m)^MVAPICH Device *:\s+ch4:{','.join(self.netmods)}\s*$",
+            ],
+            output,
+        )
+
+    def test_world_fortran(self):
+        """two ranks of a program that uses mpi_f08"""
+        if self.spec.satisfies("~fortran"):
+            raise SkipTest("built without Fortran")
+        check_outputs(
+            [r"(?m)^fortran world of 2$"], self.two_ranks(self.compiled("mpifort", "worldf.f90"))
+        )
+
+    def test_what_it_says(self):
+        """mpichversion says the version and the device without being launched"""
+        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
+        check_outputs([rf"MVAPICH Version *:\s+{re.escape(str(self.version))}"], said)
