@@ -137,18 +137,19 @@ def _in_range(version: str, wanted: str) -> bool:
     low, colon, high = wanted.partition(":")
     if not colon:
         high = low
-    have = _key(version)
-    if low and (*have, END) < (*_key(low), END):
+    have = sort_key(version)
+    if low and (*have, END) < (*sort_key(low), END):
         return False
     # 4.1 as an upper end takes 4.1.2 along, as Spack's ranges do
-    return not high or have[: len(_key(high))] <= _key(high)
+    return not high or have[: len(sort_key(high))] <= sort_key(high)
 
 
 PRE, END, ALPHA, NUMBER, ENDLESS = 0, (1, 0, ""), 2, 3, 4
 """How parts of versions sort: 3.0rc1 before 3.0 before 3.0a before 3.0.1, develop after all."""
+ENDLESS_WORDS = ("stable", "nightly", "trunk", "head", "master", "main", "develop")
 
 
-def _key(version: str) -> tuple[tuple[int, int, str], ...]:
+def sort_key(version: str) -> tuple[tuple[int, int, str], ...]:
     """A version's parts in the order in which Spack sorts them."""
     parts = re.findall(r"[0-9]+|[A-Za-z]+", version)
     return tuple(_part(part) for part in parts)
@@ -157,8 +158,8 @@ def _key(version: str) -> tuple[tuple[int, int, str], ...]:
 def _part(part: str) -> tuple[int, int, str]:
     if part.isdigit():
         return (NUMBER, int(part), "")
-    if part in ("develop", "main", "master", "head", "trunk", "stable"):
-        return (ENDLESS, 0, part)
+    if part in ENDLESS_WORDS:
+        return (ENDLESS, ENDLESS_WORDS.index(part), part)
     return (PRE, 0, part) if part in ("alpha", "beta", "rc") else (ALPHA, 0, part)
 
 

@@ -1,0 +1,51 @@
+"""A gate that a lock file does not pass, and how that is told."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from mvstack.errors import CheckFailed, Problem
+from mvstack.model.gates import GateId, Gates
+
+
+@dataclass(frozen=True)
+class Broken:
+    """``package`` breaks the gate ``rule``: what was found, why that is no good, what passes.
+
+    ``row`` is the id of the row of a list when the gate has one. ``passes`` is a spec.
+    """
+
+    package: str
+    rule: str
+    found: str
+    why: str
+    source: str
+    passes: str
+    row: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Plain data, for ``--json``."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+
+def broken(rules: Gates, rule: GateId, package: str, found: str, passes: str) -> Broken:
+    """A Broken with the gate's own reason."""
+    gate = rules.gates[rule]
+    return Broken(package, rule, found, gate.why, gate.source, passes)
+
+
+def gates_failed(found: list[Broken], where: str) -> CheckFailed:
+    """The error that tells every broken gate; ``where`` is the partition, e.g. expanse/cpu."""
+    return CheckFailed(
+        *(
+            Problem(
+                f"gate {one.rule}{f' ({one.row})' if one.row else ''}",
+                f"{where}: {one.package}",
+                found=one.found,
+                because=f"{one.why} ({one.source})",
+                todo=f"this would pass: {one.passes}",
+            )
+            for one in found
+        ),
+        outcome="Nothing was installed.",
+    )

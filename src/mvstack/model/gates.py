@@ -1,0 +1,118 @@
+"""The gates: what a Spack lock file must be before anything is installed, with reasons.
+
+What each gate does is code (:mod:`mvstack.lock.gates`); why it is there, and the packages,
+versions and variants that it knows, are data: environments/policy/gates.yaml.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, field_validator, model_validator
+
+from mvstack.errors import InvalidInput
+from mvstack.lock.constraint import parse
+from mvstack.model.base import Strict, validated
+from mvstack.model.load import ENVIRONMENTS
+from mvstack.model.system import Name
+from mvstack.model.yamlfile import read_yaml
+
+GateId = Literal[
+    "roots",
+    "one-mpi",
+    "planned-mpi",
+    "device",
+    "pmi",
+    "process-manager",
+    "variant",
+    "transport",
+    "target",
+    "compiler",
+    "unique",
+    "known-bad",
+    "deprecated",
+]
+GATES: tuple[str, ...] = get_args(GateId)
+
+
+def _is_spec(text: str) -> str:
+    try:
+        parse(text)
+    except InvalidInput as error:
+        raise ValueError(error.problems[0].message) from None
+    return text
+
+
+class Gate(Strict):
+    """One gate: what it asks, and why."""
+
+    asks: str
+    why: str
+    source: str
+
+
+class Reasoned(Strict):
+    """Package names, with the reason why these."""
+
+    packages: Annotated[list[str], Field(min_length=1)]
+    why: str
+    source: str
+
+
+class MpiVariant(Strict):
+    """A variant of an MPI and the gate that it belongs to.
+
+    ``exact``: a value beyond the planned ones breaks it too, as a second device would.
+    """
+
+    gate: Literal["device", "pmi", "process-manager"]
+    exact: bool
+    why: str
+
+
+class Unique(Strict):
+    """Packages of which there may be one; within one root, or in the whole environment."""
+
+    packages: Annotated[list[str], Field(min_length=1)]
+    within: Literal["root", "environment"]
+    why: str
+    source: str
+
+
+class KnownBad(Strict):
+    """What must not be installed: a spec that no package may satisfy, and one that passes."""
+
+    id: Name
+    spec: str
+    instead: str
+    why: str
+    source: str
+
+    @field_validator("spec", "instead")
+    @classmethod
+    def _spec(cls, value: str) -> str:
+        return _is_spec(value)
+
+
+class Gates(Strict):
+    """gates.yaml."""
+
+    gates: dict[GateId, Gate]
+    mpis: Reasoned
+    not_compiled: Reasoned
+    mpi_variants: dict[str, MpiVariant]
+    unique: list[Unique]
+    known_bad: list[KnownBad]
+
+    @model_validator(mode="after")
+    def _every_gate(self) -> Gates:
+        missing = [name for name in GATES if name not in self.gates]
+        if missing:
+            raise ValueError(f"gates: there is no {', '.join(missing)}; each gate has its reason")
+        return self
+
+
+def load_gates(path: Path | None = None) -> Gates:
+    """environments/policy/gates.yaml; InvalidInput with every error of it."""
+    return validated(Gates, read_yaml(path or ENVIRONMENTS / "policy" / "gates.yaml"))
