@@ -16,7 +16,6 @@ from mvstack.model.load import load_release, load_system
 from mvstack.model.system import System
 from mvstack.plan import Plan, split_name
 from mvstack.progress import Progress
-from mvstack.render import build_order
 
 
 def prepare(system: System, root: Path | None, yes: bool, progress: Progress) -> None:
@@ -59,7 +58,7 @@ def install_system(
     progress: Progress,
 ) -> list[dict[str, Any]]:
     """`mvstack install`: the rows of what was built."""
-    from mvstack.install.run import pending
+    from mvstack.install.builders import pending
 
     asked = load_system(split_name(name)[0])
     needed = prerequisites and not dry_run
@@ -74,17 +73,7 @@ def install_system(
     if needed and not asked.discover:
         prepare(asked, root, yes, progress)
     if dry_run:
-        return [
-            {
-                "result": f"would build ({item.state.value})",
-                "package": item.node.name,
-                "version": item.node.version,
-                "module": item.node.module,
-                "easyconfig": item.node.easyconfig,
-                "hash": item.content,
-            }
-            for item in pending(plan)
-        ]
+        return pending(plan)
     return _install(plan, system, jobs, progress)
 
 
@@ -100,7 +89,7 @@ def _fits_here(plan: Plan, system: System) -> None:
 def _install(
     plan: Plan, system: System, jobs: int | None, progress: Progress
 ) -> list[dict[str, Any]]:
-    from mvstack.install.run import install
+    from mvstack.install.builders import install
 
     fetcher = stages.fetcher_for(plan.root, progress)
     site = system.install
@@ -169,6 +158,7 @@ def bring_up(
 ) -> MvstackError | None:
     """`mvstack up`: the error to end with when checks failed, after the report was written."""
     from mvstack.explain import show_plan
+    from mvstack.install.builders import steps
 
     asked = load_system(split_name(name)[0])
     if prerequisites and asked.discover:
@@ -183,7 +173,7 @@ def bring_up(
         _fits_here(plan, system)
     if prerequisites and not asked.discover:
         prepare(asked, root, yes, progress)
-    progress.total += len(build_order(plan))
+    progress.total += steps(plan)
     show_plan(plan, system, console)
     rows = _install(plan, system, jobs, progress)
     tree = Path(plan.tree)

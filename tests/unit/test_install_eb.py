@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from mvstack import follow
 from mvstack.errors import BuildFailed, Missing
-from mvstack.install import eb
+from mvstack.install import eb, modules
 from mvstack.install.lock import MARK, end_leftovers
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -78,13 +79,13 @@ def test_steps_are_noted_timed_and_logged(says: Run, tmp_path: Path) -> None:
     assert built.steps["building"] >= 0.3 and built.seconds >= 0.3
     text = (tmp_path / "a.log").read_text()
     assert "A-1.eb" in text.splitlines()[0]  # the command line, to run it by hand
-    assert "compiled\n" in text and text.endswith("no newline at the end")
+    assert "compiled\n" in text and text.endswith("no newline at the end\n")
 
 
 def test_objects_are_counted_while_it_compiles(
     says: Run, easybuild: eb.EasyBuild, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eb, "TICK", 0.05)
+    monkeypatch.setattr(follow, "TICK", 0.05)
     notes: list[str] = []
     folder = easybuild.build / "deep"
     says(f"mkdir -p {folder}; touch {folder}/{{a,b,c}}.o; echo '== building...'; sleep 0.5",
@@ -168,7 +169,7 @@ def test_without_lmod_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("LMOD_CMD", "/nowhere/lmod")
     monkeypatch.setattr(Path, "is_file", lambda self: False)
     with pytest.raises(Missing, match="apt-get install lmod"):
-        eb._lmod()
+        modules.lmod_command()
 
 
 # --- its end -------------------------------------------------------------------------------------
@@ -225,7 +226,7 @@ def test_a_process_that_left_its_group_is_ended_by_the_next_run(
 def test_a_process_that_stays_behind_with_our_pipe_keeps_nobody_waiting(
     says: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eb, "TICK", 0.1)
+    monkeypatch.setattr(follow, "TICK", 0.1)
     began = time.monotonic()
     says(f"(echo $BASHPID > {tmp_path}/behind; exec sleep 30) & "
          f"while [ ! -s {tmp_path}/behind ]; do sleep 0.01; done")  # fmt: skip
@@ -236,7 +237,7 @@ def test_a_process_that_stays_behind_with_our_pipe_keeps_nobody_waiting(
 OURS = """
 import os, sys
 from pathlib import Path
-from mvstack.install import eb
+from mvstack.install import eb, modules
 root, tree, script = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 eb._program = lambda: ["bash", "-c", script, "easybuild"]
 eb.run(eb.EasyBuild(root, tree, tree, True), "A-1.eb", root / "a.log", lambda text: None)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
 import re
-import selectors
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mvstack.easyconfigs import FOLDER
-from mvstack.errors import BuildFailed, Missing, Problem
+from mvstack.errors import BuildFailed, Problem
+from mvstack.follow import follow
 from mvstack.install.lock import MARK
+from mvstack.install.modules import lmod_command
 
 STEP = re.compile(r"^== ([a-z][^.\[]*?)\.\.\.\s*$")
-TICK = 2.0  # seconds between looks at what has been compiled
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class EasyBuild:
         """The environment of EasyBuild: ours, without modules and settings of the caller."""
         dropped = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-        lmod = _lmod()
+        lmod = lmod_command()
         return {
             **kept,
             MARK: str(self.tree),
@@ -117,24 +113,14 @@ def run(
     command = easybuild.command(easyconfig, *more)
     (easybuild.tree / "logs" / "tmp").mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    steps: dict[str, float] = {}
     with log.open("w", buffering=1) as stream:  # a line at a time, so that it can be followed
         stream.write(shlex.join(command) + "\n")
         stream.flush()
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env=easybuild.environment(),
-            start_new_session=True,
-            preexec_fn=_die_with_parent,
-        )
+        timed = _Steps(easybuild.build, stream.write, note)
         try:
-            _follow(process, easybuild.build, stream.write, note, steps)
-            status = process.wait()
+            status = follow(command, easybuild.environment(), line=timed.line, tick=timed.tick)
         finally:
-            _end(process)
+            steps = timed.all()
     seconds = time.monotonic() - began
     if status:
         raise _failure(easyconfig, status, log)
@@ -142,39 +128,35 @@ def run(
     return Built(seconds, {name: round(value, 1) for name, value in steps.items()}, log)
 
 
-def _follow(
-    process: subprocess.Popen[bytes],
-    build: Path,
-    write: Callable[[str], object],
-    note: Callable[[str], None],
-    steps: dict[str, float],
-) -> None:
-    assert process.stdout is not None
-    step, since = "starting", time.monotonic()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        pending = b""
-        while True:
-            if not selector.select(TICK):
-                if process.poll() is not None:
-                    break  # it ended, and something that it started holds its output open
-                note(f"{step}, {_objects(build)} objects" if step == "building" else step)
-                continue
-            chunk = os.read(process.stdout.fileno(), 65536)
-            if not chunk:
-                break
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                text = line.decode("utf-8", "replace")
-                write(text + "\n")
-                found = STEP.match(text)
-                if found:
-                    now = time.monotonic()
-                    steps[step] = steps.get(step, 0.0) + now - since
-                    step, since = found.group(1), now
-                    note(step)
-        write(pending.decode("utf-8", "replace"))
-    steps[step] = steps.get(step, 0.0) + time.monotonic() - since
+class _Steps:
+    """The steps that EasyBuild says it is at, with their seconds."""
+
+    def __init__(
+        self, build: Path, write: Callable[[str], object], note: Callable[[str], None]
+    ) -> None:
+        self.build, self.write, self.note = build, write, note
+        self.step, self.since = "starting", time.monotonic()
+        self.found: dict[str, float] = {}
+
+    def line(self, text: str) -> None:
+        """One line of its output."""
+        self.write(text + "\n")
+        if found := STEP.match(text):
+            self.all()
+            self.step = found.group(1)
+            self.note(self.step)
+
+    def tick(self) -> None:
+        """It has said nothing for a while: what is compiled can be counted."""
+        building = self.step == "building"
+        self.note(f"{self.step}, {_objects(self.build)} objects" if building else self.step)
+
+    def all(self) -> dict[str, float]:
+        """The seconds of each step until now."""
+        now = time.monotonic()
+        self.found[self.step] = self.found.get(self.step, 0.0) + now - self.since
+        self.since = now
+        return self.found
 
 
 def _objects(folder: Path) -> int:
@@ -195,31 +177,5 @@ def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
     )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole session of EasyBuild, make and compilers included, and wait for it."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _die_with_parent() -> None:
-    """Ask the kernel to end EasyBuild when mvstack itself is killed."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
 def _program() -> list[str]:
     return [sys.executable, "-P", "-m", "easybuild.main"]
-
-
-def _lmod() -> str:
-    """Lmod's command. Raises Missing where there is none."""
-    places = (os.environ.get("LMOD_CMD", ""), "/usr/share/lmod/lmod/libexec/lmod")
-    for place in places:
-        if place and Path(place).is_file():
-            return place
-    raise Missing(
-        Problem(
-            "Lmod is not installed, or LMOD_CMD does not name it",
-            todo="apt-get install lmod, or load your site's Lmod first",
-        )
-    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from mvstack.errors import Missing, Problem
 from mvstack.files import write_atomically
 from mvstack.plan import Plan
 from mvstack.templates import template
@@ -38,3 +40,17 @@ def withdraw(file: Path) -> None:
 def lmod_folder(command: str) -> Path:
     """The folder with ``init/bash`` that belongs to Lmod's command."""
     return Path(command).resolve().parents[1]
+
+
+def lmod_command() -> str:
+    """Lmod's command. Raises Missing where there is none."""
+    places = (os.environ.get("LMOD_CMD", ""), "/usr/share/lmod/lmod/libexec/lmod")
+    for place in places:
+        if place and Path(place).is_file():
+            return place
+    raise Missing(
+        Problem(
+            "Lmod is not installed, or LMOD_CMD does not name it",
+            todo="apt-get install lmod, or load your site's Lmod first",
+        )
+    )

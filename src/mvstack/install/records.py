@@ -32,6 +32,11 @@ class Records:
         known = {**self.hashes(), easyconfig: content}
         write_atomically(self.folder / "nodes.json", json.dumps(known, indent=1) + "\n")
 
+    def forget(self, easyconfig: str) -> None:
+        """Note that ``easyconfig`` is installed no more."""
+        known = {key: value for key, value in self.hashes().items() if key != easyconfig}
+        write_atomically(self.folder / "nodes.json", json.dumps(known, indent=1) + "\n")
+
     def begin(self, easyconfig: str, content: str) -> None:
         """Note what is being built, so that a run after a kill knows what a module came from."""
         row = {"easyconfig": easyconfig, "hash": content}

@@ -8,18 +8,18 @@ built anew loses its module first. The same call after an interruption goes on w
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import time
 from pathlib import Path
 from typing import Any
 
 from mvstack import easyconfigs
-from mvstack.errors import BuildFailed, Missing, Problem, Refused
+from mvstack.errors import BuildFailed, Problem
 from mvstack.install import eb, modules
 from mvstack.install.lock import end_leftovers, locked
 from mvstack.install.nodes import State, Work, work
 from mvstack.install.records import Records
+from mvstack.install.tree import enough_room, own
 from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.render import render, write
@@ -39,25 +39,15 @@ def install(
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    Raises Refused (no builder or easyconfig), Locked, SourceError, BuildFailed, Missing.
+    Raises Refused (no easyconfig), Locked, SourceError, BuildFailed, Missing.
     """
-    if plan.builder != "easybuild":
-        raise Refused(
-            Problem(
-                f"systems with builder {plan.builder} cannot be installed by this version",
-                f"{plan.system}/{plan.partition}",
-                nearest="explain and render work for it; builder: easybuild installs",
-                todo="set `builder: easybuild` in the system's file, or build its Spack "
-                "environment by hand",
-            )
-        )
     root, tree = Path(plan.root), Path(plan.tree)
     files = render(plan)
     os.umask(int(umask, 8))
     with locked(root):
         end_leftovers(tree)
-        _enough_room(root)
-        _own(tree, group)
+        enough_room(root, FREE_GB)
+        own(tree, group)
         rendered = tree / "rendered"
         write(files, rendered)
         records = Records(tree)
@@ -171,31 +161,3 @@ def specs_of(easyconfig: str, rendered: Path | None = None) -> list[SourceSpec]:
     if path is None:
         return []
     return specs_from_easyconfigs([path])
-
-
-def _own(tree: Path, group: str | None) -> None:
-    tree.mkdir(parents=True, exist_ok=True)
-    if group:
-        try:
-            shutil.chown(tree, group=group)
-            tree.chmod(tree.stat().st_mode | 0o2000)
-        except (LookupError, PermissionError) as error:
-            raise Missing(
-                Problem(
-                    f"the tree cannot be given to group {group}: {error}",
-                    str(tree),
-                    todo="correct install.group in the system's file",
-                )
-            ) from None
-
-
-def _enough_room(root: Path) -> None:
-    free = shutil.disk_usage(root).free / 1e9
-    if free < FREE_GB:
-        raise Missing(
-            Problem(
-                f"{free:.1f} GB are free and an installation needs about {FREE_GB} GB",
-                str(root),
-                todo="make room, or give another --root",
-            )
-        )

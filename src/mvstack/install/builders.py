@@ -1,0 +1,60 @@
+"""Which builder installs a plan: EasyBuild or Spack. The calls are the same for both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.sources import Fetcher
+
+
+def install(
+    plan: Plan,
+    fetcher: Fetcher,
+    progress: Progress,
+    *,
+    jobs: int | None = None,
+    umask: str = "022",
+    group: str | None = None,
+) -> list[dict[str, Any]]:
+    """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run."""
+    if plan.builder == "spack":
+        from mvstack.spack import builder
+
+        return builder.install(plan, fetcher, progress, jobs=jobs, umask=umask, group=group)
+    from mvstack.install import run
+
+    return run.install(plan, fetcher, progress, jobs=jobs, umask=umask, group=group)
+
+
+def pending(plan: Plan) -> list[dict[str, Any]]:
+    """What an installation would build, without touching anything: a row for each package."""
+    if plan.builder == "spack":
+        from mvstack.spack import builder
+
+        return builder.pending(plan)
+    from mvstack.install import run
+
+    return [
+        {
+            "result": f"would build ({item.state.value})",
+            "package": item.node.name,
+            "version": item.node.version,
+            "module": item.node.module,
+            "easyconfig": item.node.easyconfig,
+            "hash": item.content,
+        }
+        for item in run.pending(plan)
+    ]
+
+
+def steps(plan: Plan) -> int:
+    """How many steps of progress an installation shows beside that of the sources."""
+    if plan.builder == "spack":
+        from mvstack.spack import builder
+
+        return builder.STEPS
+    from mvstack.render import build_order
+
+    return len(build_order(plan))

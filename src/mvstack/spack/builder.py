@@ -1,0 +1,286 @@
+"""Install a plan with Spack: clone, concretize, gates, sources, packages, modules, records.
+
+Nothing that is half done can be loaded: a package counts as installed when Spack's database says
+so, modules are written after all packages, each whole, the one that opens the tree last; and what
+is to be built anew loses its module first. The same call after an interruption goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mvstack import hashes
+from mvstack.errors import Missing, Problem
+from mvstack.files import write_atomically
+from mvstack.install import modules as core
+from mvstack.install.lock import MARK, end_leftovers, locked
+from mvstack.install.records import Records
+from mvstack.install.tree import enough_room, own
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.render import render, write
+from mvstack.sources import Fetcher
+from mvstack.spack import accepted, lock, sources
+from mvstack.spack.clone import clones, home, present
+from mvstack.spack.graph import Node, installed, read_graph
+from mvstack.spack.installing import Installing
+from mvstack.spack.isolated import Isolated
+from mvstack.spack.modules import Part, content_of, loader_folders, module_text, parts_of
+from mvstack.spack.pins import Pins, load_pins
+from mvstack.spack.python import python
+from mvstack.spack.runner import Spack
+
+FREE_GB = 8  # the clones and their caches take about 1 GB, a build of the MPI and its tree the rest
+STEPS = 3  # Spack itself, the lock, the packages
+
+
+def install(
+    plan: Plan,
+    fetcher: Fetcher,
+    progress: Progress,
+    *,
+    jobs: int | None = None,
+    umask: str = "022",
+    group: str | None = None,
+) -> list[dict[str, Any]]:
+    """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
+
+    Raises Locked, Missing, SourceError, Refused (other commit), BuildFailed, CheckFailed (gate).
+    """
+    root, tree = Path(plan.root), Path(plan.tree)
+    lmod = core.lmod_folder(core.lmod_command())
+    files = environment(plan)
+    pins = load_pins()
+    os.umask(int(umask, 8))
+    with locked(root):
+        end_leftovers(tree)
+        enough_room(root, FREE_GB)
+        own(tree, group)
+        records = Records(tree)
+        inputs = lock.inputs_of(lock.environment_files(files), pins)
+        _write(files, tree, inputs)
+        records.plan(plan.as_dict())
+        isolated = prepared(root, pins, progress, tree / "spack", store_of(tree), jobs, tree)
+        spack = Spack(isolated, tree / "logs")
+        found = _concretized(spack, plan, inputs, progress)
+        parts = [part for part in parts_of(plan) if part.spec or not part.package]
+        roots = _roots(spack, found, plan, parts, progress)
+        todo = found.graph.pending(installed(isolated.store))
+        wanted = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
+        changed = _changed(tree, records, wanted)
+        for part in changed if todo else {}:
+            core.withdraw(tree / "modules" / part.file)
+        if todo or changed:
+            core.withdraw(core.core_module(plan))
+        rows = _build(spack, plan, todo, roots, fetcher, records, progress) if todo else []
+        if not todo:
+            progress.skip("install", f"{len(found.graph.built)} packages", "already there")
+        if changed or todo:
+            _modules(spack, plan, wanted, roots, records, progress)
+        _forgotten(tree, records, {part.file for part in parts})
+        core.publish(plan, lmod)
+    return rows
+
+
+def pending(plan: Plan) -> list[dict[str, Any]]:
+    """What an installation would build, without touching anything.
+
+    Where nothing was concretized for this plan yet, what is asked for is all that is known.
+    """
+    tree = Path(plan.tree)
+    inputs = lock.inputs_of(lock.environment_files(environment(plan)), load_pins())
+    file = tree / "rendered" / "spack" / "spack.lock"
+    if file.is_file() and lock.known_inputs(record_of(tree)) == inputs:
+        nodes = read_graph(file).pending(installed(store_of(tree)))
+        return [
+            {
+                "result": "would build",
+                "package": node.name,
+                "version": node.version,
+                "module": "",
+                "hash": node.hash,
+            }
+            for node in nodes
+        ]
+    return [
+        {
+            "result": "would concretize and build",
+            "package": part.spec,
+            "version": "",
+            "module": part.key,
+            "hash": "",
+        }
+        for part in parts_of(plan)
+        if part.spec
+    ]
+
+
+def store_of(tree: Path) -> Path:
+    """Where Spack installs packages of a tree."""
+    return tree / "software"
+
+
+def record_of(tree: Path) -> Path:
+    """What is known of a tree's lock: its inputs, its roots, the seconds it took."""
+    return tree / "records" / "lock.json"
+
+
+def environment(plan: Plan) -> dict[str, str]:
+    """All files of a partition, with the overlay of bytes that the user accepted."""
+    return {**render(plan), **accepted.overlay(plan)}
+
+
+def prepared(
+    root: Path,
+    pins: Pins,
+    progress: Progress,
+    state: Path,
+    store: Path,
+    jobs: int | None,
+    tree: Path | None = None,
+) -> Isolated:
+    """Spack for one tree: cloned if need be, its Python made, its configuration written."""
+    what = f"{pins.spack.tag} with packages {pins.packages.tag}"
+    if present(root, pins) and (home(root, pins) / "python" / ".ready").is_file():
+        cloned = clones(root, pins)
+        interpreter = python(cloned.home)
+        progress.skip("Spack", what, "already there")
+    else:
+        with progress.step("Spack", what) as step:
+            cloned = clones(root, pins, step.note)
+            interpreter = python(cloned.home, step.note)
+    overlay = tree / "rendered" / "spack" / accepted.FOLDER if tree else None
+    isolated = Isolated(
+        clones=cloned,
+        python=interpreter,
+        state=state,
+        store=store,
+        root=root,
+        jobs=jobs,
+        repos={accepted.NAMESPACE: overlay} if overlay and overlay.is_dir() else {},
+        marks={MARK: str(tree)} if tree else {},
+    )
+    isolated.write()
+    return isolated
+
+
+def _write(files: dict[str, str], tree: Path, inputs: str) -> None:
+    """Write what is rendered; the lock beside it stays as long as its inputs stand."""
+    kept = tree / "rendered" / "spack" / "spack.lock"
+    if kept.is_file() and lock.known_inputs(record_of(tree)) == inputs:
+        files = {**files, "spack/spack.lock": kept.read_text()}
+    write(files, tree / "rendered")
+
+
+def _concretized(spack: Spack, plan: Plan, inputs: str, progress: Progress) -> lock.Locked:
+    """The lock of the plan, through the gates."""
+    tree = Path(plan.tree)
+    folder = tree / "rendered" / "spack"
+    what = f"{plan.system}/{plan.partition}"
+    if (folder / "spack.lock").is_file() and lock.known_inputs(record_of(tree)) == inputs:
+        found = lock.concretized(spack, folder, inputs, record_of(tree), lambda _: None)
+        progress.skip("concretize", what, "its inputs are as they were")
+    else:
+        with progress.step("concretize", what, log=spack.log("concretize")) as step:
+            found = lock.concretized(spack, folder, inputs, record_of(tree), step.note)
+            step.note(f"{len(found.graph.nodes)} packages")
+    lock.through_the_gates(found, plan.as_dict(), spack.isolated.clones)
+    return found
+
+
+def _roots(
+    spack: Spack, found: lock.Locked, plan: Plan, parts: list[Part], progress: Progress
+) -> dict[str, str]:
+    """Key of each part of the plan → hash of the root that it concretized to."""
+    record = record_of(Path(plan.tree))
+    asked = [{"key": part.key, "spec": part.spec, "over": part.over} for part in parts if part.spec]
+    known = json.loads(record.read_text())
+    mark = hashes.of(asked, found.inputs)
+    if known.get("asked") == mark:
+        roots: dict[str, str] = known["roots"]
+        return roots
+    answer = spack.ask("look", found.file.parent, {"parts": asked, "sources": []}, lambda _: None)
+    roots = answer["roots"]
+    lock.missing_roots(plan.as_dict(), asked, roots)
+    write_atomically(record, json.dumps({**known, "asked": mark, "roots": roots}, indent=1) + "\n")
+    return roots
+
+
+def _changed(tree: Path, records: Records, wanted: dict[Part, str]) -> dict[Part, str]:
+    """The modules that are not there, or not as they must be."""
+    known = records.hashes()
+    return {
+        part: content
+        for part, content in wanted.items()
+        if known.get(part.file) != content or not (tree / "modules" / part.file).is_file()
+    }
+
+
+def _build(
+    spack: Spack,
+    plan: Plan,
+    todo: list[Node],
+    roots: dict[str, str],
+    fetcher: Fetcher,
+    records: Records,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Fetch the sources of ``todo`` and install it; a row for each package."""
+    folder = Path(plan.tree) / "rendered" / "spack"
+    asked = {"parts": [], "sources": [node.hash for node in todo]}
+    answer = spack.ask("look", folder, asked, lambda _: None)
+    fetched = sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
+    by_hash = {node.hash: node for node in todo}
+    parts = {roots[part.key]: part for part in parts_of(plan) if part.key in roots}
+    run = Installing(spack, folder, plan, by_hash, parts, fetched, records, progress)
+    return run.install()
+
+
+def _modules(
+    spack: Spack,
+    plan: Plan,
+    wanted: dict[Part, str],
+    roots: dict[str, str],
+    records: Records,
+    progress: Progress,
+) -> None:
+    """Write every module whole, those below first, and note what each was made from."""
+    tree = Path(plan.tree)
+    there = installed(store_of(tree))
+    asked = [
+        {
+            "key": part.key,
+            "hash": roots[part.key],
+            "over": roots.get(part.over, ""),
+            "transport": part.transport,
+        }
+        for part in wanted
+        if part.key in roots
+    ]
+    lost = [row["key"] for row in asked if row["hash"] not in there]
+    if lost:
+        raise Missing(
+            Problem(
+                "Spack says that it installed this, and its database does not know it",
+                ", ".join(lost),
+                todo=f"look at {store_of(tree)}/.spack-db, then the same command again",
+            )
+        )
+    folder = tree / "rendered" / "spack"
+    with progress.step("modules", f"{len(wanted)} of {plan.system}/{plan.partition}") as step:
+        found = spack.ask("modules", folder, {"parts": asked}, step.note)
+        loader = loader_folders()
+        for part, content in wanted.items():
+            text = module_text(plan, part, found.get(part.key, {}), loader)
+            write_atomically(tree / "modules" / part.file, text)
+            records.built(part.file, content)
+
+
+def _forgotten(tree: Path, records: Records, files: set[str]) -> None:
+    """Take away modules that an earlier plan of this tree had and this one has not."""
+    for file in set(records.hashes()) - files:
+        core.withdraw(tree / "modules" / file)
+        records.forget(file)
