@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from mvstack import __version__, stages
+from mvstack.abi.cli import abi
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
@@ -26,6 +27,7 @@ app = typer.Typer(
     "(the same command goes on).",
 )
 app.add_typer(sources_app, name="sources")
+app.command(epilog="Example: mvstack abi /apps/mpich-4.0.2 /apps/mvapich-3.0 ./program")(abi)
 
 
 def _systems(incomplete: str) -> list[str]:

@@ -1,0 +1,87 @@
+"""Compare two MPI libraries as a program linked to the first finds the second. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mvstack.abi.library import Library
+
+SHOWN = 5  # names in one line
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One reason why a program linked to the old library does not run with the new."""
+
+    what: str
+    old: str
+    new: str
+    means: str
+
+
+def differences(
+    old: Library,
+    new: Library,
+    old_constants: dict[str, int],
+    new_constants: dict[str, int],
+    needed: frozenset[str] | None = None,
+) -> list[Difference]:
+    """Why programs linked to ``old`` cannot run with ``new``; empty when nothing speaks against it.
+
+    ``needed`` are the names that the programs at hand take from MPI; None means every name that
+    ``old`` has. Constants are compared where both are known.
+    """
+    found = []
+    if old.soname != new.soname:
+        found.append(
+            Difference(
+                "soname",
+                old.soname,
+                new.soname,
+                "the loader looks for the old name and does not find it",
+            )
+        )
+    wanted = old.names if needed is None else needed & old.names
+    if lacking := sorted(wanted - new.names):
+        found.append(
+            Difference(
+                "names",
+                f"{len(wanted)} names",
+                f"lacks {len(lacking)}: {_some(lacking)}",
+                "programs that call them end with an undefined symbol",
+            )
+        )
+    grown = sorted(
+        name
+        for name in wanted & old.sizes.keys() & new.sizes.keys()
+        if old.sizes[name] != new.sizes[name]
+    )
+    if grown:
+        found.append(
+            Difference(
+                "sizes of objects",
+                f"{grown[0]} {old.sizes[grown[0]]} bytes",
+                f"{new.sizes[grown[0]]} bytes" + (f"; {_some(grown)}" if len(grown) > 1 else ""),
+                "the linker copied the old object into programs",
+            )
+        )
+    both = sorted(old_constants.keys() & new_constants.keys())
+    if changed := [name for name in both if old_constants[name] != new_constants[name]]:
+        found.append(
+            Difference(
+                "constants of mpi.h",
+                _values(changed, old_constants),
+                _values(changed, new_constants),
+                "the compiler put the old values into programs",
+            )
+        )
+    return found
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _values(names: list[str], values: dict[str, int]) -> str:
+    return _some([f"{name} {values[name]:#x}" for name in names])

@@ -1,0 +1,86 @@
+"""`mvstack abi` on libraries and programs that the compiler really made."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mvstack.cli import app
+from mvstack.errors import CheckFailed, InvalidInput
+
+MPI = "int MPI_Init(void) { return 0; }\nint MPI_Send(void) { return 1; }\nint MPI_FLAG[2];\n"
+
+
+def library(folder: Path, text: str, soname: str) -> Path:
+    """A prefix with a libmpi of that soname."""
+    (folder / "lib").mkdir(parents=True)
+    source = folder / "mpi.c"
+    source.write_text(text)
+    out = folder / "lib" / "libmpi.so"
+    made = ["gcc", "-shared", "-fPIC", f"-Wl,-soname,{soname}", str(source), "-o", str(out)]
+    subprocess.run(made, check=True)
+    return folder
+
+
+def program(folder: Path, calls: str, prefix: Path) -> Path:
+    """A program that calls ``calls`` of the libmpi in ``prefix``."""
+    source = folder / "main.c"
+    source.write_text(f"int {calls}(void);\nint main(void) {{ return {calls}(); }}\n")
+    out = folder / "main"
+    subprocess.run(["gcc", str(source), f"-L{prefix}/lib", "-lmpi", "-o", str(out)], check=True)
+    return out
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return library(tmp_path / "old", MPI, "libmpi.so.12")
+
+
+def test_the_same_names_and_soname_need_no_rebuild(old: Path, tmp_path: Path) -> None:
+    new = library(tmp_path / "new", MPI + "int MPI_More(void) { return 0; }\n", "libmpi.so.12")
+    result = CliRunner().invoke(app, ["abi", str(old), str(new)])
+    assert result.exit_code == 0, result.output
+    assert "3 names" in result.output and "no rebuild" in result.output
+
+
+def test_another_soname_is_refused(old: Path, tmp_path: Path) -> None:
+    new = library(tmp_path / "new", MPI, "libmpi.so.0")
+    result = CliRunner().invoke(app, ["abi", str(old), str(new)])
+    assert isinstance(result.exception, CheckFailed)
+    assert "libmpi.so.12 became libmpi.so.0" in str(result.exception)
+
+
+def test_only_what_the_program_calls_must_be_there(old: Path, tmp_path: Path) -> None:
+    new = library(tmp_path / "new", "int MPI_Init(void) { return 0; }\n", "libmpi.so.12")
+    calls_init = program(tmp_path, "MPI_Init", old)
+    assert CliRunner().invoke(app, ["abi", str(old), str(new), str(calls_init)]).exit_code == 0
+    calls_send = program(tmp_path, "MPI_Send", old)
+    result = CliRunner().invoke(app, ["abi", "--json", str(old), str(new), str(calls_send)])
+    assert result.exit_code == 1
+    said = json.loads(result.output)
+    assert not said["compatible"] and "MPI_Send" in said["differences"][0]["new"]
+
+
+def test_an_object_that_grew_is_refused(old: Path, tmp_path: Path) -> None:
+    new = library(tmp_path / "new", MPI.replace("FLAG[2]", "FLAG[4]"), "libmpi.so.12")
+    result = CliRunner().invoke(app, ["abi", str(old), str(new)])
+    assert "8 bytes" in str(result.exception) and "16 bytes" in str(result.exception)
+
+
+def test_a_program_of_another_library_is_not_judged(old: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["abi", str(old), str(old), "/bin/true"])
+    assert isinstance(result.exception, InvalidInput)
+    assert "libmpi.so.12" in str(result.exception)
+
+
+def test_what_is_no_library_is_said(old: Path, tmp_path: Path) -> None:
+    text = tmp_path / "libmpi.so"
+    text.write_text("INPUT(libmpi.so.12)\n")
+    (tmp_path / "empty").mkdir()
+    for wrong in (text, tmp_path / "empty"):
+        result = CliRunner().invoke(app, ["abi", str(old), str(wrong)])
+        assert isinstance(result.exception, InvalidInput), result.output
