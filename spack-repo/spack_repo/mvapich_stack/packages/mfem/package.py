@@ -1,0 +1,20 @@
+"""MFEM, linked with MVAPICH's Fortran library where STRUMPACK needs it."""
+
+from spack_repo.builtin.packages.mfem.package import Mfem as BuiltinMfem
+from spack_repo.mvapich_stack.products import mvapich
+
+from spack.package import *
+
+
+class Mfem(BuiltinMfem):
+    """The finite element library MFEM, over MVAPICH.
+
+    A static STRUMPACK leaves its calls of MPI from Fortran to whoever links it. Builtin's recipe
+    adds libmpifort for MPICH and MVAPICH2, and not for MVAPICH, whose mpicxx does not.
+    """
+
+    def flag_handler(self, name, flags):
+        if name == "ldlibs" and self.spec.satisfies("+strumpack ^strumpack~shared+mpi"):
+            if mvapich(self.spec) and not self.spec.satisfies("^[virtuals=mpi] mvapich2"):
+                flags.append("-lmpifort")
+        return flags, None, None

@@ -1,0 +1,22 @@
+"""Scalasca, told which MPI it gets when that is MVAPICH."""
+
+from spack_repo.builtin.packages.scalasca.package import Scalasca as BuiltinScalasca
+from spack_repo.mvapich_stack.products import mvapich
+
+from spack.package import *
+
+
+class Scalasca(BuiltinScalasca):
+    """The trace tools of Scalasca, over MVAPICH.
+
+    Builtin's recipe passes --with-mpi for Open MPI and MPICH only. Without it configure looks for
+    one: it stops where a second MPI is on PATH, and takes a library of MPI 4 for MPICH 1.
+    "MPICH configurations can also be used for derived implementations such as MVAPICH" (INSTALL of
+    Scalasca 2.5, which lists the words of --with-mpi).
+    """
+
+    def configure_args(self):
+        args = super().configure_args()
+        if mvapich(self.spec) and not any(one.startswith("--with-mpi=") for one in args):
+            args.append("--with-mpi=mpich3")
+        return args

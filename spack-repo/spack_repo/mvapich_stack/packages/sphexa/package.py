@@ -1,0 +1,28 @@
+"""SPH-EXA, over an MVAPICH that takes buffers on the GPU."""
+
+from spack_repo.builtin.packages.sphexa.package import Sphexa as BuiltinSphexa
+
+from spack.package import *
+
+
+class Sphexa(BuiltinSphexa):
+    """The particle hydrodynamics program SPH-EXA, over MVAPICH.
+
+    With +gpu_aware_mpi it hands pointers to GPU memory to MPI. Builtin's recipe requires that of
+    MVAPICH with CUDA, and neither of MVAPICH with ROCm nor of MVAPICH-Plus and MVAPICH2-GDR.
+    """
+
+    with when("+gpu_aware_mpi"):
+        depends_on("mvapich +rocm", when="+rocm ^[virtuals=mpi] mvapich")
+        depends_on("mvapich-plus gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich-plus")
+        depends_on("mvapich2-gdr gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich2-gdr")
+        conflicts(
+            "^[virtuals=mpi] mvapich-plus gpu=none",
+            when="+rocm",
+            msg="this MVAPICH-Plus knows no GPU; use gpu=rocm or gpu=mi300a",
+        )
+        conflicts(
+            "^[virtuals=mpi] mvapich-plus gpu=cuda",
+            when="+rocm",
+            msg="this MVAPICH-Plus is for NVIDIA's GPUs; use gpu=rocm or gpu=mi300a",
+        )
