@@ -9,8 +9,8 @@ from pathlib import Path
 from mvstack import easyconfigs
 from mvstack.errors import InvalidInput, MvstackError, Problem, relative
 from mvstack.model.words import listed
-from mvstack.recipes.model import Recipe, Variant, Version
-from mvstack.recipes.reading import RECIPES, class_for, read_recipes
+from mvstack.recipes.model import Recipe, Variant, Version, class_for
+from mvstack.recipes.reading import RECIPES, read_recipes
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SHA256, Known, known_sources
 
@@ -21,6 +21,7 @@ _TEACHING = re.compile(
     r"load|want)s?\b|\binstead\b",
     re.IGNORECASE,
 )
+_NO_HASH = re.compile(r"^(licensed|no hash):", re.MULTILINE)
 _BECAUSE = re.compile(r"\b(builtin|upstream|Spack)\b", re.IGNORECASE)
 
 
@@ -195,15 +196,14 @@ def _digest(
             )
         return
     if not SHA256.fullmatch(version.sha256):
-        licensed = re.search(r"licen[cs]", recipe.docstring + recipe.comments, re.IGNORECASE)
-        if version.sha256 or not (recipe.manual and licensed):
+        if version.sha256 or not (recipe.manual and _NO_HASH.search(recipe.comments)):
             yield Problem(
                 f"version {version.name} has no SHA-256",
                 at,
                 found=version.sha256 or "none",
                 allowed="64 hexadecimal digits in lower case",
-                todo="add it; a licensed source that nobody may publish hashes of has "
-                "manual_download = True and says so",
+                todo="add it; what is only downloaded by hand (manual_download = True) may have "
+                "none, if a comment says why: “licensed: …” or “no hash: …”",
             )
         return
     filename = recipe.url_for(version).rpartition("/")[2]

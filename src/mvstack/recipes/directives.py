@@ -6,9 +6,9 @@ import ast
 from contextlib import suppress
 from typing import Any
 
-from mvstack.recipes.model import Conflict, Dependency, Variant, Version
+from mvstack.recipes.model import Conflict, Dependency, Variant, Version, class_for
 from mvstack.recipes.modules import Module
-from mvstack.recipes.values import Unread, as_words, bound, value_of
+from mvstack.recipes.values import Unread, arguments_of, as_words, bound, value_of
 
 _BUILTIN = "spack_repo.builtin.packages."
 _DIRECTIVES = {
@@ -69,8 +69,8 @@ class Body:
                 self.take(inner, owner)
                 continue
             origin = home.imports.get(name, name)
-            if origin.startswith(_BUILTIN):
-                folder = origin.removeprefix(_BUILTIN).partition(".")[0]
+            folder = origin.removeprefix(_BUILTIN).partition(".")[0]
+            if origin.startswith(_BUILTIN) and origin.endswith(f".{class_for(folder)}"):
                 self.builtin = folder.removeprefix("_").replace("_", "-")
             else:
                 self.helpers.append(name)
@@ -102,9 +102,9 @@ class Body:
                     self._with(statement, names, when, defaults, home)
                 case ast.For():
                     self._for(statement, names, when, defaults, home)
-                case ast.If():  # on the platform: what either side declares counts
-                    self._run(statement.body, names, when, defaults, home)
-                    self._run(statement.orelse, names, when, defaults, home)
+                case ast.If():
+                    for branch in _branches(statement, names):
+                        self._run(branch, names, when, defaults, home)
 
     def _with(
         self,
@@ -166,7 +166,7 @@ class Body:
             self._cannot(call)
             return
         try:
-            arguments = [value_of(one, names) for one in call.args]
+            arguments = arguments_of(call, names)
             options = {
                 **defaults,
                 **{k.arg: value_of(k.value, names) for k in call.keywords if k.arg},
@@ -197,9 +197,7 @@ class Body:
                 reversed(parameters), reversed(function.args.defaults), strict=False
             ):
                 inner[one] = value_of(value, names)
-            inner |= dict(
-                zip(parameters, [value_of(one, names) for one in call.args], strict=False)
-            )
+            inner |= dict(zip(parameters, arguments_of(call, names), strict=False))
             inner |= {k.arg: value_of(k.value, names) for k in call.keywords if k.arg}
         except Unread:
             self._cannot(call)
@@ -207,7 +205,9 @@ class Body:
         self._run(function.body, inner, when, defaults, home)
 
     def _cannot(self, node: ast.expr) -> None:
-        self.unread.append((node.lineno, ast.unparse(node)[:120]))
+        found = (node.lineno, ast.unparse(node)[:120])
+        if found not in self.unread:
+            self.unread.append(found)
 
     # --- directives ------------------------------------------------------------------------
 
@@ -285,6 +285,14 @@ class Body:
 
     def _patch(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
         self.patches.append(str(arguments[0]))
+
+
+def _branches(node: ast.If, names: dict[str, Any]) -> list[list[ast.stmt]]:
+    """The branch that is taken; both where that depends on the platform."""
+    try:
+        return [node.body if value_of(node.test, names) else node.orelse]
+    except Unread:
+        return [node.body, node.orelse]
 
 
 def _both(one: str, other: str) -> str:

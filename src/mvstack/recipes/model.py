@@ -132,6 +132,12 @@ class Recipe:
         return self.url.replace(old, version.name) if old else ""
 
 
+def class_for(folder: str) -> str:
+    """The class name that Spack expects in a folder: ``mvapich_plus`` → ``MvapichPlus``."""
+    name = "".join(part.capitalize() for part in folder.replace("-", "_").split("_"))
+    return f"_{name}" if name[:1].isdigit() else name
+
+
 def _found(url: str) -> str:
     match = _VERSION.search(url.rpartition("/")[2])
     return match[0] if match else ""

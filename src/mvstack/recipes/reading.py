@@ -16,7 +16,7 @@ from pathlib import Path
 from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.load import REPOSITORY
 from mvstack.recipes.directives import Body
-from mvstack.recipes.model import Recipe
+from mvstack.recipes.model import Recipe, class_for
 from mvstack.recipes.modules import Module, module
 
 NAMESPACE = "mvapich_stack"
@@ -79,12 +79,6 @@ def _package_class(home: Module) -> ast.ClassDef:
             todo=f"write `class {class_for(home.path.parent.name)}(…)`",
         )
     )
-
-
-def class_for(folder: str) -> str:
-    """The class name that Spack expects in a folder: ``mvapich_plus`` → ``MvapichPlus``."""
-    name = "".join(part.capitalize() for part in folder.replace("-", "_").split("_"))
-    return f"_{name}" if name[:1].isdigit() else name
 
 
 def _comments(text: str) -> str:

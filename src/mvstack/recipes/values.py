@@ -57,6 +57,11 @@ def value_of(node: ast.expr | None, names: dict[str, Any]) -> Any:
         raise Unread(ast.unparse(node) if node is not None else "") from error
 
 
+def arguments_of(call: ast.Call, names: dict[str, Any]) -> list[Any]:
+    """The values of a call's plain arguments, those after a star among them. Raises Unread."""
+    return list(value_of(ast.List(elts=call.args), names))
+
+
 def _value(node: ast.expr | None, names: dict[str, Any]) -> Any:
     match node:
         case None:
