@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,7 +47,7 @@ class Graph:
         """Those that a builder installs."""
         return [node for node in self.nodes.values() if not node.external]
 
-    def pending(self, installed: set[str]) -> list[Node]:
+    def pending(self, installed: Container[str]) -> list[Node]:
         """What must be installed so that every root is, what it stands on first.
 
         What only a build needs counts as long as that build is to be done.
@@ -86,10 +87,10 @@ def read_graph(lock: Path) -> Graph:
         ) from None
 
 
-def installed(store: Path) -> set[str]:
-    """The hashes that Spack's database of ``store`` calls installed; empty when there is none."""
+def installed(store: Path) -> dict[str, Path]:
+    """What Spack's database of ``store`` calls installed: hash → prefix; {} when there is none."""
     try:
         rows = json.loads((store / ".spack-db" / "index.json").read_text())["database"]["installs"]
-        return {key for key, row in rows.items() if row.get("installed")}
+        return {key: Path(row["path"]) for key, row in rows.items() if row.get("installed")}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return set()
+        return {}

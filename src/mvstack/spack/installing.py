@@ -16,7 +16,7 @@ from mvstack.errors import BuildFailed, Problem
 from mvstack.install.records import Records
 from mvstack.plan import Plan
 from mvstack.progress import Progress, Step
-from mvstack.spack.graph import Node
+from mvstack.spack.graph import Node, installed
 from mvstack.spack.modules import Part
 from mvstack.spack.runner import Spack
 from mvstack.spack.said import Package, Said
@@ -127,11 +127,10 @@ class Installing:
     def _installed_log(self, node: Node) -> Path:
         """The build's log, unpacked from where Spack keeps it beside the package."""
         target = self.spack.logs / f"{node.name}-{node.version}-{node.hash[:7]}.log"
-        for packed in self.spack.isolated.store.glob(
-            f"*/*{node.hash}/.spack/spack-build-out.txt.gz"
-        ):
-            with contextlib.suppress(OSError, EOFError):
-                target.write_bytes(gzip.decompress(packed.read_bytes()))
+        prefix = installed(self.spack.isolated.store).get(node.hash, Path())
+        with contextlib.suppress(OSError, EOFError):  # an unpacked binary may have none
+            packed = (prefix / ".spack" / "spack-build-out.txt.gz").read_bytes()
+            target.write_bytes(gzip.decompress(packed))
         return target
 
     # --- when it failed ----------------------------------------------------------------------

@@ -79,7 +79,7 @@ class Isolated:
             "mirrors.yaml": {
                 "mirrors:": {
                     **{name: dict(mirror) for name, mirror in self.mirrors.items()},
-                    "mvstack-sources": {
+                    "mvapich-stack-sources": {
                         "url": f"file://{self.root}/sources",
                         "source": True,
                         "binary": False,
@@ -128,5 +128,10 @@ class Isolated:
         return {**kept, **self.settings(), **self.marks, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
 
     def command(self, *words: str) -> list[str]:
-        """The command line of one spack command."""
-        return [str(self.python), str(self.clones.spack / "bin" / "spack"), *words]
+        """The command line of one spack command.
+
+        Our store goes over the environment's own, which names the folder of its system: a lock of
+        another system must not make that folder here.
+        """
+        store = ("-c", f"config:install_tree:root:{self.store}")
+        return [str(self.python), str(self.clones.spack / "bin" / "spack"), *store, *words]

@@ -18,8 +18,9 @@ from mvstack.spack.clone import Clones
 from mvstack.spack.graph import Graph, read_graph
 from mvstack.spack.isolated import RECIPES
 from mvstack.spack.pins import REQUIREMENTS, Pins
-from mvstack.spack.runner import Spack
+from mvstack.spack.runner import INSIDE, Spack
 
+SOLVE = INSIDE / "concretize.py"
 SCHEME = 1  # counts up when this file comes to ask Spack otherwise for the same inputs
 Note = Callable[[str], None]
 
@@ -40,7 +41,7 @@ class Locked:
 
 
 def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
-    """The hash of all that decides a concretization: environment, recipes, pins, solver.
+    """The hash of all that decides a concretization: environment, recipes, pins and solver.
 
     ``files`` are the rendered files of the environment by name. Comments and layout of YAML and of
     recipes do not count.
@@ -81,7 +82,7 @@ def concretized(spack: Spack, folder: Path, inputs: str, record: Path, note: Not
     file.unlink(missing_ok=True)
     began = time.monotonic()
     try:
-        spack.run("concretize", "-e", str(folder), "concretize", "--force", note=note)
+        spack.run("concretize", "-e", str(folder), "python", str(SOLVE), note=note)
     except BuildFailed as error:
         raise _unsolvable(error, folder) from None
     seconds = max(time.monotonic() - began, 0.001)

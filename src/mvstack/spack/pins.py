@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
-from mvstack.errors import InvalidInput, Problem
-from mvstack.model.load import ENVIRONMENTS, REPOSITORY
-from mvstack.model.yamlfile import read_yaml
+from mvstack.model.load import REPOSITORY
+from mvstack.model.spack import spack_pins
 
-POLICY = ENVIRONMENTS / "policy" / "spack.yaml"
 REQUIREMENTS = REPOSITORY / "requirements" / "spack.txt"
 # Whoever has a mirror of the repositories, or a git bundle, names it here.
 URLS = {"spack": "MVSTACK_SPACK_URL", "packages": "MVSTACK_SPACK_PACKAGES_URL"}
@@ -49,24 +46,10 @@ class Pins:
         return self.spack, self.packages
 
 
-def load_pins(path: Path | None = None) -> Pins:
-    """The pins of environments/policy/spack.yaml. Raises InvalidInput where one is missing."""
-    file = read_yaml(path or POLICY)
-    found, problems = {}, []
-    for name in URLS:
-        row = file.data.get(name) if isinstance(file.data, dict) else None
-        row = row if isinstance(row, dict) else {}
-        missing = [key for key in ("url", "tag", "commit") if not isinstance(row.get(key), str)]
-        if missing:
-            problems.append(
-                Problem(
-                    f"{name}: {' and '.join(missing)} missing, or no text",
-                    file.where((name,)),
-                    todo="name the repository, the tag, and the commit that the tag must be",
-                )
-            )
-        else:
-            found[name] = Pin(name, row["url"], row["tag"], row["commit"])
-    if problems:
-        raise InvalidInput(*problems)
-    return Pins(found["spack"], found["packages"])
+def load_pins() -> Pins:
+    """The pins of environments/policy/spack.yaml. Raises InvalidInput for what is wrong there."""
+    known = spack_pins()
+    return Pins(
+        Pin("spack", known.spack.url, known.spack.tag, known.spack.commit),
+        Pin("packages", known.packages.url, known.packages.tag, known.packages.commit),
+    )

@@ -1,0 +1,140 @@
+"""``mvstack lock``: concretize systems and hold the answer to the gates, on any machine."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mvstack.errors import MvstackError, together
+
+
+@dataclass(frozen=True)
+class Solved:
+    """One environment: how many packages the solver's answer has, and how long it took."""
+
+    name: str
+    what: str
+    packages: int
+    built: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return dict(self.__dict__)
+
+
+def lock(
+    systems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SYSTEM[/PARTITION]|FILE…", help="What to concretize; every system if none."
+        ),
+    ] = None,
+    release: Annotated[
+        str | None, typer.Option("--release", help="A release; else newest.")
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", help="Where Spack is cloned to (else MVSTACK_ROOT, the default)."),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Keep DIR/SYSTEM/PARTITION/spack.lock.", metavar="DIR")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Concretize partitions with Spack and check the lock files; nothing is built or installed."""
+    import json
+
+    from mvstack.model.load import load_system, system_names
+    from mvstack.progress import Progress
+
+    names = systems or [name for name in system_names() if not load_system(name).discover]
+    progress = Progress(0, mode="quiet" if as_json else "auto")
+    done: list[Solved] = []
+    errors: list[MvstackError] = []
+    for name in names:
+        for result in locks(name, release, root, to, progress):
+            if isinstance(result, MvstackError):
+                errors.append(result)
+            else:
+                done.append(result)
+    if as_json and not errors:
+        typer.echo(json.dumps([one.as_dict() for one in done], indent=2))
+    elif not as_json:
+        for one in done:
+            typer.echo(
+                f"{one.name}: {one.what}: {one.packages} packages, {one.built} of them to build, "
+                f"{one.seconds:.0f} s"
+            )
+    if errors:
+        raise together(errors, outcome="Nothing was installed.")
+
+
+def locks(
+    name: str, release: str | None, root: Path | None, to: Path | None, progress: Any
+) -> Iterator[Solved | MvstackError]:
+    """Concretize each partition that ``name`` means; what is wrong with one stops no other."""
+    from mvstack import stages
+    from mvstack.spack import builder
+    from mvstack.spack.pins import load_pins
+
+    system, partitions = stages.load(name)
+    clones_in = root.absolute() if root else Path(stages.default_root())
+    pins = load_pins()
+    for partition in partitions:
+        with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as folder:
+            try:
+                plan = stages.plan_for(system, partition, release, None)
+                place = Path(folder)
+                isolated = builder.prepared(
+                    clones_in, pins, progress, place / "spack", place / "store", None
+                )
+                yield from _partition(plan, place, isolated, pins, to, progress)
+            except MvstackError as error:
+                yield error
+
+
+def _partition(
+    plan: Any, place: Path, isolated: Any, pins: Any, to: Path | None, progress: Any
+) -> Iterator[Solved]:
+    import shutil
+
+    from mvstack.render import write
+    from mvstack.spack import builder
+    from mvstack.spack import lock as locking
+    from mvstack.spack.runner import Spack
+
+    files = locking.environment_files(builder.environment(plan))
+    inputs = locking.inputs_of(files, pins)
+    name = f"{plan.system}/{plan.partition}"
+    spack = Spack(isolated, isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}")
+    write(files, place / "environment")
+    for what, folder in (("compiler", "compiler"), ("stack", "")):
+        environment = place / "environment" / folder
+        if not (environment / "spack.yaml").is_file():
+            continue
+        began = time.monotonic()
+        with progress.step("concretize", f"{name}, {what}", log=spack.log("concretize")) as step:
+            found = locking.concretized(
+                spack, environment, inputs, place / f"{what}.json", step.note
+            )
+            step.note(f"{len(found.graph.nodes)} packages")
+        if what == "stack":
+            locking.through_the_gates(found, plan.as_dict(), isolated.clones)
+        if to is not None:
+            target = to / plan.system / plan.partition / folder / "spack.lock"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(found.file, target)
+        yield Solved(
+            name,
+            what,
+            len(found.graph.nodes),
+            len(found.graph.built),
+            round(time.monotonic() - began, 1),
+        )
