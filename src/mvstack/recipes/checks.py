@@ -8,9 +8,12 @@ from pathlib import Path
 
 from mvstack import easyconfigs
 from mvstack.errors import InvalidInput, MvstackError, Problem, relative
+from mvstack.model.load import load_policy
+from mvstack.model.policy import Policy
 from mvstack.model.words import listed
 from mvstack.recipes.model import Recipe, Variant, Version, class_for
 from mvstack.recipes.reading import RECIPES, read_recipes
+from mvstack.recipes.wanted import unmet
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SHA256, Known, known_sources
 
@@ -25,7 +28,7 @@ _NO_HASH = re.compile(r"^(licensed|no hash):", re.MULTILINE)
 _BECAUSE = re.compile(r"\b(builtin|upstream|Spack)\b", re.IGNORECASE)
 
 
-def check_recipes(folder: Path = RECIPES) -> list[Recipe]:
+def check_recipes(folder: Path = RECIPES, policy: Policy | None = None) -> list[Recipe]:
     """Every recipe below ``folder``. Raises InvalidInput with all that is wrong with them."""
     recipes = read_recipes(folder)
     known = known_sources()
@@ -37,6 +40,7 @@ def check_recipes(folder: Path = RECIPES) -> list[Recipe]:
         for problem in check(recipe)
     ]
     problems += [one for recipe in recipes for one in digests(recipe, hashes, known)]
+    problems += unmet(recipes, policy or load_policy())
     if problems:
         raise InvalidInput(*problems)
     return recipes

@@ -157,7 +157,10 @@ def _called(node: ast.Call, names: dict[str, Any]) -> Any:
             words.default = words[0]
             return words
         case "disjoint_sets":
-            return _words([one for part in arguments for one in part])
+            words = _words([one for part in arguments for one in part])
+            if "none" not in words:  # Spack adds the empty set, so written
+                words.append("none")
+            return words
         case "conditional":
             return Conditional([str(one) for one in arguments], str(options.get("when", "")))
         case "join_path":
