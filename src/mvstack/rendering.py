@@ -21,6 +21,7 @@ from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals, 
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import make_plan, partitions_of, split_name
+from mvstack.recipes.page import recipes_page
 from mvstack.render import RENDERED, render, stale, write
 from mvstack.templates import template
 
@@ -50,7 +51,7 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
             errors.append(error)
     if errors:
         raise together(errors, "Nothing was rendered.")
-    tables = {} if names or to else {DOCS / "policy.md": policy_page(policy), **schemas()}
+    tables = {} if names or to else {**pages(policy), **schemas()}
     if check:
         _fresh(rendered, base, tables, everything=not names)
     else:
@@ -60,6 +61,11 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     return {relative(folder): len(files) for folder, files in rendered.items()}
+
+
+def pages(policy: Policy) -> dict[Path, str]:
+    """The derived pages of docs/."""
+    return {DOCS / "policy.md": policy_page(policy), DOCS / "recipes.md": recipes_page()}
 
 
 def schemas() -> dict[Path, str]:

@@ -1,0 +1,113 @@
+"""docs/recipes.md: each value of each variant, and how far each version came with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mvstack.lock.constraint import matches_version, parse
+from mvstack.recipes.model import Recipe, Variant
+from mvstack.recipes.reading import read_recipes
+from mvstack.recipes.record import STATES, Row, read_record
+from mvstack.templates import template
+
+RECIPE, ABSENT = "recipe", "—"
+_RANKS = (RECIPE, *STATES[1:])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One value of a variant: what it means, and a cell for each version."""
+
+    word: str
+    default: bool
+    description: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One recipe: its versions with how far each came, and its lines."""
+
+    recipe: Recipe
+    versions: tuple[str, ...]
+    whole: tuple[str, ...]
+    lines: tuple[Line, ...]
+    rows: tuple[Row, ...]
+
+
+def tables(recipes: Iterable[Recipe], record: Iterable[Row]) -> list[Table]:
+    """A table for each recipe that is wholly ours, in order of names."""
+    rows = list(record)
+    return [
+        _table(recipe, [row for row in rows if row.package == recipe.name])
+        for recipe in sorted(recipes, key=lambda one: one.name)
+        if not recipe.builtin
+    ]
+
+
+def mended(recipes: Iterable[Recipe]) -> list[Recipe]:
+    """The recipes that inherit builtin's and mend it."""
+    return sorted((one for one in recipes if one.builtin), key=lambda one: one.name)
+
+
+def _table(recipe: Recipe, rows: list[Row]) -> Table:
+    # what was recorded of a version that the recipe does not list stands in a column of its own
+    versions = [version.name for version in recipe.versions]
+    versions += sorted({row.version for row in rows} - set(versions))
+    lines: dict[str, Line] = {}
+    for variant in recipe.variants:
+        for word in variant.words() or [f"{variant.name}=…"]:
+            cells = tuple(_cell(word, variant, version, rows) for version in versions)
+            if word in lines:  # declared again for other versions
+                cells = tuple(map(_better, cells, lines[word].cells))
+            lines[word] = Line(word, _is_default(variant, word), variant.description, cells)
+    whole = tuple(_reached([row for row in rows if row.version == one]) for one in versions)
+    return Table(recipe, tuple(versions), whole, tuple(lines.values()), tuple(rows))
+
+
+def _cell(word: str, variant: Variant, version: str, rows: list[Row]) -> str:
+    value = word.partition("=")[2]
+    if not _holds(variant.when, version) or not _holds(variant.conditional.get(value, ""), version):
+        return ABSENT
+    free = word.endswith("=…")
+    return _reached(
+        [
+            row
+            for row in rows
+            if row.version == version
+            and (any(one.startswith(word[:-1]) for one in row.words) if free else word in row.words)
+        ]
+    )
+
+
+def _holds(when: str, version: str) -> bool:
+    """Whether the part of ``when`` that is about the version holds for it."""
+    if not when.strip():
+        return True
+    return matches_version(version, parse(f"x {when}".replace("x @", "x@")).versions)
+
+
+def _reached(rows: list[Row]) -> str:
+    return max(
+        (row.state for row in rows if row.state != "refused"), key=_RANKS.index, default=RECIPE
+    )
+
+
+def _better(one: str, other: str) -> str:
+    order = (ABSENT, *_RANKS)
+    return max(one, other, key=order.index)
+
+
+def _is_default(variant: Variant, word: str) -> bool:
+    if variant.boolean:
+        return word[0] == ("+" if variant.default == "true" else "~")
+    return word.partition("=")[2] in variant.default.split(",")
+
+
+def recipes_page() -> str:
+    """docs/recipes.md. Raises InvalidInput when a recipe or the record cannot be read."""
+    recipes, record = read_recipes(), read_record()
+    return template(
+        "recipes.md", tables=tables(recipes, record), mended=mended(recipes), record=record
+    )
