@@ -108,8 +108,9 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check system, release and policy files; every error with its file and line."""
+    """Check system, release and policy files, and recipes; every error with its file and line."""
     from mvstack.plan import make_plan
+    from mvstack.recipes import check_recipes
 
     errors: list[MvstackError] = []
     checked: list[str] = []
@@ -125,12 +126,22 @@ def check(
                 checked.append(f"{system.name}/{partition}")
         except MvstackError as error:
             errors.append(error)
+    recipes: list[str] = []
+    if not systems:
+        try:
+            recipes = [recipe.name for recipe in check_recipes()]
+        except MvstackError as error:
+            errors.append(error)
     if errors:
         raise together(errors)
     if as_json:
-        emit({"checked": checked, "releases": [release.name for release in releases]})
+        names = [release.name for release in releases]
+        emit({"checked": checked, "releases": names, "recipes": recipes})
     else:
-        typer.echo(f"{len(checked)} partitions, {len(releases)} releases and the policy are right")
+        more = f", {len(recipes)} Spack recipes" if recipes else ""
+        typer.echo(
+            f"{len(checked)} partitions, {len(releases)} releases{more} and the policy are right"
+        )
 
 
 @app.command(epilog="Examples: mvstack explain expanse/cpu   ·   mvstack explain mine.yaml --json")
