@@ -1,0 +1,34 @@
+"""The lock files of both sides, where both have one. Reads files, no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mvstack.diff.sides import Side
+from mvstack.errors import InvalidInput, Problem
+from mvstack.lock.lockfile import Lock, read_lock
+
+
+def both_locks(
+    old: Side, new: Side, partitions: list[str], old_folder: Path | None, new_folder: Path | None
+) -> dict[str, tuple[Lock, Lock]]:
+    """Old and new lock file of every partition for which there are both.
+
+    They are looked for below the folder given (``<system>/<partition>/spack.lock``), else beside
+    the committed environments of the side. A folder that is given and not there is InvalidInput.
+    """
+    for folder in (old_folder, new_folder):
+        if folder is not None and not folder.is_dir():
+            raise InvalidInput(Problem("there is no such folder", str(folder)))
+    found: dict[str, tuple[Lock, Lock]] = {}
+    for name in partitions:
+        before, after = _file(old, name, old_folder), _file(new, name, new_folder)
+        if before.is_file() and after.is_file():
+            found[name] = (read_lock(before), read_lock(after))
+    return found
+
+
+def _file(side: Side, partition: str, folder: Path | None) -> Path:
+    if folder is not None:
+        return folder / partition / "spack.lock"
+    return side.tree / "environments" / "rendered" / partition / "spack" / "spack.lock"

@@ -1,0 +1,145 @@
+"""The two sides of a comparison: a folder with a whole repository, and what it renders.
+
+Each side is rendered by its own code, in a process of its own: that is what an installation from
+that revision would build. Here the effects are: git, a temporary folder, one process a side.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mvstack.errors import InvalidInput, Missing, Problem, Refused
+
+SECONDS = 300
+"""How long a side may render before it counts as hanging; it takes about two."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """``tree`` is the repository's folder, ``rendered`` holds <system>/<partition>/plan.json."""
+
+    name: str
+    tree: Path
+    rendered: Path
+
+
+@contextmanager
+def sides(repository: Path, revision: str, systems: list[str]) -> Iterator[tuple[Side, Side]]:
+    """The side of ``revision`` and that of the working tree; both are gone afterwards.
+
+    Raises InvalidInput for a revision that is none or cannot be rendered, Missing without git.
+    """
+    commit = resolve(repository, revision)
+    with TemporaryDirectory(prefix="mvstack-diff-") as folder:
+        base = Path(folder)
+        old = Side(f"{revision} ({commit[:10]})", base / "tree", base / "old")
+        new = Side("the working tree", repository, base / "new")
+        extract(repository, commit, old.tree)
+        for side in (old, new):
+            render(side, [name for name in systems if has_system(side, name)])
+        yield old, new
+
+
+def resolve(repository: Path, revision: str) -> str:
+    """The commit that ``revision`` means; InvalidInput when it means none."""
+    found = _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    commit = found.stdout.decode().strip()
+    if found.returncode or not commit:
+        inside = _git(repository, "rev-parse", "--git-dir").returncode == 0
+        raise InvalidInput(
+            Problem(
+                f"{revision} is no revision of this repository"
+                if inside
+                else "this folder is no git clone, so there is no revision to compare with",
+                str(repository),
+                found=found.stderr.decode(errors="replace").strip(),
+                todo="give a commit, a tag or a branch, e.g. HEAD~1 or origin/main",
+            )
+        )
+    return commit
+
+
+def extract(repository: Path, commit: str, folder: Path) -> None:
+    """The files of ``commit`` below ``folder``."""
+    archive = _git(repository, "archive", "--format=tar", commit)
+    if archive.returncode:
+        raise InvalidInput(
+            Problem(
+                f"git cannot give the files of {commit}",
+                str(repository),
+                found=archive.stderr.decode(errors="replace").strip(),
+                todo="in a shallow clone: git fetch --unshallow",
+            )
+        )
+    folder.mkdir(parents=True)
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        tar.extractall(folder, filter="data")
+
+
+def has_system(side: Side, name: str) -> bool:
+    """Whether that side has the system (a file is its own side's: it is not in the repository)."""
+    return (side.tree / "environments" / "systems" / f"{name.partition('/')[0]}.yaml").is_file()
+
+
+def render(side: Side, systems: list[str]) -> None:
+    """Render ``systems`` (all when empty) of ``side`` with its own code.
+
+    Raises InvalidInput, with what its code said, when that does not work.
+    """
+    if not (side.tree / "src" / "mvstack" / "rendering.py").is_file():
+        raise InvalidInput(
+            Problem(
+                "this revision is older than what is compared: it renders nothing",
+                side.name,
+                todo="compare with a newer one",
+            )
+        )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(side.tree / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "mvstack", "render", *systems, "--to", str(side.rendered)]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=side.tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused(Problem(f"rendering took more than {SECONDS} s", side.name)) from None
+    if done.returncode:
+        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise InvalidInput(
+            Problem(
+                "cannot be rendered",
+                side.name,
+                found="\n              ".join(said[:6]) or f"exit code {done.returncode}",
+                todo="mvstack render says more"
+                if side.name == "the working tree"
+                else "its files or its code do not go with what is installed here: "
+                "compare with a newer revision",
+            )
+        )
+
+
+def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = ["git", "-C", str(repository), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    except FileNotFoundError:
+        raise Missing(Problem("git is not installed", todo="apt-get install git")) from None
