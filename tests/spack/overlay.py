@@ -12,7 +12,7 @@ from pathlib import Path
 
 NAMESPACE = "mvapich_stack_accepted"
 
-RECIPE = '''"""{name} {version} from bytes that are not upstream's, accepted by whoever made this."""
+RECIPE = '''"""{name} {version} from accepted bytes that are not upstream's."""
 
 from spack_repo.mvapich_stack.packages.{module}.package import {klass} as Upstreams
 

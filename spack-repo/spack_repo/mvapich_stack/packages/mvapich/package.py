@@ -126,7 +126,7 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
     )
     variant(
         "process_managers",
-        values=disjoint_sets(("auto",), ("slurm",), ("hydra", "gforker", "remshell"))
+        values=disjoint_sets(("none",), ("auto",), ("slurm",), ("hydra", "gforker", "remshell"))
         .with_error("auto, slurm and none stand alone")
         .with_default("auto")
         .with_non_feature_values("auto"),
@@ -141,7 +141,7 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
     )
     variant(
         "file_systems",
-        values=disjoint_sets(("auto",), FILE_SYSTEMS)
+        values=disjoint_sets(("none",), ("auto",), FILE_SYSTEMS)
         .with_error("auto and none stand alone")
         .with_default("auto")
         .with_non_feature_values("auto"),
@@ -719,9 +719,8 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
         else:
             raise SkipTest("process_managers=none: something outside this build starts its ranks")
         # A wrong provider or PMI hangs rather than fails.
-        output = which("timeout", required=True)(
-            "180", *launch, program, "2", output=str, error=str
-        )
+        started = Executable(launch[0])
+        output = started(*launch[1:], program, "2", output=str, error=str, timeout=180)
         print(" ".join(launch), program)
         print(output)
         return output
