@@ -68,7 +68,8 @@ class Body:
                 owner, inner = home.classes[name]
                 self.take(inner, owner)
                 continue
-            origin = home.imports.get(name, name)
+            first, dot, rest = name.partition(".")
+            origin = home.imports.get(first, first) + dot + rest
             folder = origin.removeprefix(_BUILTIN).partition(".")[0]
             if origin.startswith(_BUILTIN) and origin.endswith(f".{class_for(folder)}"):
                 self.builtin = folder.removeprefix("_").replace("_", "-")

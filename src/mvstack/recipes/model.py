@@ -11,7 +11,7 @@ GIVEN: dict[str, dict[str, tuple[str, ...]]] = {
     "CudaPackage": {"cuda": ("true", "false"), "cuda_arch": ()},
     "ROCmPackage": {"rocm": ("true", "false"), "amdgpu_target": ()},
 }
-_VERSION = re.compile(r"\d+(?:\.\w+)+(?:-\w+)?")
+_VERSION = re.compile(r"\d+(?:\.\d[a-z0-9]*)+(?:-\d+)?")
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ def _top(found: Module, statement: ast.stmt) -> None:
     match statement:
         case ast.ImportFrom():
             _import(found, statement)
+        case ast.Import():
+            found.imports |= {one.asname: one.name for one in statement.names if one.asname}
         case ast.FunctionDef(name=name):
             found.functions[name] = statement
         case ast.ClassDef(name=name):
