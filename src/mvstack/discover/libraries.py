@@ -10,6 +10,12 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from mvstack.discover.built import (
+    silent_providers,
+    slurm_header_version,
+    slurm_modules,
+    ucx_variants,
+)
 from mvstack.discover.findings import Findings
 from mvstack.discover.machine import Library
 from mvstack.discover.scheduler import Launch
@@ -65,7 +71,9 @@ NO_USUAL = {"cray-pmi", "cuda", "hip"}
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("ldconfig", "-p"),
     ("fi_info", "-l"),
+    ("fi_info", "-e"),
     ("ucx_info", "-d"),
+    ("ucx_info", "-b"),
     *(tool for wanted in WANTED for tool in wanted.tools),
 )
 
@@ -81,8 +89,8 @@ def read_libraries(
     triple = TRIPLES.get(architecture or "", "")
     linked = _linked(view.say("ldconfig", "-p"))
     found = [_look(view, wanted, triple, linked, findings) for wanted in WANTED]
-    libraries = [_details(view, library) for library in found if library is not None]
-    slurm = _slurm(view, launch)
+    libraries = [_details(view, library, triple) for library in found if library is not None]
+    slurm = _slurm(view, launch, triple)
     if slurm is not None:
         libraries.append(slurm)
     for library in libraries:
@@ -108,6 +116,8 @@ def _look(
     view: View, wanted: Wanted, triple: str, linked: dict[str, str], findings: Findings
 ) -> Library | None:
     library = linked.get(wanted.library, "")
+    if wanted.name == "cray-pmi" and "/cray/" not in library:
+        library = ""  # Slurm's libpmi2 has the same name
     prefixes = _prefixes(view, wanted, library, triple)
     with_headers = [prefix for prefix in prefixes if _include(view, wanted, prefix, triple)]
     if with_headers:
@@ -192,14 +202,24 @@ def _rdma_core(version: str) -> str:
     return ".".join(parts[2:]) if len(parts) == 4 else version
 
 
-def _details(view: View, library: Library) -> Library:
-    """libfabric's providers and UCX's transports, when the tool is of the same prefix."""
+def _details(view: View, library: Library, triple: str) -> Library:
+    """libfabric's providers, UCX's transports and variants, by the tool of the same prefix."""
     tool = {"libfabric": "fi_info", "ucx": "ucx_info"}.get(library.name)
     if tool is None or _above(view.which(tool), ("bin",)) not in ("", library.prefix):
         return library
     if tool == "fi_info":
-        return library.model_copy(update={"providers": providers(view.say("fi_info", "-l"))})
-    return library.model_copy(update={"transports": transports(view.say("ucx_info", "-d"))})
+        listed = providers(view.say("fi_info", "-l"))
+        also = silent_providers(view.say("fi_info", "-e"), listed)
+        return library.model_copy(update={"providers": [*listed, *also], "idle": also})
+    places = ["lib64", "lib", *([f"lib/{triple}"] if triple else [])]
+    folders = [f"{library.prefix}/{lib}/ucx" for lib in places]
+    modules = [name for folder in folders for name in view.names(folder)]
+    return library.model_copy(
+        update={
+            "transports": transports(view.say("ucx_info", "-d")),
+            "variants": ucx_variants(view.say("ucx_info", "-b"), modules),
+        }
+    )
 
 
 def providers(text: str) -> list[str]:
@@ -214,16 +234,19 @@ def transports(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"^#\s+Transport:\s+([\w-]{1,30})\s*$", text, re.M)))
 
 
-def _slurm(view: View, launch: Launch) -> Library | None:
-    if launch.scheduler != "slurm":
+def _slurm(view: View, launch: Launch, triple: str) -> Library | None:
+    """Slurm where it starts programs, or where its headers are: an image is built without it."""
+    tool = view.which("srun") or view.which("sinfo")
+    prefix = _above(tool, ("bin",)) or "/usr"
+    headers = any(view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h"))
+    if launch.scheduler != "slurm" and not (tool and headers):
         return None
-    prefix = _above(view.which("srun") or view.which("sinfo"), ("bin",)) or "/usr"
+    number = view.text(f"{prefix}/include/slurm/slurm_version.h") if headers else None
     return Library(
         name="slurm",
-        version=launch.version or None,
+        version=launch.version or slurm_header_version(number or "") or None,
         prefix=prefix,
-        headers=any(
-            view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h")
-        ),
-        mpi=launch.mpi,
+        headers=headers,
+        mpi=launch.mpi or slurm_modules(view.names, prefix, triple),
+        idle=[] if launch.scheduler == "slurm" else ["slurm"],
     )

@@ -66,7 +66,11 @@ class Compiler(Part):
 
 
 class Library(Part):
-    """A package of the system that an MPI can be built on."""
+    """A package of the system that an MPI can be built on.
+
+    ``variants`` are what it was built with, in Spack's words; ``idle`` what it has and what does
+    nothing on this machine (providers without an adapter, a Slurm without a controller).
+    """
 
     name: str
     version: str | None = None
@@ -76,6 +80,8 @@ class Library(Part):
     providers: list[str] = Field(default_factory=list)
     transports: list[str] = Field(default_factory=list)
     mpi: list[str] = Field(default_factory=list)
+    variants: str = ""
+    idle: list[str] = Field(default_factory=list)
 
 
 class Limits(Part):

@@ -16,7 +16,9 @@ COLUMN = 44
 """Where the comments begin."""
 
 
-def system_yaml(machine: Machine, name: str = "local", today: date | None = None) -> str:
+def system_yaml(
+    machine: Machine, name: str = "local", today: date | None = None, builder: str = "easybuild"
+) -> str:
     """``machine`` as a system file with one partition ``node``, to be edited by a person.
 
     Lines whose value was not found have none and say so; such a file does not pass
@@ -30,7 +32,7 @@ def system_yaml(machine: Machine, name: str = "local", today: date | None = None
         *_remarks("Worth knowing:", machine.notes),
         _line(0, "name", _plain(name), ""),
         _line(0, "title", _text(_system_title(machine)), ""),
-        _line(0, "builder", "easybuild", "easybuild or spack: yours to choose"),
+        _line(0, "builder", builder, "easybuild or spack: yours to choose"),
         _found(0, machine, "os", machine.os),
         _found(0, machine, "scheduler", machine.scheduler),
         "partitions:",
@@ -90,7 +92,11 @@ def _externals(libraries: list[Library]) -> list[str]:
         for key in ("providers", "transports", "mpi"):
             values = getattr(item, key)
             fields += [f"{key}: {_flow(values)}"] if values else []
+        fields += [f"variants: {_text(item.variants)}"] if item.variants else []
         how = "headers are there" if item.headers else "no headers: starts programs only"
+        if item.idle:
+            how += "; no controller answers" if item.name == "slurm" else ""
+            how += f"; no adapter here for {', '.join(item.idle)}" if item.name != "slurm" else ""
         how += "" if item.version else f"; version {NOT_FOUND}"
         lines.append(_line(6, item.name, "{" + ", ".join(fields) + "}", how))
     for item in libraries:
