@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from mvstack import __version__, stages
 from mvstack.abi.cli import abi
+from mvstack.diff.cli import diff
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
@@ -23,10 +24,13 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="One description of a machine → the right MVAPICH, built, loaded, checked and reported.",
     epilog="Exit codes: 0 done · 1 a check failed · 2 wrong usage · 3 invalid input · 4 refused · "
-    "5 a source · 6 a build · 7 something missing on this machine · 8 locked · 130 interrupted "
-    "(the same command goes on).",
+    "5 a source · 6 a build · 7 something missing on this machine · 8 locked · 9 (diff) something "
+    "would be rebuilt · 130 interrupted (the same command goes on).",
 )
 app.add_typer(sources_app, name="sources")
+app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")(
+    diff
+)
 app.command(epilog="Example: mvstack abi /apps/mpich-4.0.2 /apps/mvapich-3.0 ./program")(abi)
 
 
@@ -82,6 +86,9 @@ def discover(
         Path | None,
         typer.Option(help="Keep all that was looked at in this folder, e.g. for a bug report."),
     ] = None,
+    builder: Annotated[
+        Literal["easybuild", "spack"], typer.Option(help="The builder that the file names.")
+    ] = "easybuild",
 ) -> None:
     """Look at this machine and print a system file that a person can edit."""
     from mvstack import discover as looking
@@ -96,7 +103,7 @@ def discover(
     if as_json:
         emit(machine.model_dump(mode="json"))
     else:
-        typer.echo(looking.system_yaml(machine, name), nl=False)
+        typer.echo(looking.system_yaml(machine, name, builder=builder), nl=False)
         for note in machine.notes:
             typer.echo(f"note: {note}", err=True)
 
