@@ -1,0 +1,159 @@
+"""What a machine's libraries were built with, beyond what works on the machine at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from discover_roots import make, system_of, tool
+
+from mvstack.discover import look, system_yaml
+from mvstack.discover.built import (
+    silent_providers,
+    slurm_header_version,
+    slurm_modules,
+    ucx_variants,
+)
+from mvstack.discover.machine import Library, Machine
+
+CONFIG = """#define UCX_CONFIG_H
+#define ENABLE_MT                 1
+#define HAVE_IB                   1
+#define HAVE_MLX5_HW              1
+#define HAVE_TL_DC                0
+#define HAVE_TL_RC                1
+"""
+UCX = {
+    "/usr/include/ucp/api/ucp.h": "",
+    "/usr/lib64/pkgconfig/ucx.pc": "Version: 1.15.0\n",
+    "/usr/lib64/ucx/libuct_cma.so.0": "",
+    "/usr/lib64/ucx/libuct_cuda.so.0.0.0": "",
+}
+
+
+def external(machine: Machine, name: str) -> Library:
+    return next(item for item in machine.externals if item.name == name)
+
+
+def test_ucx_is_described_by_its_build_and_its_modules(tmp_path: Path) -> None:
+    make(tmp_path, UCX)
+    tool(tmp_path, "ucx_info", "-d", text="#   Transport: self\n")
+    tool(tmp_path, "ucx_info", "-b", text=CONFIG)
+    machine = look(tmp_path)
+    ucx = external(machine, "ucx")
+    assert ucx.transports == ["self"]
+    assert ucx.variants == "+verbs+rc+mlx5_dv+thread_multiple+cma+cuda"
+    assert f'variants: "{ucx.variants}"' in system_yaml(machine)
+
+
+def test_a_ucx_of_another_prefix_than_the_tool_is_not_described_by_it(tmp_path: Path) -> None:
+    make(tmp_path, {name.replace("/usr/", "/usr/local/"): text for name, text in UCX.items()})
+    tool(tmp_path, "ucx_info", "-b", text=CONFIG)
+    ucx = external(look(tmp_path), "ucx")
+    assert (ucx.prefix, ucx.variants) == ("/usr/local", "")
+
+
+def test_nothing_is_claimed_of_a_ucx_that_tells_nothing() -> None:
+    assert ucx_variants("", []) == ""
+    assert ucx_variants("#define HAVE_IB 0\n#define HAVE_TL_RC_EXTRA 1\n", ["libucs.so.0"]) == ""
+
+
+def test_libfabric_has_providers_that_find_no_adapter_here(tmp_path: Path) -> None:
+    make(
+        tmp_path,
+        {"/usr/include/rdma/fabric.h": "", "/usr/lib64/pkgconfig/libfabric.pc": "Version: 1.22.0"},
+    )
+    tool(tmp_path, "fi_info", "-l", text="tcp:\n    version: 122.0\nshm:\n    version: 122.0\n")
+    tool(
+        tmp_path,
+        "fi_info",
+        "-e",
+        text="# FI_VERBS_TX_SIZE: Integer\n# FI_TCP_PORT: Integer\n# FI_CXI_RX: String\n",
+    )
+    machine = look(tmp_path)
+    libfabric = external(machine, "libfabric")
+    assert libfabric.providers == ["tcp", "shm", "cxi", "verbs"]
+    assert libfabric.idle == ["cxi", "verbs"]
+    assert "no adapter here for cxi, verbs" in system_yaml(machine)
+
+
+@pytest.mark.parametrize(
+    ("variables", "listed", "also"),
+    [
+        ("# FI_PSM2_DELAY: Integer", [], ["psm2"]),
+        ("# FI_PSM2_DELAY: Integer", ["psm2"], []),
+        ("FI_VERBS_X: set", [], []),
+        ("# FI_PSM_TIME: Integer", [], ["psm"]),
+        ("", [], []),
+    ],
+)
+def test_a_provider_is_known_by_its_variables(
+    variables: str, listed: list[str], also: list[str]
+) -> None:
+    assert silent_providers(variables, listed) == also
+
+
+def slurm_root(root: Path) -> Path:
+    make(
+        root,
+        {
+            "/usr/include/slurm/pmi2.h": "",
+            "/usr/include/slurm/slurm_version.h": "#define SLURM_VERSION_NUMBER 0x170b04\n",
+            "/usr/lib64/slurm/mpi_pmi2.so": "",
+            "/usr/lib64/slurm/mpi_pmix.so": "",
+            "/usr/lib64/slurm/select_cons_tres.so": "",
+        },
+    )
+    tool(root, "srun", "--mpi=list", text="srun: error: no controller", status="1")
+    tool(root, "sinfo", "--version", text="slurm 23.11.4\n")
+    tool(root, "scontrol", "show", "config", text="scontrol: error: no answer", status="1")
+    return root
+
+
+def test_slurm_can_be_built_on_where_no_controller_answers(tmp_path: Path) -> None:
+    machine = look(slurm_root(tmp_path))
+    assert machine.scheduler == "none"
+    slurm = external(machine, "slurm")
+    assert (slurm.version, slurm.prefix, slurm.mpi) == ("23.11.4", "/usr", ["pmi2", "pmix"])
+    assert "no controller answers" in system_yaml(machine)
+
+
+def test_slurms_plugins_are_found_where_debian_has_them() -> None:
+    folders = {"/usr/lib/x86_64-linux-gnu/slurm-wlm": ["mpi_none.so", "mpi_pmi2.a", "mpi_pmi2.so"]}
+    found = slurm_modules(lambda path: folders.get(path, []), "/usr", "x86_64-linux-gnu")
+    assert found == ["none", "pmi2"]
+    assert slurm_modules(lambda _: [], "/usr", "") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("#define SLURM_VERSION_NUMBER 0x160508\n", "22.05.8"),
+        ("/* #define SLURM_VERSION_NUMBER 0x160508 */", ""),
+        ("#define SLURM_VERSION_NUMBER 0x16\n", ""),
+        ("", ""),
+    ],
+)
+def test_slurms_version_by_its_header(text: str, version: str) -> None:
+    assert slurm_header_version(text) == version
+
+
+def test_slurms_libpmi2_is_not_taken_for_crays(tmp_path: Path) -> None:
+    cache = "\tlibpmi2.so.0 (libc6,x86-64) => /usr/lib/x86_64-linux-gnu/libpmi2.so.0\n"
+    tool(tmp_path, "ldconfig", "-p", text=cache)
+    assert [item.name for item in look(tmp_path).externals] == []
+
+
+def test_a_system_file_for_spack(tmp_path: Path) -> None:
+    text = system_yaml(look(make(tmp_path, UCX)), builder="spack")
+    assert "\nbuilder: spack " in text
+    assert "\nbuilder: easybuild " in system_yaml(look(tmp_path))
+
+
+def test_what_was_found_is_a_valid_system_file() -> None:
+    from discover_roots import DATA
+
+    for root in sorted(DATA.glob("*/")):
+        machine = look(root)
+        if not machine.problems():
+            system_of(machine)
