@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mvstack import hashes
 from mvstack.errors import Missing, Problem
@@ -22,16 +23,20 @@ from mvstack.install.tree import enough_room, own
 from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.render import render, write
+from mvstack.render_spack import compiler_of
 from mvstack.sources import Fetcher
-from mvstack.spack import accepted, lock, sources
+from mvstack.spack import accepted, lock
 from mvstack.spack.clone import clones, home, present
-from mvstack.spack.graph import Node, installed, read_graph
-from mvstack.spack.installing import Installing
+from mvstack.spack.environments import Environment, apart
+from mvstack.spack.graph import installed, read_graph
 from mvstack.spack.isolated import Isolated
 from mvstack.spack.modules import Part, content_of, loader_folders, module_text, parts_of
 from mvstack.spack.pins import Pins, load_pins
 from mvstack.spack.python import python
 from mvstack.spack.runner import Spack
+
+if TYPE_CHECKING:
+    from mvstack.cache.use import Caches
 
 FREE_GB = 8  # the clones and their caches take about 1 GB, a build of the MPI and its tree the rest
 STEPS = 3  # Spack itself, the lock, the packages
@@ -45,44 +50,77 @@ def install(
     jobs: int | None = None,
     umask: str = "022",
     group: str | None = None,
+    caches: Caches | None = None,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    Raises Locked, Missing, SourceError, Refused (other commit), BuildFailed, CheckFailed (gate).
+    What ``caches`` have is taken from there. Raises Locked, Missing, SourceError, Refused (another
+    commit), BuildFailed, CheckFailed (a gate).
     """
     root, tree = Path(plan.root), Path(plan.tree)
     lmod = core.lmod_folder(core.lmod_command())
     files = environment(plan)
     pins = load_pins()
+    inputs = lock.inputs_of(lock.environment_files(files), pins)
     os.umask(int(umask, 8))
     with locked(root):
         end_leftovers(tree)
         enough_room(root, FREE_GB)
         own(tree, group)
         records = Records(tree)
-        inputs = lock.inputs_of(lock.environment_files(files), pins)
         _write(files, tree, inputs)
         records.plan(plan.as_dict())
         isolated = prepared(root, pins, progress, tree / "spack", store_of(tree), jobs, tree)
-        spack = Spack(isolated, tree / "logs")
-        found = _concretized(spack, plan, inputs, progress)
-        parts = [part for part in parts_of(plan) if part.spec or not part.package]
-        roots = _roots(spack, found, plan, parts, progress)
-        todo = found.graph.pending(installed(isolated.store))
+        isolated = replace(isolated, mirrors=mirrors_of(caches))
+        isolated.write()
+        cached = bool(caches and caches.only)
+        rows = _compiler(isolated, plan, inputs, fetcher, records, progress, cached)
+        stack = environment_of(isolated, plan, inputs)
+        found = stack.locked(progress)
+        lock.through_the_gates(found, plan.as_dict(), isolated.clones)
+        parts = parts_of(plan)
+        roots = _roots(stack.spack, found, plan, parts)
+        todo = stack.pending(found)
         wanted = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
         changed = _changed(tree, records, wanted)
-        for part in changed if todo else {}:
-            core.withdraw(tree / "modules" / part.file)
         if todo or changed:
+            for part in changed:
+                core.withdraw(tree / "modules" / part.file)
             core.withdraw(core.core_module(plan))
-        rows = _build(spack, plan, todo, roots, fetcher, records, progress) if todo else []
-        if not todo:
+        if todo:
+            by_hash = {roots[part.key]: part for part in parts if part.key in roots}
+            rows += stack.build(todo, by_hash, fetcher, records, progress, only_cached=cached)
+        else:
             progress.skip("install", f"{len(found.graph.built)} packages", "already there")
-        if changed or todo:
-            _modules(spack, plan, wanted, roots, records, progress)
+        if changed:
+            _modules(stack.spack, plan, changed, roots, records, progress)
         _forgotten(tree, records, {part.file for part in parts})
         core.publish(plan, lmod)
     return rows
+
+
+def _compiler(
+    isolated: Isolated,
+    plan: Plan,
+    inputs: str,
+    fetcher: Fetcher,
+    records: Records,
+    progress: Progress,
+    cached: bool,
+) -> list[dict[str, Any]]:
+    """Install the compiler that the stack is built with, where it is not the system's."""
+    tree = Path(plan.tree)
+    folder = tree / "rendered" / "spack" / "compiler"
+    if not (folder / "spack.yaml").is_file():
+        return []
+    spack = Spack(apart(isolated, "compiler"), tree / "logs")
+    what = f"the compiler of {plan.system}/{plan.partition}"
+    record = tree / "records" / "lock-compiler.json"
+    compiler = Environment(spack, plan, what, folder, record, inputs)
+    todo = compiler.pending(compiler.locked(progress))
+    if not todo and Path(compiler_of(plan)["prefix"]).exists():
+        return []
+    return compiler.build(todo, {}, fetcher, records, progress, only_cached=cached)
 
 
 def pending(plan: Plan) -> list[dict[str, Any]]:
@@ -167,33 +205,43 @@ def prepared(
     return isolated
 
 
+def environment_of(isolated: Isolated, plan: Plan, inputs: str) -> Environment:
+    """The stack's environment in the tree of ``plan``."""
+    tree = Path(plan.tree)
+    return Environment(
+        Spack(isolated, tree / "logs"),
+        plan,
+        f"{plan.system}/{plan.partition}",
+        tree / "rendered" / "spack",
+        record_of(tree),
+        inputs,
+    )
+
+
+def mirrors_of(caches: Caches | None) -> dict[str, dict[str, Any]]:
+    """The binary mirrors of ``caches``: signed ones only."""
+    return {
+        f"mvapich-stack-cache-{number}": {
+            "url": f"{place.url}/spack",
+            "source": False,
+            "binary": True,
+            "signed": True,
+        }
+        for number, place in enumerate(caches.places if caches else (), 1)
+    }
+
+
 def _write(files: dict[str, str], tree: Path, inputs: str) -> None:
-    """Write what is rendered; the lock beside it stays as long as its inputs stand."""
-    kept = tree / "rendered" / "spack" / "spack.lock"
-    if kept.is_file() and lock.known_inputs(record_of(tree)) == inputs:
-        files = {**files, "spack/spack.lock": kept.read_text()}
+    """Write what is rendered; locks beside it stay as long as their inputs stand."""
+    for name, record in (("spack", "lock"), ("spack/compiler", "lock-compiler")):
+        kept = tree / "rendered" / name / "spack.lock"
+        known = lock.known_inputs(tree / "records" / f"{record}.json")
+        if kept.is_file() and known == inputs:
+            files = {**files, f"{name}/spack.lock": kept.read_text()}
     write(files, tree / "rendered")
 
 
-def _concretized(spack: Spack, plan: Plan, inputs: str, progress: Progress) -> lock.Locked:
-    """The lock of the plan, through the gates."""
-    tree = Path(plan.tree)
-    folder = tree / "rendered" / "spack"
-    what = f"{plan.system}/{plan.partition}"
-    if (folder / "spack.lock").is_file() and lock.known_inputs(record_of(tree)) == inputs:
-        found = lock.concretized(spack, folder, inputs, record_of(tree), lambda _: None)
-        progress.skip("concretize", what, "its inputs are as they were")
-    else:
-        with progress.step("concretize", what, log=spack.log("concretize")) as step:
-            found = lock.concretized(spack, folder, inputs, record_of(tree), step.note)
-            step.note(f"{len(found.graph.nodes)} packages")
-    lock.through_the_gates(found, plan.as_dict(), spack.isolated.clones)
-    return found
-
-
-def _roots(
-    spack: Spack, found: lock.Locked, plan: Plan, parts: list[Part], progress: Progress
-) -> dict[str, str]:
+def _roots(spack: Spack, found: lock.Locked, plan: Plan, parts: list[Part]) -> dict[str, str]:
     """Key of each part of the plan → hash of the root that it concretized to."""
     record = record_of(Path(plan.tree))
     asked = [{"key": part.key, "spec": part.spec, "over": part.over} for part in parts if part.spec]
@@ -217,26 +265,6 @@ def _changed(tree: Path, records: Records, wanted: dict[Part, str]) -> dict[Part
         for part, content in wanted.items()
         if known.get(part.file) != content or not (tree / "modules" / part.file).is_file()
     }
-
-
-def _build(
-    spack: Spack,
-    plan: Plan,
-    todo: list[Node],
-    roots: dict[str, str],
-    fetcher: Fetcher,
-    records: Records,
-    progress: Progress,
-) -> list[dict[str, Any]]:
-    """Fetch the sources of ``todo`` and install it; a row for each package."""
-    folder = Path(plan.tree) / "rendered" / "spack"
-    asked = {"parts": [], "sources": [node.hash for node in todo]}
-    answer = spack.ask("look", folder, asked, lambda _: None)
-    fetched = sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
-    by_hash = {node.hash: node for node in todo}
-    parts = {roots[part.key]: part for part in parts_of(plan) if part.key in roots}
-    run = Installing(spack, folder, plan, by_hash, parts, fetched, records, progress)
-    return run.install()
 
 
 def _modules(

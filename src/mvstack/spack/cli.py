@@ -108,23 +108,23 @@ def _partition(
     from mvstack.render import write
     from mvstack.spack import builder
     from mvstack.spack import lock as locking
+    from mvstack.spack.environments import Environment, apart
     from mvstack.spack.runner import Spack
 
     files = locking.environment_files(builder.environment(plan))
     inputs = locking.inputs_of(files, pins)
     name = f"{plan.system}/{plan.partition}"
-    spack = Spack(isolated, isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}")
+    logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
     write(files, place / "environment")
     for what, folder in (("compiler", "compiler"), ("stack", "")):
         environment = place / "environment" / folder
         if not (environment / "spack.yaml").is_file():
             continue
         began = time.monotonic()
-        with progress.step("concretize", f"{name}, {what}", log=spack.log("concretize")) as step:
-            found = locking.concretized(
-                spack, environment, inputs, place / f"{what}.json", step.note
-            )
-            step.note(f"{len(found.graph.nodes)} packages")
+        spack = Spack(apart(isolated, what), logs)
+        found = Environment(
+            spack, plan, f"{name}, {what}", environment, place / f"{what}.json", inputs
+        ).locked(progress)
         if what == "stack":
             locking.through_the_gates(found, plan.as_dict(), isolated.clones)
         if to is not None:

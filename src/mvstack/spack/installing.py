@@ -50,10 +50,10 @@ class Installing:
         self._step: Step | None = None
         self._began = ""
 
-    def install(self) -> list[Row]:
+    def install(self, *more: str) -> list[Row]:
         """Run it to its end; the rows of what was built. Raises BuildFailed for what failed."""
         log = self.spack.log("install")
-        words = ("-e", str(self.folder), "install")
+        words = ("-e", str(self.folder), "install", *more)
         what = f"{len(self.nodes)} packages with Spack"
         with self.progress.step("install", what, log=log):
             try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mvstack.files import write_atomically
 from mvstack.model.load import REPOSITORY
+from mvstack.sources import state_dir
 from mvstack.spack.clone import Clones
 
 RECIPES = REPOSITORY / "spack-repo" / "spack_repo" / "mvapich_stack"
@@ -21,6 +22,12 @@ DROPPED = (
     *("SPACK_", "EASYBUILD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),
     *("LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_"),
 )
+
+
+def gnupg() -> Path:
+    """The GPG home whose keys are trusted: one for the caches of both builders."""
+    chosen = os.environ.get("MVSTACK_GNUPGHOME", "")
+    return Path(chosen).absolute() if chosen else state_dir() / "gnupg"
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ class Isolated:
             "SPACK_USER_CONFIG_PATH": str(self.config),
             "SPACK_USER_CACHE_PATH": str(self.clones.home / "cache"),
             "SPACK_PYTHON": str(self.python),
-            "SPACK_GNUPGHOME": str(self.root / "spack" / "gpg"),
+            "SPACK_GNUPGHOME": str(gnupg()),
             "CCACHE_DIR": str(self.root / "ccache"),
         }
 

@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from mvstack import hashes
 from mvstack.model.load import REPOSITORY
 from mvstack.plan import MpiBuild, Package, Plan
+from mvstack.render_spack import compiler_of
 from mvstack.templates import generated, template
 
 FOLDER = REPOSITORY / "modulefiles"
@@ -59,10 +60,8 @@ class Part:
 def parts_of(plan: Plan) -> list[Part]:
     """The modules of a plan, below first: the compiler's, then each MPI's with its packages'."""
     name, version = plan.compiler["name"], plan.compiler["version"]
-    own = plan.compiler["origin"] == "spack"
     level = f"{name}/{version}"
-    spec = f"{name}@={version}" if own else ""
-    parts = [Part(level, f"Core/{level}.lua", spec)]
+    parts = [Part(level, f"Core/{level}.lua", "")]
     for build in plan.mpi:
         file = f"Compiler/{level}/{build.module}.lua"
         parts.append(Part(build.module, file, build.spack["spec"], build=build))
@@ -120,11 +119,7 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
         }
     else:
         values |= _compiler(plan)
-        changes += [
-            ("setenv", name, program, ":")
-            for name, program in (("CC", "gcc"), ("CXX", "g++"), ("FC", "gfortran"))
-            if name not in {change[1] for change in changes}
-        ]
+        changes = _compiler_changes(plan)
     return _template().render(
         generated=generated(plan),
         prefix=found.get("prefix", ""),
@@ -134,7 +129,7 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
 
 
 def _compiler(plan: Plan) -> dict[str, str]:
-    own = plan.compiler["origin"] == "spack"
+    own = compiler_of(plan)["built"]
     name, version = plan.compiler["name"], plan.compiler["version"]
     return {
         "name": name,
@@ -145,6 +140,17 @@ def _compiler(plan: Plan) -> dict[str, str]:
         "homepage": "https://gcc.gnu.org/",
         "opens": f"{plan.tree}/modules/Compiler/{name}/{version}",
     }
+
+
+def _compiler_changes(plan: Plan) -> list[Change]:
+    """The compiler's programs, and its folders where those are not the system's."""
+    prefix = compiler_of(plan)["prefix"]
+    folders = (("PATH", "bin"), ("LD_LIBRARY_PATH", "lib64"), ("MANPATH", "share/man"))
+    changes: list[Change] = []
+    if prefix != "/usr":
+        changes += [("prepend_path", name, f"{prefix}/{folder}", ":") for name, folder in folders]
+    programs = (("CC", "gcc"), ("CXX", "g++"), ("FC", "gfortran"))
+    return [*changes, *(("setenv", name, program, ":") for name, program in programs)]
 
 
 def _mpi_changes(

@@ -1,0 +1,93 @@
+"""One Spack environment of a tree, from its lock to its packages: the compiler's or the stack's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mvstack.install.records import Records
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.sources import Fetcher
+from mvstack.spack import lock, sources
+from mvstack.spack.graph import Node, installed
+from mvstack.spack.installing import Installing
+from mvstack.spack.isolated import Isolated
+from mvstack.spack.modules import Part
+from mvstack.spack.runner import Spack
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """``folder`` holds spack.yaml and spack.lock, ``record`` says what the lock was made from."""
+
+    spack: Spack
+    plan: Plan
+    what: str
+    folder: Path
+    record: Path
+    inputs: str
+
+    @property
+    def known(self) -> bool:
+        """Whether the lock that stands there is of these inputs."""
+        there = (self.folder / "spack.lock").is_file()
+        return there and lock.known_inputs(self.record) == self.inputs
+
+    def locked(self, progress: Progress) -> lock.Locked:
+        """The lock, solved for now if it is not known. Raises BuildFailed when nothing fits."""
+        if self.known:
+            progress.skip("concretize", self.what, "its inputs are as they were")
+            return self._locked(lambda _: None)
+        with progress.step("concretize", self.what, log=self.spack.log("concretize")) as step:
+            found = self._locked(step.note)
+            step.note(f"{len(found.graph.nodes)} packages")
+        return found
+
+    def _locked(self, note: lock.Note) -> lock.Locked:
+        return lock.concretized(self.spack, self.folder, self.inputs, self.record, note)
+
+    def pending(self, found: lock.Locked) -> list[Node]:
+        """What of the lock is not installed."""
+        return found.graph.pending(installed(self.spack.isolated.store))
+
+    def build(
+        self,
+        todo: list[Node],
+        parts: dict[str, Part],
+        fetcher: Fetcher,
+        records: Records,
+        progress: Progress,
+        *,
+        only_cached: bool = False,
+    ) -> list[Row]:
+        """Fetch the sources of ``todo`` and install it; a row for each package.
+
+        ``parts`` are the parts of the plan by hash. With ``only_cached`` nothing is compiled and
+        no source is needed.
+        """
+        fetched: dict[str, list[Row]] = {}
+        if not only_cached:
+            asked = {"parts": [], "sources": [node.hash for node in todo]}
+            answer = self.spack.ask("look", self.folder, asked, lambda _: None)
+            fetched = sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
+        by_hash = {node.hash: node for node in todo}
+        words = ["--use-buildcache", "only"] if only_cached else []
+        run = Installing(
+            self.spack, self.folder, self.plan, by_hash, parts, fetched, records, progress
+        )
+        return run.install(*words)
+
+
+def apart(isolated: Isolated, name: str) -> Isolated:
+    """The same Spack with a configuration scope of its own.
+
+    For the environment of a compiler: Spack finds the system's compilers and notes them in its
+    scope, where the stack's environment must not see them.
+    """
+    own = replace(isolated, state=isolated.state / name)
+    own.write()
+    return own
