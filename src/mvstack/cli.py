@@ -12,11 +12,13 @@ from rich.console import Console
 
 from mvstack import __version__, stages
 from mvstack.abi.cli import abi
+from mvstack.cache.cli import app as cache_app
 from mvstack.diff.cli import diff
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
 from mvstack.sources.spec import known_sources
+from mvstack.spack.cli import lock
 
 app = typer.Typer(
     name="mvstack",
@@ -28,6 +30,8 @@ app = typer.Typer(
     "would be rebuilt · 130 interrupted (the same command goes on).",
 )
 app.add_typer(sources_app, name="sources")
+app.add_typer(cache_app, name="cache")
+app.command(epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks")(lock)
 app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")(
     diff
 )
@@ -213,14 +217,27 @@ def install(
         bool, typer.Option(help="Check for the distribution's packages first.")
     ] = True,
     dry_run: Annotated[bool, typer.Option(help="Say what would be built; change nothing.")] = False,
+    cache: Annotated[
+        list[str] | None,
+        typer.Option("--cache", help="A binary cache to ask first; also MVSTACK_CACHES."),
+    ] = None,
+    cache_only: Annotated[
+        bool, typer.Option("--cache-only", help="Take all of it from caches; build nothing.")
+    ] = False,
+    build_refused: Annotated[
+        bool, typer.Option("--build-refused", help="Build what a cache has but must not be used.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Build and install a partition's MPI and packages; goes on where it was interrupted."""
+    from mvstack.cache.use import site_caches
     from mvstack.flow import install_system
 
+    caches = site_caches(cache or [], cache_only, build_refused)
+    shown = _progress(as_json)
     emit_or_say(
         install_system(
-            system, release, root, jobs, yes, anyway, prerequisites, dry_run, _progress(as_json)
+            system, release, root, jobs, yes, anyway, prerequisites, dry_run, shown, caches
         ),
         as_json,
     )

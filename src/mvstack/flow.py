@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,9 @@ from mvstack.model.load import load_release, load_system
 from mvstack.model.system import System
 from mvstack.plan import Plan, split_name
 from mvstack.progress import Progress
+
+if TYPE_CHECKING:
+    from mvstack.cache.use import Caches
 
 
 def prepare(system: System, root: Path | None, yes: bool, progress: Progress) -> None:
@@ -56,25 +59,27 @@ def install_system(
     prerequisites: bool,
     dry_run: bool,
     progress: Progress,
+    caches: Caches | None = None,
 ) -> list[dict[str, Any]]:
-    """`mvstack install`: the rows of what was built."""
+    """`mvstack install`: the rows of what was built, or taken from ``caches``."""
     from mvstack.install.builders import pending
 
     asked = load_system(split_name(name)[0])
-    needed = prerequisites and not dry_run
+    # where nothing may be built, an entry that lacks a library of the machine says so itself
+    needed = prerequisites and not dry_run and not (caches and caches.only)
     # only `local` needs compilers to be looked at; else it is seen first whether it is this machine
     if needed and asked.discover:
         prepare(asked, root, yes, progress)
     system, partitions = stages.load(name)
     partition = stages.only_one(name, partitions, "install")
-    plan = stages.plan_for(system, partition, release, root)
+    plan = stages.plan_for(system, partition, release, root, caches)
     if not anyway:
         _fits_here(plan, system)
     if needed and not asked.discover:
         prepare(asked, root, yes, progress)
     if dry_run:
         return pending(plan)
-    return _install(plan, system, jobs, progress)
+    return _install(plan, system, jobs, progress, caches)
 
 
 def _fits_here(plan: Plan, system: System) -> None:
@@ -87,16 +92,29 @@ def _fits_here(plan: Plan, system: System) -> None:
 
 
 def _install(
-    plan: Plan, system: System, jobs: int | None, progress: Progress
+    plan: Plan,
+    system: System,
+    jobs: int | None,
+    progress: Progress,
+    caches: Caches | None = None,
 ) -> list[dict[str, Any]]:
+    from mvstack.cache.use import site_caches
     from mvstack.install.builders import install
 
     fetcher = stages.fetcher_for(plan.root, progress)
     site = system.install
-    return install(plan, fetcher, progress, jobs=jobs, umask=site.umask, group=site.group)
+    return install(
+        plan,
+        fetcher,
+        progress,
+        jobs=jobs,
+        umask=site.umask,
+        group=site.group,
+        caches=caches or site_caches(),
+    )
 
 
-def _installed(
+def installed_here(
     name: str, release: str | None, root: Path | None, command: str
 ) -> tuple[Path, dict[str, Any]]:
     """The tree and plan of what is installed under ``name``; for `local` nothing is looked at."""
@@ -115,7 +133,7 @@ def test_system(
     name: str, tags: list[str], release: str | None, root: Path | None, progress: Progress
 ) -> dict[str, Any]:
     """`mvstack test`: the results of ReFrame's run."""
-    _, plan = _installed(name, release, root, "test")
+    _, plan = installed_here(name, release, root, "test")
     return stages.run_tests(plan, tags, progress)
 
 
@@ -131,7 +149,7 @@ def report_system(
     from mvstack.report import as_json as to_json
     from mvstack.report import gather
 
-    tree, _ = _installed(name, release, root, "report")
+    tree, _ = installed_here(name, release, root, "report")
     if as_json:
         print(json.dumps(to_json(gather(tree)), indent=2))
         return

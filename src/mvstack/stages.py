@@ -7,13 +7,16 @@ import re
 import shutil
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mvstack.errors import CheckFailed, InvalidInput, Problem, Refused
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.system import System
 from mvstack.plan import Accepted, Plan, make_plan, partitions_of, split_name
 from mvstack.progress import Progress
+
+if TYPE_CHECKING:
+    from mvstack.cache.use import Caches
 
 
 def default_root() -> str:
@@ -98,23 +101,39 @@ def accepted_bytes(release: Any) -> dict[tuple[str, str], Accepted]:
 
 
 def plan_for(
-    system: System, partition: str, release_name: str | None = None, root: Path | None = None
+    system: System,
+    partition: str,
+    release_name: str | None = None,
+    root: Path | None = None,
+    caches: Caches | None = None,
 ) -> Plan:
-    """The plan of one partition as this user's machine would install it."""
+    """The plan of one partition as this user's machine would install it.
+
+    ``caches`` are those that the site names when None.
+    """
     release, policy = load_release(release_name), load_policy()
     place = root_for(system, root)
     accepted = accepted_bytes(release)
     if not system.discover:
         return make_plan(system, partition, release, policy, root=place, accepted=accepted)
+    from mvstack.cache.use import offered, site_caches
     from mvstack.install.run import specs_of
     from mvstack.local import plan_local
 
     fetcher = fetcher_for(place)
+    caches = caches or site_caches()
+    binaries = offered(caches, system.os_of(partition), system.partitions[partition].target)
 
     def available(product: str, version: str, easyconfig: str) -> bool:
         from mvstack.easyconfigs import find
 
         find(easyconfig, f"{system.name}/{partition}")
+        own = accepted.get((product, version))
+        if (easyconfig, own.sha256 if own else "") in binaries:
+            return True
+        return not caches.only and _sources(easyconfig, product, version)
+
+    def _sources(easyconfig: str, product: str, version: str) -> bool:
         return all(fetcher.available(spec) for spec in specs_of(easyconfig)) or (
             (product, version) in accepted
             and fetcher.store.get(accepted[product, version].sha256) is not None

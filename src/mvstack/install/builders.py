@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.sources import Fetcher
+
+if TYPE_CHECKING:
+    from mvstack.cache.use import Caches
 
 
 def install(
@@ -17,15 +20,21 @@ def install(
     jobs: int | None = None,
     umask: str = "022",
     group: str | None = None,
+    caches: Caches | None = None,
 ) -> list[dict[str, Any]]:
-    """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run."""
+    """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
+
+    What ``caches`` offer is taken from there, and the rest is built.
+    """
     if plan.builder == "spack":
         from mvstack.spack import builder
 
-        return builder.install(plan, fetcher, progress, jobs=jobs, umask=umask, group=group)
+        return builder.install(
+            plan, fetcher, progress, jobs=jobs, umask=umask, group=group, caches=caches
+        )
     from mvstack.install import run
 
-    return run.install(plan, fetcher, progress, jobs=jobs, umask=umask, group=group)
+    return run.install(plan, fetcher, progress, jobs=jobs, umask=umask, group=group, caches=caches)
 
 
 def pending(plan: Plan) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mvstack import easyconfigs
+from mvstack.cache import use
+from mvstack.cache.use import Caches
 from mvstack.errors import BuildFailed, Problem
 from mvstack.install import eb, modules
 from mvstack.install.lock import end_leftovers, locked
@@ -36,8 +38,11 @@ def install(
     jobs: int | None = None,
     umask: str = "022",
     group: str | None = None,
+    caches: Caches | None = None,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
+
+    What ``caches`` offer is taken from there, and the rest is built.
 
     Raises Refused (no easyconfig), Locked, SourceError, BuildFailed, Missing.
     """
@@ -54,12 +59,20 @@ def install(
         records.plan(plan.as_dict())
         todo = work(plan, files, records)
         missing = [item for item in todo if item.state is not State.PRESENT]
-        sources = _fetch(missing, plan, rendered, fetcher, progress) if missing else {}
+        offered = use.offers(caches, missing, plan, progress) if caches and missing else {}
+        to_build = [item for item in missing if item.node.easyconfig not in offered]
+        sources = _fetch(to_build, plan, rendered, fetcher, progress) if to_build else {}
         easybuild = eb.EasyBuild(
             root, tree, rendered, plan.compiler["origin"] == "system", umask, jobs
         )
         _withdraw_changed(todo, plan)
-        rows = [_one(item, easybuild, records, sources, plan, progress) for item in todo]
+        rows = [
+            use.install(offered[item.node.easyconfig], item, plan, records, progress)
+            if item.node.easyconfig in offered
+            else _one(item, easybuild, records, sources, plan, progress)
+            for item in todo
+        ]
+        use.clear(plan)
         modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
     return [row for row in rows if row]
 

@@ -46,7 +46,9 @@ def _name(row: Row) -> str:
 
 def _build(plan: Row, history: list[Row]) -> Build:
     last = history[-1] if history else {}
-    real = next((row for row in reversed(history) if text(row, "result") == "built"), last)
+    real = next(
+        (row for row in reversed(history) if text(row, "result") in ("built", "cached")), last
+    )
     result = text(last, "result")
     head = {**plan, **last}
     return Build(
@@ -57,7 +59,7 @@ def _build(plan: Row, history: list[Row]) -> Build:
         planned=bool(plan),
         easyconfig=text(head, "easyconfig"),
         result=result or "not built yet",
-        state="built" if result in ("built", "present") else "rendered",
+        state="built" if result in ("built", "present", "cached") else "rendered",
         seconds=number(real, "seconds"),
         steps=_steps(real),
         started=text(real, "started"),

@@ -1,0 +1,151 @@
+"""Push what is installed into a cache, and look whether a cache is as it was pushed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mvstack.cache import gpg, store, unpack
+from mvstack.cache.manifest import Manifest
+from mvstack.cache.pack import Libraries, pack
+from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.tree import Installed, installed
+from mvstack.errors import Locked, Problem, Refused
+from mvstack.progress import Progress
+
+
+def push(
+    plan: dict[str, Any], place: Place, key: gpg.Key, progress: Progress, replace: bool = False
+) -> list[dict[str, Any]]:
+    """Push every package of the tree of ``plan`` (its plan.json) that is whole; a row for each.
+
+    What the cache has already, whole and signed by a trusted key, stays, unless ``replace``.
+    Raises Refused when nothing is installed there, Locked while somebody installs.
+    """
+    place.writable()
+    rows = []
+    with _nobody_installs(Path(plan["root"])):
+        made, nodes = installed(plan)
+        if not nodes:
+            raise Refused(
+                Problem(
+                    "nothing of this tree is installed",
+                    plan["tree"],
+                    todo=f"mvstack install {made.system}/{made.partition}",
+                )
+            )
+        libraries = Libraries(nodes)
+        for node in nodes:
+            what = f"{node.node.name} {node.node.version}"
+            if not replace and (found := _good(place, made.os, node)):
+                progress.skip("push", what, "already there")
+                rows.append(_row("already there", found))
+                continue
+            with (
+                progress.step("push", what) as step,
+                tempfile.TemporaryDirectory(prefix="mvstack-") as folder,
+            ):
+                step.note("packing")
+                archive = Path(folder) / "archive.tar.gz"
+                manifest = pack(made, node, archive, libraries.of(node))
+                step.note(f"signing, {manifest.archive.size / 1e6:.1f} MB")
+                signed = gpg.sign(manifest.text(), key.fingerprint)
+                store.put(place, manifest, signed, archive, key)
+            rows.append(_row("pushed", manifest))
+    return rows
+
+
+@contextlib.contextmanager
+def _nobody_installs(root: Path) -> Iterator[None]:
+    """Hold off installations into ``root`` meanwhile; it may belong to somebody else."""
+    try:
+        stream = (root / ".lock").open()
+    except OSError:
+        yield  # no installation has ever held it, or we cannot even read there
+        return
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(
+                Problem(
+                    "another process is installing into this root",
+                    str(root),
+                    found=stream.read().strip(),
+                    todo="wait until it has ended",
+                )
+            ) from None
+        yield
+
+
+def _good(place: Place, os_name: str, node: Installed) -> Manifest | None:
+    """The manifest of a node if the cache has it whole; None when it must be pushed."""
+    try:
+        entry = store.find(place, os_name, node.content)
+        if entry is None:
+            return None
+        with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+            archive = Path(folder) / "archive.tar.gz"
+            if not place.bring(entry.archive, archive):
+                return None
+            unpack.hashed(entry.manifest, archive)
+    except (store.NotBelieved, unpack.NotWhole, Unreachable):
+        return None
+    # a longer tree was pushed to fit in more places than the one at hand
+    return entry.manifest
+
+
+def _row(result: str, manifest: Manifest) -> dict[str, Any]:
+    return {
+        "result": result,
+        "package": manifest.package,
+        "version": manifest.version,
+        "module": manifest.module,
+        "easyconfig": manifest.easyconfig,
+        "hash": manifest.content,
+        "os": manifest.os,
+        "target": manifest.target,
+        "bytes": manifest.archive.size,
+    }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a look at one entry found; ``why`` it is refused, ``signer`` when it is believed."""
+
+    os: str
+    content: str
+    state: Literal["good", "refused"]
+    why: str = ""
+    signer: str = ""
+    manifest: Manifest | None = None
+
+
+def look(place: Place, whole: bool) -> Iterator[Verdict]:
+    """Every entry of a cache, its signature checked; with ``whole`` every byte of it too.
+
+    Raises Unreachable when the cache cannot be asked.
+    """
+    for os_name, content in store.names(place):
+        try:
+            entry = store.find(place, os_name, content)
+            if entry is None:
+                raise store.NotBelieved("the index names it, and it is not there")
+            if whole:
+                _whole(entry)
+            yield Verdict(os_name, content, "good", "", entry.signer, entry.manifest)
+        except (store.NotBelieved, unpack.NotWhole) as error:
+            yield Verdict(os_name, content, "refused", str(error))
+
+
+def _whole(entry: store.Entry) -> None:
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+        archive = Path(folder) / "archive.tar.gz"
+        if not entry.place.bring(entry.archive, archive):
+            raise unpack.NotWhole("its archive is not there")
+        unpack.check(entry.manifest, archive)

@@ -1,0 +1,153 @@
+"""A cache on disk or behind a URL, and how an entry of it is found and believed.
+
+    <cache>/easybuild/<os>/ab/abcd….json.asc         the signed manifest, by content hash
+    <cache>/easybuild/<os>/ab/abcd…-<hash>.tar.gz    its archive
+    <cache>/easybuild/index.json                     what there is, for listings; believed by nobody
+    <cache>/keys/<fingerprint>.asc                   keys that signed, to be compared and trusted
+    <cache>/spack/                                   Spack's own build cache
+
+The manifest is one file with its signature inside, so that it appears and changes in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mvstack.cache import gpg
+from mvstack.cache.manifest import Manifest, parse
+from mvstack.cache.place import Place
+from mvstack.files import write_atomically
+
+INDEX = "easybuild/index.json"
+
+
+class NotBelieved(Exception):
+    """An entry is there and must not be used; the text says why and ``todo`` what to do."""
+
+    def __init__(self, why: str, todo: str = "") -> None:
+        super().__init__(why)
+        self.todo = todo
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry whose signature holds, and who signed it."""
+
+    place: Place
+    manifest: Manifest
+    signer: str
+
+    @property
+    def archive(self) -> str:
+        """The archive's name in the cache."""
+        return archive_name(self.manifest)
+
+
+def manifest_name(os_name: str, content: str) -> str:
+    """Where the manifest of a content hash stands."""
+    return f"easybuild/{os_name}/{content[:2]}/{content}.json.asc"
+
+
+def archive_name(manifest: Manifest) -> str:
+    """Where the archive stands; its own hash is in the name, so a new one never replaces it."""
+    return (
+        f"easybuild/{manifest.os}/{manifest.content[:2]}/"
+        f"{manifest.content}-{manifest.archive.sha256[:12]}.tar.gz"
+    )
+
+
+def find(place: Place, os_name: str, content: str) -> Entry | None:
+    """The entry for a content hash; None when the cache has none.
+
+    Raises NotBelieved when it is not signed by a trusted key or is not what it is filed as, and
+    Unreachable.
+    """
+    signed = place.read(manifest_name(os_name, content))
+    if signed is None:
+        return None
+    try:
+        text, signer = gpg.verified(signed)
+        manifest = parse(text)
+    except gpg.BadSignature as error:
+        raise NotBelieved(str(error), error.todo) from None
+    except ValueError as error:
+        raise NotBelieved(f"its manifest cannot be used: {error}") from None
+    if (manifest.content, manifest.os) != (content, os_name):
+        raise NotBelieved(
+            f"its manifest is that of {manifest.easyconfig} for {manifest.os}, filed as another",
+            "have it pushed again by who built it",
+        )
+    return Entry(place, manifest, signer)
+
+
+def names(place: Place) -> list[tuple[str, str]]:
+    """Operating system and content hash of all that a cache says it has, in order of the index."""
+    if place.folder:
+        files = sorted((place.folder / "easybuild").glob("*/??/*.json.asc"))
+        return [(file.parts[-3], file.name.removesuffix(".json.asc")) for file in files]
+    return [(row["os"], row["content"]) for row in rows(place)]
+
+
+def rows(place: Place) -> list[dict[str, Any]]:
+    """The rows of the index; none when it is missing or damaged."""
+    try:
+        found = json.loads(place.read(INDEX) or b"[]")
+    except ValueError:
+        return []
+    good = isinstance(found, list)
+    return [one for one in found if _is_row(one)] if good else []
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and all(
+        isinstance(row.get(name), str) for name in ("os", "content", "easyconfig")
+    )
+
+
+def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.Key) -> None:
+    """Add an entry: the archive, then the manifest that names it, then the row of the index."""
+    folder = place.writable()
+    target = folder / archive_name(manifest)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    incoming = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        shutil.copyfile(archive, incoming)
+        with incoming.open("rb") as stream:
+            os.fsync(stream.fileno())
+        incoming.replace(target)
+    finally:
+        incoming.unlink(missing_ok=True)
+    write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
+    public = folder / "keys" / f"{key.fingerprint}.asc"
+    if not public.is_file():
+        write_atomically(public, gpg.export(key.fingerprint))
+    with _locked(folder):
+        row = {
+            "content": manifest.content,
+            "os": manifest.os,
+            "target": manifest.target,
+            "easyconfig": manifest.easyconfig,
+            "accepted": manifest.accepted,
+        }
+        same = (manifest.os, manifest.content)
+        kept = [one for one in rows(place) if (one["os"], one["content"]) != same]
+        text = json.dumps([*kept, row], indent=1) + "\n"
+        write_atomically(folder / INDEX, text)
+    for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
+        if old != target:  # of the entry that this one replaced
+            old.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / ".lock").open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

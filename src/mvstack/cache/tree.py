@@ -1,0 +1,131 @@
+"""What an installed tree holds, by its own records: nothing is planned anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mvstack import hashes
+from mvstack.errors import Problem, Refused
+from mvstack.install.nodes import module_file
+from mvstack.install.records import Records
+from mvstack.plan import MpiBuild, Package, Plan
+from mvstack.render import Node, build_order
+
+T = TypeVar("T")
+_ASKS = re.compile(r'^\s*(?:depends_on|load|always_load)\("([^"]+)"\)', re.M)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """One package that is installed: its content hash, its paths, and the row of its build.
+
+    ``requires`` are contents of packages that no plan names and that it needs.
+    """
+
+    node: Node
+    content: str
+    module_file: Path
+    software: Path
+    build: dict[str, Any]
+    requires: tuple[str, ...] = ()
+
+
+def plan_of(data: dict[str, Any]) -> Plan:
+    """The plan that a tree's records keep; fields that an older version lacked are empty."""
+    mpi = [_filled(MpiBuild, row) for row in data.get("mpi", [])]
+    packages = [_filled(Package, row) for row in data.get("packages", [])]
+    return _filled(Plan, {**data, "mpi": mpi, "packages": packages})
+
+
+def _filled(kind: type[T], row: dict[str, Any]) -> T:
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: row.get(name, "") for name in names})
+
+
+def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:
+    """The plan of a tree and its packages that are whole, in build order.
+
+    ``data`` is its plan.json. Whole is what has its module and is recorded with its hash. What
+    EasyBuild brought along by itself comes first. Raises Refused for a tree of another builder.
+    """
+    plan = plan_of(data)
+    tree = Path(plan.tree)
+    if plan.builder != "easybuild":
+        raise Refused(Problem(f"this tree was made by {plan.builder}, not EasyBuild", str(tree)))
+    known, rows = Records(tree).hashes(), _builds(tree)
+    found = []
+    for node in build_order(plan):
+        file = module_file(plan, node)
+        if node.easyconfig in known and file.is_file():
+            software = tree / "software" / node.name / _folder(node.name, node.easyconfig)
+            row = rows.get(node.easyconfig, {})
+            found.append(Installed(node, known[node.easyconfig], file, software, row))
+    return plan, _with_companions(plan, found)
+
+
+def _folder(name: str, easyconfig: str) -> str:
+    """EasyBuild's name of a package's folder: version, toolchain and suffix."""
+    return easyconfig.removesuffix(".eb").removeprefix(f"{name}-")
+
+
+def _with_companions(plan: Plan, found: list[Installed]) -> list[Installed]:
+    """``found`` with what they require, and before them the packages that are required."""
+    companions = _companions(plan, {item.module_file for item in found})
+    asked = {file: _ASKS.findall(file.read_text()) for file in companions}
+
+    def below(names: Iterable[str], seen: dict[str, None]) -> dict[str, None]:
+        for name in names:
+            for file, one in companions.items():
+                if str(file).endswith(f"/{name}.lua") and one.content not in seen:
+                    below(asked[file], seen)
+                    seen[one.content] = None
+        return seen
+
+    whole = [
+        replace(item, requires=tuple(below(_ASKS.findall(item.module_file.read_text()), {})))
+        for item in found
+    ]
+    used = {content for item in whole for content in item.requires}
+    return [*(one for one in companions.values() if one.content in used), *whole]
+
+
+def _companions(plan: Plan, planned: set[Path]) -> dict[Path, Installed]:
+    """Module file → package, for what EasyBuild installed beyond the plan (``--robot``)."""
+    tree = Path(plan.tree)
+    core = tree / "modules" / "Core" / "mvapich-stack"
+    found = {}
+    for file in sorted((tree / "modules").rglob("*.lua")):
+        if file in planned or file.parent == core or file.name.endswith(".new"):
+            continue
+        root = re.search(rf'"{re.escape(str(tree))}/software/([^/"]+)/([^/"]+)"', file.read_text())
+        easyconfig = tree / "ebfiles_repo" / root[1] / f"{root[1]}-{root[2]}.eb" if root else None
+        if root is None or easyconfig is None or not easyconfig.is_file():
+            continue
+        version = root[2].partition("-")[0]
+        name = f"{file.parent.name}/{file.stem}"
+        node = Node(easyconfig.name, root[1], version, name, "", "companion")
+        content = hashes.of("companion", hashes.normalised(easyconfig.read_text()), plan.target)
+        found[file] = Installed(node, content, file, tree / "software" / root[1] / root[2], {})
+    return found
+
+
+def _builds(tree: Path) -> dict[str, dict[str, Any]]:
+    """The last row of builds.jsonl that tells of a build, by easyconfig."""
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        lines = (tree / "records" / "builds.jsonl").read_text().splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # cut short by a power cut; the others tell what they tell
+        if isinstance(row, dict) and row.get("result") == "built":
+            found[str(row.get("easyconfig"))] = row
+    return found

@@ -1,0 +1,303 @@
+"""Install from caches: what they offer for a plan, what of it is refused, and the installing.
+
+Everything that is offered is looked at before anything is installed: an entry that is not signed by
+a trusted key, is not what its manifest says, cannot be moved here or lacks a library stops the
+command, unless the user said that such packages are to be built instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mvstack.cache import store, unpack
+from mvstack.cache.libraries import lacking
+from mvstack.cache.place import Place, Unreachable, place
+from mvstack.errors import Problem, Refused
+from mvstack.install.nodes import Work
+from mvstack.install.records import Records
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+
+WAITING = ".from-cache"  # archives on their way, below the tree
+
+
+@dataclass(frozen=True)
+class Caches:
+    """The caches to ask, in order. ``only``: build nothing; ``build_refused``: build instead."""
+
+    places: tuple[Place, ...] = ()
+    only: bool = False
+    build_refused: bool = False
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An entry that is to be installed, after those that it requires and no plan names."""
+
+    entry: store.Entry
+    archive: Path
+    before: tuple[tuple[store.Entry, Path], ...] = ()
+
+
+@dataclass
+class Offers:
+    """What the caches offer, by easyconfig, and why other places had nothing."""
+
+    found: dict[str, Offer] = field(default_factory=dict)
+    refused: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    unreachable: dict[str, str] = field(default_factory=dict)
+
+
+def site_caches(
+    more: Sequence[str] = (), only: bool = False, build_refused: bool = False
+) -> Caches:
+    """``more``, then those of MVSTACK_CACHES (separated by white space). Raises InvalidInput."""
+    names = dict.fromkeys([*more, *os.environ.get("MVSTACK_CACHES", "").split()])
+    if only and not names:
+        raise Refused(
+            Problem(
+                "nothing may be built and no cache is named",
+                todo="--cache DIR|URL, or MVSTACK_CACHES",
+            )
+        )
+    return Caches(tuple(place(name) for name in names), only, build_refused)
+
+
+def offered(caches: Caches, os_name: str, target: str) -> set[tuple[str, str]]:
+    """Easyconfig and accepted bytes of what the caches' indexes list for such a machine.
+
+    A hint of what could be had, for choosing an MPI: nothing of it is believed yet.
+    """
+    found = set()
+    for one in caches.places:
+        try:
+            rows = store.rows(one)
+        except Unreachable:
+            continue
+        for row in rows:
+            if (row["os"], row.get("target")) == (os_name, target):
+                found.add((row["easyconfig"], str(row.get("accepted", ""))))
+    return found
+
+
+def offers(
+    caches: Caches, items: Iterable[Work], plan: Plan, progress: Progress
+) -> dict[str, Offer]:
+    """By easyconfig what the caches have for ``items``, their archives brought here and hashed.
+
+    Nothing of the tree is changed but its folder :data:`WAITING`; the root's lock must be held.
+    Raises Refused, with every problem of every entry, when an entry must not be used and may not
+    be built instead, or when nothing may be built and something is not offered.
+    """
+    items = list(items)
+    if not caches.places:
+        return {}
+    result = Offers()
+    absent: list[Work] = []
+    waiting = Path(plan.tree) / WAITING
+    clear(plan)
+    waiting.mkdir(parents=True)
+    with progress.step("cache", f"look for {len(items)} packages") as step:
+        for item in items:
+            step.note(item.node.easyconfig)
+            offer = _look(caches, plan, result, item)
+            if offer:
+                result.found[item.node.easyconfig] = offer
+            else:
+                absent.append(item)
+    for name, why in result.unreachable.items():
+        progress.skip("cache", name, f"it cannot be asked: {why}")
+    wrong = _not_offered(absent, caches, plan, result) if absent and caches.only else []
+    if result.refused and not caches.build_refused:
+        clear(plan)
+        raise Refused(*_refused(result), outcome="Nothing was installed.")
+    if wrong:
+        clear(plan)
+        raise Refused(*wrong, outcome="Nothing was installed.")
+    return result.found
+
+
+def clear(plan: Plan) -> None:
+    """Remove the archives that :func:`offers` brought, also those of a run that was killed."""
+    shutil.rmtree(Path(plan.tree) / WAITING, ignore_errors=True)
+
+
+def install(
+    offer: Offer, item: Work, plan: Plan, records: Records, progress: Progress
+) -> dict[str, Any]:
+    """Install one offered package; its row for builds.jsonl. Raises Refused when it is not whole.
+
+    The lock of the root must be held, and the package's old module be gone.
+    """
+    tree, node = Path(plan.tree), item.node
+    manifest = offer.entry.manifest
+    what = f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
+    began, started = time.monotonic(), time.strftime("%FT%TZ", time.gmtime())
+    with progress.step("install", f"{what} from {offer.entry.place.name}") as step:
+        for one, archive in offer.before:
+            own = one.manifest
+            known = records.hashes().get(own.easyconfig)
+            if known != own.content or not (tree / own.module_file).is_file():
+                step.note(f"{own.easyconfig}, which it requires")
+                (tree / own.module_file).unlink(missing_ok=True)
+                _one(one, archive, tree)
+                records.built(own.easyconfig, own.content)
+        step.note(f"{manifest.archive.size / 1e6:.1f} MB")
+        records.begin(node.easyconfig, item.content)
+        _one(offer.entry, offer.archive, tree)
+        records.built(node.easyconfig, item.content)
+    row = {
+        "package": node.name,
+        "version": node.version,
+        "module": node.module,
+        "mpi": node.mpi,
+        "easyconfig": node.easyconfig,
+        "hash": item.content,
+        "started": started,
+        "host": socket.gethostname(),
+        "cores": plan.cores,
+        "log": "",
+        "sources": manifest.build.get("sources", []),
+        "result": "cached",
+        "seconds": round(time.monotonic() - began, 1),
+        "steps": {},
+        "cache": offer.entry.place.name,
+        "signed_by": offer.entry.signer,
+        "built_in": manifest.tree,
+        "built": {key: value for key, value in manifest.build.items() if key != "sources"},
+    }
+    records.append("builds", row)
+    return row
+
+
+def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | None:
+    """The first place's entry that may be used; why others may not goes into ``result``."""
+    for one in caches.places:
+        try:
+            entry = store.find(one, plan.os, item.content)
+            if entry is None:
+                continue
+            _fits(entry, plan, item)
+            before = []
+            for needed in entry.manifest.requires:
+                companion = store.find(one, plan.os, needed)
+                if companion is None:
+                    raise store.NotBelieved(
+                        f"what it requires is not in the cache (content {needed[:12]}…)",
+                        "have it pushed again by who built it",
+                    )
+                _movable(companion, plan)
+                before.append((companion, _brought(companion, plan)))
+            return Offer(entry, _brought(entry, plan), tuple(before))
+        except Unreachable as why:
+            result.unreachable[one.name] = str(why)
+        except store.NotBelieved as error:
+            reason = (one.name, str(error), error.todo)
+            result.refused.setdefault(reason, []).append(item.node.easyconfig)
+    return None
+
+
+def _fits(entry: store.Entry, plan: Plan, item: Work) -> None:
+    """Compare an entry with the plan that asks for it. Raises NotBelieved."""
+    manifest = entry.manifest
+    module = str(item.module_file.relative_to(plan.tree))
+    wanted = (item.node.easyconfig, plan.target, module)
+    found = (manifest.easyconfig, manifest.target, manifest.module_file)
+    if found != wanted:
+        raise store.NotBelieved(
+            f"its manifest says {', '.join(found)} and the plan {', '.join(wanted)}",
+            "have it pushed again by who built it",
+        )
+    _movable(entry, plan)
+
+
+def _movable(entry: store.Entry, plan: Plan) -> None:
+    manifest = entry.manifest
+    if why := unpack.immovable(manifest, Path(plan.tree)):
+        longest = len(manifest.tree) - (len(plan.tree) - len(plan.root))
+        raise store.NotBelieved(
+            why,
+            f"give a --root of at most {longest} characters (this one has {len(plan.root)}), or "
+            "build and push again below a longer --root",
+        )
+    if missing := lacking(manifest.needs):
+        raise store.NotBelieved(
+            f"it needs {', '.join(missing)}, which this machine lacks",
+            "install the distribution's packages that have them "
+            "(environments/policy/prerequisites.yaml names those that builds use)",
+        )
+
+
+def _brought(entry: store.Entry, plan: Plan) -> Path:
+    """The archive of ``entry``, here and with the hash that its manifest names.
+
+    Raises NotBelieved, Unreachable.
+    """
+    archive = Path(plan.tree) / WAITING / Path(entry.archive).name
+    if archive.is_file():  # required by several
+        return archive
+    if not entry.place.bring(entry.archive, archive):
+        raise store.NotBelieved(
+            f"its archive {entry.archive} is not there", "have it pushed again by who built it"
+        )
+    try:
+        unpack.hashed(entry.manifest, archive)
+    except unpack.NotWhole as error:
+        archive.unlink()
+        raise store.NotBelieved(str(error), "have it pushed again by who built it") from None
+    return archive
+
+
+def _one(entry: store.Entry, archive: Path, tree: Path) -> None:
+    try:
+        unpack.install(entry.manifest, archive, tree)
+    except unpack.NotWhole as error:
+        raise Refused(
+            Problem(
+                f"{entry.manifest.easyconfig} in this cache is refused: {error}",
+                entry.place.name,
+                found=entry.archive,
+                because="its signature and its archive's hash hold: it was pushed damaged",
+                todo="have it pushed again by who built it, or leave this cache out",
+            ),
+            outcome="What was installed before stays; no module of this package can be loaded.",
+        ) from None
+    archive.unlink(missing_ok=True)
+
+
+def _refused(result: Offers) -> list[Problem]:
+    """One problem for each reason: a key that is not trusted is one, whatever it signed."""
+    return [
+        Problem(
+            f"{len(names)} packages of this cache are refused: {why}"
+            if len(names) > 1
+            else f"{names[0]} of this cache is refused: {why}",
+            name,
+            found=", ".join(names),
+            todo=todo + ("; or " if todo else "") + "to have it built here: --build-refused",
+        )
+        for (name, why, todo), names in result.refused.items()
+    ]
+
+
+def _not_offered(absent: list[Work], caches: Caches, plan: Plan, result: Offers) -> list[Problem]:
+    asked = ", ".join(one.name for one in caches.places)
+    why = "; ".join(f"{name}: {text}" for name, text in result.unreachable.items())
+    return [
+        Problem(
+            f"{item.node.easyconfig} is in no cache, and nothing may be built",
+            f"{plan.system}/{plan.partition}",
+            found=f"asked for {plan.os}, content {item.content}: {asked}",
+            because=why,
+            todo="push it from a tree that has it: mvstack cache push; or without --cache-only it "
+            "is built here",
+        )
+        for item in absent
+    ]
