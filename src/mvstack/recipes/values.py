@@ -46,6 +46,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "str": str,
     "tuple": tuple,
 }
+# Constants of Spack's own classes, one value standing for all: enough to read what a loop declares.
+_SPACKS: dict[str, Any] = {
+    "CudaPackage.cuda_arch_values": ("80",),
+    "ROCmPackage.amdgpu_targets": ("gfx90a",),
+}
 _BUILTINS: dict[str, Any] = {"bool": bool, "str": str, "True": True, "False": False, "None": None}
 
 
@@ -70,6 +75,8 @@ def _value(node: ast.expr | None, names: dict[str, Any]) -> Any:
             return value
         case ast.Name(id=name):
             return names[name] if name in names else _BUILTINS[name]
+        case ast.Attribute():
+            return _SPACKS[ast.unparse(node)]
         case ast.Tuple(elts=parts):
             return tuple(_each(parts, names))
         case ast.List(elts=parts):

@@ -79,6 +79,10 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
     depends_on("sos", when="models=openshmem")
     depends_on("nccl", when="+cuda +xccl")
     depends_on("rccl", when="+rocm +xccl")
+    for _arch in CudaPackage.cuda_arch_values:
+        depends_on(f"nccl cuda_arch={_arch}", when=f"+cuda +xccl cuda_arch={_arch}")
+    for _arch in ROCmPackage.amdgpu_targets:
+        depends_on(f"rccl amdgpu_target={_arch}", when=f"+rocm +xccl amdgpu_target={_arch}")
     depends_on("intel-oneapi-dpct", when="+sycl")
     depends_on("papi", when="+papi")
     depends_on("gnuplot", when="+graphing")
@@ -94,6 +98,9 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
         "%c,cxx=oneapi",
         when="+sycl",
         msg="SYCL needs Intel's compilers: use %oneapi, or ~sycl",
+    )
+    conflicts(
+        "cuda_arch=none", when="+cuda +xccl", msg="NCCL is built for a GPU: set cuda_arch, e.g. 80"
     )
     conflicts("+xccl", when="~cuda ~rocm", msg="NCCL needs +cuda, RCCL +rocm: add one, or ~xccl")
     conflicts("+cuda", when="+rocm", msg="one kind of GPU in one build: use +cuda or +rocm")
