@@ -59,6 +59,7 @@ def test_each_value_has_the_farthest_that_it_came(tmp_path: Path) -> None:
         {"spec": "my-pkg@2.0~cma netmod=ucx free=x", "state": "refused"},
         {"spec": "my-pkg@0.9rc netmod=ucx", "state": "built", "source": "a public import"},
         {"spec": "other@2.0 netmod=ucx", "state": "run"},
+        {"spec": "", "asked": "my-pkg@=2.0 netmod=ucx", "state": "", "outcome": "does not solve"},
     )
     assert cells(tmp_path, rows) == {
         "versions": ("2.0", "1.0", "0.9rc"),

@@ -89,9 +89,8 @@ def _holds(when: str, version: str) -> bool:
 
 
 def _reached(rows: list[Row]) -> str:
-    return max(
-        (row.state for row in rows if row.state != "refused"), key=_RANKS.index, default=RECIPE
-    )
+    came = (row.state for row in rows if row.state in _RANKS)
+    return max(came, key=_RANKS.index, default=RECIPE)
 
 
 def _better(one: str, other: str) -> str:

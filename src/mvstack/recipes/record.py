@@ -15,11 +15,16 @@ from mvstack.model.words import listed, nearest
 RECORD = REPOSITORY / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.
 STATES = ("refused", "concretizes", "built", "run")
+FAILED = ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a concrete root and how far it came; ``words`` are its variants' values."""
+    """One line: a concrete root and how far it came; ``words`` are its variants' values.
+
+    ``state`` is "" for a spec that neither concretized nor was to be refused. ``outcome`` says what
+    went otherwise than it should have.
+    """
 
     id: str
     package: str
@@ -31,6 +36,7 @@ class Row:
     packages: int | None
     printed: str
     source: str
+    outcome: str
 
 
 def read_record(path: Path = RECORD) -> list[Row]:
@@ -58,8 +64,8 @@ def read_record(path: Path = RECORD) -> list[Row]:
 
 
 def _row(data: dict[str, object]) -> Row:
-    state, spec = str(data["state"]), str(data["spec"])
-    if state not in STATES:
+    state, spec = str(data["state"]), str(data["spec"] or data["asked"])
+    if state not in (*STATES, FAILED):
         raise ValueError(f"state {state}: use {listed(STATES)} (nearest {nearest(state, STATES)})")
     root = parse(spec)
     version = root.versions[0].lstrip("=") if root.versions else ""
@@ -76,7 +82,8 @@ def _row(data: dict[str, object]) -> Row:
         seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
         packages=packages if isinstance(packages, int) else None,
         printed=str(data.get("printed") or ""),
-        source=str(data.get("source") or ""),
+        source="" if data.get("source") == "upstream" else str(data.get("source") or ""),
+        outcome=str(data.get("outcome") or ""),
     )
 
 

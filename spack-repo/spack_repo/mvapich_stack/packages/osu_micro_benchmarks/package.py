@@ -237,10 +237,12 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
         out = start(*words, program, *arguments, output=str, error=str)
         if not re.search(pattern, out, re.M):
             raise AssertionError(f"{name} did not print {pattern!r}; it printed:\n{out}")
+        return out
 
-    def test_start(self):
+    def test_world(self):
         """two ranks of osu_hello form one world"""
-        self.run_program("mpi/startup", "osu_hello", [], r"with 2 processes")
+        out = self.run_program("mpi/startup", "osu_hello", [], r"with 2 processes")
+        print("world of", re.search(r"with (\d+) processes", out).group(1))
 
     def test_latency(self):
         """osu_latency between two ranks"""
