@@ -132,12 +132,11 @@ class Configuring:
             *(["--enable-g=dbg", "--enable-debuginfo"] if debug else []),
             "--enable-wrapper-rpath=" + ("yes" if spec.satisfies("+wrapperrpath") else "no"),
             "--enable-alloca" if spec.satisfies("+alloca") else "--disable-alloca",
+            # Read by the devices that register memory, and known to all.
+            f"--{'enable' if spec.satisfies('+regcache') else 'disable'}-registration-cache",
         ]
         if spec.satisfies("~omb"):
             args.append("--disable-omb")
-        if "mrail" in self.fabric or "ib" in self.fabric:
-            word = "enable" if spec.satisfies("+regcache") else "disable"
-            args.append(f"--{word}-registration-cache")
         return args
 
     def unknown_to(self, source):
