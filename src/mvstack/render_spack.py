@@ -106,4 +106,4 @@ def mpi_of(plan: Plan, package: Package) -> MpiBuild:
 def selector(build: MpiBuild) -> str:
     """The spec by which modules.yaml knows one MPI build from another of the same version."""
     words = build.spack["spec"].split()
-    return " ".join([words[0], *(w for w in words if w.startswith(("netmod=", "fabrics=")))][:2])
+    return " ".join([words[0], *(w for w in words if w.startswith(("netmod:=", "fabrics:=")))][:2])

@@ -23,6 +23,32 @@ PROCESS_MANAGERS = {
 }
 GPU_VARIANTS = {"cuda": "+cuda", "rocm": "+rocm", "ze": "+level_zero"}
 PLUS_GPUS = {"none": "none", "nvidia": "cuda", "amd": "rocm", "amd-mi300a": "mi300a"}
+# What Spack's libfabric knows of as `fabrics` (spack-packages v2025.11.0); a provider beyond these
+# does not hinder the use of the library.
+FABRICS = frozenset(
+    [
+        "cxi",
+        "efa",
+        "gni",
+        "lnx",
+        "mlx",
+        "mrail",
+        "opx",
+        "psm",
+        "psm2",
+        "psm3",
+        "rxd",
+        "rxm",
+        "shm",
+        "sockets",
+        "tcp",
+        "ucx",
+        "udp",
+        "usnic",
+        "verbs",
+        "xpmem",
+    ]
+)
 # Packages of Spack that one external of a system file stands for, where the names differ.
 EXTERNAL_PACKAGES = {"rocm": ("hip", "hsa-rocr-dev"), "pmi": ("cray-pmi",)}
 
@@ -59,19 +85,20 @@ def mpi(
     ``file_systems`` ROMIO's drivers.
     """
     manager = PROCESS_MANAGERS.get(part.launcher, part.launcher)
-    romio = f"file_systems={','.join(file_systems)}" if file_systems else ""
+    # `:=` means these values and no others: with `=` the solver may merge two builds into one.
+    romio = f"file_systems:={','.join(file_systems)}" if file_systems else ""
     netmod = device.partition(":")[2]
     words: list[str]
     if product == "mvapich":
-        words = [f"netmod={netmod}", f"fabrics={part.fabric}"]
+        words = [f"netmod:={netmod}", f"fabrics:={part.fabric}"]
         if part.mpi.libfabric == "embedded" and netmod == "ofi":
-            words.append("embedded=libfabric")
-        words += [f"pmi={pmi}", f"process_managers={'none' if pm == 'none' else manager}", romio]
+            words.append("embedded:=libfabric")
+        words += [f"pmi={pmi}", f"process_managers:={'none' if pm == 'none' else manager}", romio]
         words += [GPU_VARIANTS[configure["gpu"]]] if configure.get("gpu") else []
         words.append("+omb")  # what the checks measure with, as in EasyBuild's build
     elif product == "mvapich2":
-        words = [f"fabrics={device.partition(':')[2].replace(':', '')}"]
-        words += [f"process_managers={'flux' if part.launcher == 'flux' else manager}"]
+        words = [f"fabrics:={device.partition(':')[2].replace(':', '')}"]
+        words += [f"process_managers:={'flux' if part.launcher == 'flux' else manager}"]
         words += [f"pmi_version={pmi}"] if manager == "slurm" else []
         words += [romio, *(["+cuda"] if configure.get("gpu") == "cuda" else [])]
     elif product == "mvapich-plus":
@@ -126,4 +153,5 @@ def externals(part: Partition) -> list[tuple[str, str, str]]:
 
 def _providers(words: Iterable[str]) -> list[str]:
     """libfabric's providers in the words of Spack's variant, layered ones by their parts."""
-    return sorted({part.removeprefix("ofi_") for word in words for part in word.split(";")})
+    parts = {part.removeprefix("ofi_") for word in words for part in word.split(";")}
+    return sorted(parts & FABRICS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,8 +35,6 @@ partitions:
 
 def two_devices() -> Plan:
     """A plan with two MPI builds over a system compiler."""
-    from pathlib import Path
-
     system = parse_system(TWO_DEVICES, Path("here.yaml"))
     return make_plan(system, "node", RELEASE, POLICY)
 
@@ -106,9 +105,11 @@ def test_two_devices_are_told_apart_by_as_little_as_it_takes() -> None:
     files = read(plan)
     assert "spack/compiler/spack.yaml" not in files
     specs = files["spack/spack.yaml"]["spack"]["specs"]
-    assert specs[:2] == ["mvapich@=4.1 netmod=ucx", "mvapich@=4.1 netmod=ofi"]
-    assert "hpcc@=1.5.0 ^mvapich@=4.1 netmod=ofi" in specs
+    assert specs[:2] == ["mvapich@=4.1 netmod:=ucx", "mvapich@=4.1 netmod:=ofi"]
+    assert "hpcc@=1.5.0 ^mvapich@=4.1 netmod:=ofi" in specs
     packages = files["spack/packages.yaml"]["packages"]
+    projections = files["spack/spack.yaml"]["spack"]["view"]["default"]["projections"]
+    assert projections["mvapich@=4.1 netmod:=ofi"] == "mvapich-4.1-ofi"
     assert "netmod" not in packages["mvapich"]["require"][0]
     assert packages["ucx"]["require"] and packages["libfabric"]["require"]
     assert files["spack/concretizer.yaml"]["concretizer"]["unify"] == "when_possible"
@@ -124,6 +125,19 @@ def test_a_library_of_the_site_is_asked_for_no_more_than_it_has() -> None:
     spec = spackspecs.transport("libfabric", "fabrics=cxi,shm,tcp +cuda", "external", site)
     assert spec == "libfabric fabrics=cxi,tcp +cuda"
     assert spackspecs.transport("libfabric", "fabrics=tcp", "embedded", None) == ""
+
+
+def test_providers_that_spack_does_not_know_are_left_out() -> None:
+    system = parse_system(
+        TWO_DEVICES.replace(
+            "ucx: {prefix: /usr}",
+            "libfabric: {version: 1.17.0, prefix: /usr, providers: [net, verbs, tcp;ofi_rxm]}",
+        ),
+        Path("here.yaml"),
+    )
+    ((package, spec, prefix),) = spackspecs.externals(system.partitions["node"])
+    assert (package, prefix) == ("libfabric", "/usr")
+    assert spec == "libfabric@1.17.0 fabrics=rxm,tcp,verbs"
 
 
 def test_pins_are_tags_with_their_commits() -> None:

@@ -107,8 +107,8 @@ site_configuration = {
                  'software': 'MVAPICH',
                  'source': 'MVAPICH 4.0, modules/libfabric has no prov/cxi',
                  'spack': {'package': 'mvapich',
-                           'spec': 'mvapich@=4.1 netmod=ofi fabrics=slingshot-11 pmi=cray '
-                                   'process_managers=none file_systems=lustre,nfs,ufs +omb',
+                           'spec': 'mvapich@=4.1 netmod:=ofi fabrics:=slingshot-11 pmi=cray '
+                                   'process_managers:=none file_systems:=lustre,nfs,ufs +omb',
                            'transport': {'package': 'libfabric',
                                          'spec': 'libfabric fabrics=cxi,shm,tcp'}},
                  'transport': {'library': 'libfabric',

@@ -107,8 +107,8 @@ site_configuration = {
                  'software': 'MVAPICH',
                  'source': 'libfabric fi_efa(7); MVAPICH2-X-AWS has no published hash',
                  'spack': {'package': 'mvapich',
-                           'spec': 'mvapich@=4.1 netmod=ofi fabrics=efa pmi=pmi2 '
-                                   'process_managers=slurm file_systems=lustre,nfs,ufs +omb',
+                           'spec': 'mvapich@=4.1 netmod:=ofi fabrics:=efa pmi=pmi2 '
+                                   'process_managers:=slurm file_systems:=lustre,nfs,ufs +omb',
                            'transport': {'package': 'libfabric',
                                          'spec': 'libfabric fabrics=efa,shm,tcp'}},
                  'transport': {'library': 'libfabric',

@@ -108,8 +108,8 @@ site_configuration = {
                  'source': 'Spack builtin mvapich (netmod=ofi pulls libfabric '
                            'fabrics=sockets,tcp,udp)',
                  'spack': {'package': 'mvapich',
-                           'spec': 'mvapich@=4.1 netmod=ucx fabrics=infiniband pmi=pmi2 '
-                                   'process_managers=slurm file_systems=nfs,ufs +omb',
+                           'spec': 'mvapich@=4.1 netmod:=ucx fabrics:=infiniband pmi=pmi2 '
+                                   'process_managers:=slurm file_systems:=nfs,ufs +omb',
                            'transport': {'package': 'ucx',
                                          'spec': 'ucx +verbs +rc +dc +ud +mlx5_dv +rdmacm +cma '
                                                  '+thread_multiple'}},
