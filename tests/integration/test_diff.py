@@ -1,0 +1,211 @@
+"""`mvstack diff` on a small git repository that holds what a repository of ours holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+HELD = (
+    "src/mvstack",
+    "environments/systems",
+    "environments/releases",
+    "environments/policy",
+    "environments/templates",
+    "easyconfigs",
+    "spack-repo",
+    "modulefiles",
+    "docs",
+    "requirements",
+    "tests/reframe/settings.py.j2",
+)
+
+
+class Clone:
+    """A clone in which files can be edited, and what `mvstack diff` says there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.top = folder
+
+    def git(self, *arguments: str) -> str:
+        who = ("-c", "user.name=A Tester", "-c", "user.email=tester@example.org")
+        done = subprocess.run(
+            ["git", *who, *arguments], cwd=self.top, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def commit(self, message: str) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        file = self.top / path
+        text = file.read_text()
+        assert old in text, f"{path} lacks {old}"
+        file.write_text(text.replace(old, new, 1))
+
+    def append(self, path: str, text: str) -> None:
+        file = self.top / path
+        file.write_text(file.read_text() + text)
+
+    def mvstack(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(self.top / "src"), "NO_COLOR": "1"}
+        return subprocess.run(
+            [sys.executable, "-m", "mvstack", *arguments],
+            cwd=self.top,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def diff(self, *arguments: str, code: int = 9) -> dict[str, Any]:
+        done = self.mvstack("diff", *arguments, "--json")
+        assert done.returncode == code, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("diff") / "original"
+    for name in HELD:
+        source, target = TOP / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, target)
+    clone = Clone(folder)
+    clone.git("init", "-q", "-b", "main")
+    clone.commit("The first")
+    return folder
+
+
+@pytest.fixture
+def clone(original: Path, tmp_path: Path) -> Clone:
+    shutil.copytree(original, tmp_path / "clone")
+    return Clone(tmp_path / "clone")
+
+
+def test_comments_documents_and_titles_rebuild_nothing(clone: Clone) -> None:
+    clone.append("environments/systems/expanse.yaml", "\n# a remark\n")
+    clone.append("environments/policy/builds.yaml", "\n# a remark\n")
+    clone.append(
+        "spack-repo/spack_repo/mvapich_stack/packages/mvapich/package.py", "\n# a remark\n"
+    )
+    clone.append("docs/install.md", "\nMore words.\n")
+    (clone.top / "docs" / "new.md").write_text("New.\n")
+    clone.edit("environments/systems/azure-hbv4.yaml", "title: ", "title: The ")
+    done = clone.mvstack("diff", "HEAD")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("nothing is rebuilt against HEAD (")
+    assert "expanse/gpu" in done.stdout
+
+
+def test_each_system_is_told_what_its_own_change_rebuilds(clone: Clone) -> None:
+    clone.append("spack-repo/spack_repo/mvapich_stack/packages/mvapich/package.py", "\nNEW = 1\n")
+    clone.edit("environments/systems/azure-hbv4.yaml", "target: zen4", "target: zen3")
+    found = clone.diff("HEAD")
+    assert found["changes"]
+    partitions = found["partitions"]
+    cpu = partitions["expanse/cpu"]
+    assert cpu["mpi_changes"] and cpu["by"] == "plans" and cpu["builder"] == "spack"
+    assert [(row["kind"], row["why"]) for row in cpu["changed"]][:2] == [
+        ("mpi", ["recipe"]),
+        ("package", ["the MPI below it"]),
+    ]
+    azure = partitions["azure-hbv4/hpc"]
+    assert all("target zen4 → zen3" in row["why"] for row in azure["changed"])
+    assert azure["changed"][0]["kind"] == "mpi" and azure["builder"] == "easybuild"
+    # expanse/gpu has MVAPICH-Plus, aws has EasyBuild: neither is touched
+    for name in ("expanse/gpu", "aws-hpc7a/hpc"):
+        assert not partitions[name]["changed"] and not partitions[name]["mpi_changes"]
+
+
+def test_a_change_of_the_code_that_renders_counts_and_a_package_that_goes(clone: Clone) -> None:
+    """Each side is rendered by its own code."""
+    clone.edit("src/mvstack/plan.py", '"xfs")', '"xfs", "smurf")')
+    clone.edit("environments/systems/aws-hpc7a.yaml", "file_systems: [", "file_systems: [smurf, ")
+    first = clone.commit("Mount smurf")
+    clone.append("environments/releases/2026.11.yaml", MORE)
+    found = clone.diff(f"{first}~1", "aws-hpc7a")
+    assert list(found["partitions"]) == ["aws-hpc7a/hpc"]
+    assert "easyconfig" in found["partitions"]["aws-hpc7a/hpc"]["changed"][0]["why"]
+    alps = clone.diff("HEAD", "alps/cpu")["partitions"]["alps/cpu"]
+    assert [row["name"] for row in alps["added"]] == ["MORE 1.0"]
+    assert not alps["mpi_changes"]
+    clone.commit("More")
+    clone.edit("environments/releases/2026.11.yaml", MORE, "")
+    done = clone.mvstack("diff", "HEAD", "alps")
+    assert done.returncode == 9
+    assert "alps/cpu (spack, by plans): the MPI stays; 1 removed" in done.stdout
+    assert "  - MORE 1.0" in done.stdout
+
+
+MORE = """  - name: MORE
+    version: "1.0"
+    title: A package of a test
+    module: more/1.0
+    only_over: [mvapich]
+    why: a test
+"""
+
+
+def test_errors_name_the_side_that_is_at_fault(clone: Clone) -> None:
+    done = clone.mvstack("diff", "no-such-branch")
+    assert done.returncode == 3
+    assert "no-such-branch is no revision of this repository" in done.stderr
+
+    clone.edit("environments/systems/alps.yaml", "fabric: ", "fabrik: ")
+    done = clone.mvstack("diff", "HEAD")
+    assert done.returncode == 3
+    assert "the working tree: cannot be rendered" in done.stderr
+    assert "fabrik" in done.stderr
+
+    broken = clone.commit("Break it")
+    clone.git("checkout", "-q", "HEAD~1", "--", "environments")
+    done = clone.mvstack("diff", broken)
+    assert done.returncode == 3
+    assert f"{broken} ({broken[:10]}): cannot be rendered" in done.stderr
+    assert "compare with a newer revision" in done.stderr
+
+    clone.git("rm", "-rq", "--cached", "src")
+    clone.git("commit", "-qm", "Before there was any code")
+    done = clone.mvstack("diff", "HEAD")
+    assert "older than what is compared" in done.stderr
+
+    shutil.rmtree(clone.top / ".git")
+    done = clone.mvstack("diff", "HEAD")
+    assert done.returncode == 3
+    assert "no git clone" in done.stderr
+
+
+def test_lock_files_of_both_sides_decide_where_there_are_both(clone: Clone, tmp_path: Path) -> None:
+    """The plans differ and the solver's answers do not, or the other way round."""
+    lock = (TOP / "tests" / "data" / "locks" / "good.lock").read_text()
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        (folder / "expanse" / "cpu").mkdir(parents=True)
+        (folder / "expanse" / "cpu" / "spack.lock").write_text(lock)
+    clone.append("spack-repo/spack_repo/mvapich_stack/packages/mvapich/package.py", "\nNEW = 1\n")
+    options = ("--old-locks", str(old), "--new-locks", str(new))
+    cpu = clone.diff("HEAD", "expanse/cpu", *options, code=0)["partitions"]["expanse/cpu"]
+    assert cpu["by"] == "lock files" and not cpu["changed"]
+
+    data = json.loads(lock)
+    mpi = next(key for key, node in data["concrete_specs"].items() if node["name"] == "mvapich")
+    (new / "expanse" / "cpu" / "spack.lock").write_text(lock.replace(mpi, "z" + mpi[1:]))
+    cpu = clone.diff("HEAD", "expanse/cpu", *options)["partitions"]["expanse/cpu"]
+    assert cpu["mpi_changes"]
+    assert [row["name"] for row in cpu["changed"]] == ["mvapich 4.1"]
+
+    done = clone.mvstack("diff", "HEAD", "--old-locks", str(tmp_path / "nowhere"))
+    assert done.returncode == 3 and "there is no such folder" in done.stderr
