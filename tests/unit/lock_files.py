@@ -15,8 +15,8 @@ from mvstack.lock.lockfile import Lock, parse_lock
 
 DATA = Path(__file__).parent.parent / "data" / "locks"
 MPI = (
-    "mvapich@=4.1 netmod=ucx fabrics=infiniband pmi=pmi2 process_managers=slurm "
-    "file_systems=nfs,ufs +omb"
+    "mvapich@=4.1 netmod:=ucx fabrics:=infiniband pmi=pmi2 process_managers:=slurm "
+    "file_systems:=nfs,ufs +omb"
 )
 UCX = "ucx +verbs +rc +dc +ud +mlx5_dv +rdmacm +cma +thread_multiple"
 

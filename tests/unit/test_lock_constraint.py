@@ -30,13 +30,16 @@ wanted_versions = st.one_of(
 
 @st.composite
 def constraints(draw: st.DrawFn, deep: bool = True) -> Constraint:
+    variants = draw(st.dictionaries(keys, values, max_size=4))
+    worded = [key for key, value in variants.items() if not isinstance(value, bool)]
     return Constraint(
         draw(names),
         draw(st.sampled_from(["", "builtin", "mvapich_stack"])),
         tuple(draw(st.lists(wanted_versions, max_size=2))),
-        draw(st.dictionaries(keys, values, max_size=4)),
+        variants,
         draw(st.sampled_from(["", "zen2", "x86_64_v3"])),
         tuple(draw(st.lists(constraints(deep=False), max_size=2))) if deep else (),
+        frozenset(draw(st.sets(st.sampled_from(worded))) if worded else ()),
     )
 
 
@@ -105,6 +108,13 @@ def test_a_variant_of_several_words_holds_when_the_wanted_are_among_them() -> No
     assert mismatches(libfabric, parse("libfabric fabrics=tcp,shm"), frozenset({"fabrics"})) == [
         "fabrics"
     ]
+
+
+def test_values_given_with_a_colon_are_the_only_ones() -> None:
+    mpi = node("mvapich", variants={"netmod": ("ofi", "ucx"), "threads": "multiple"})
+    assert mismatches(mpi, parse("mvapich netmod=ucx threads:=multiple")) == []
+    assert mismatches(mpi, parse("mvapich netmod:=ucx")) == ["netmod"]
+    assert mismatches(mpi, parse("mvapich netmod:=ucx,ofi")) == []
 
 
 def test_each_field_that_differs_is_named() -> None:

@@ -2,7 +2,8 @@
 
 ``builtin.mvapich@4.0:4.1 +cuda ~rocm netmod=ofi,ucx target=zen2 ^ucx@:1.8 ~rc``: a package with its
 namespace, versions (``@=4.1`` exactly, ``@4.1`` all that begin so, ``@1:2`` from to, both with all
-that begins so, alternatives by commas), variants, target, and the same of packages that it needs.
+that begins so, alternatives by commas), variants (``netmod:=ucx`` for this value and no other),
+target, and the same of packages that it needs.
 Words that Spack knows and we do not (``%gcc``, ``@git.…``, flags, ``arch=``) are refused and not
 passed over: a constraint that is read wrongly would let everything through.
 """
@@ -24,7 +25,7 @@ TOKEN = re.compile(
     rf"""\s*(?:
       \^\s*(?P<below>(?:{NAME}\.)?{NAME})
     | @(?P<versions>(?:{RANGE})(?:,(?:{RANGE}))*)
-    | (?P<key>[A-Za-z_][A-Za-z0-9_-]*):?==?(?P<value>'[^']*'|"[^"]*"|{WORD}(?:,{WORD})*)
+    | (?P<key>[A-Za-z_][A-Za-z0-9_-]*)(?P<sign>:?==?)(?P<value>'[^']*'|"[^"]*"|{WORD}(?:,{WORD})*)
     | (?P<switch>\+\+|~~|--|[+~]|(?<=\s)-)\s*(?P<flag>[A-Za-z_][A-Za-z0-9_-]*)
     )""",
     re.X,
@@ -34,7 +35,10 @@ FIRST = re.compile(rf"\s*(?P<name>(?:{NAME}\.)?{NAME})")
 
 @dataclass(frozen=True)
 class Constraint:
-    """What one package must be; ``below`` are the constraints on what it needs."""
+    """What one package must be; ``below`` are the constraints on what it needs.
+
+    ``exact`` are the variants written with ``:=``, which have these values and no others.
+    """
 
     name: str
     namespace: str = ""
@@ -42,24 +46,32 @@ class Constraint:
     variants: dict[str, Value] = field(default_factory=dict)
     target: str = ""
     below: tuple[Constraint, ...] = ()
+    exact: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         """The words again, in one order: what :func:`parse` reads as this constraint."""
         text = f"{self.namespace}.{self.name}" if self.namespace else self.name
         if self.versions:
             text += "@" + ",".join(self.versions)
-        parts = [text, *(variant(key, value) for key, value in sorted(self.variants.items()))]
+        parts = [
+            text,
+            *(
+                variant(key, value, ":=" if key in self.exact else "=")
+                for key, value in sorted(self.variants.items())
+            ),
+        ]
         if self.target:
             parts.append(f"target={self.target}")
         return " ".join([*parts, *(f"^{one}" for one in self.below)])
 
 
-def variant(key: str, value: Value) -> str:
+def variant(key: str, value: Value, sign: str = "=") -> str:
     """One variant in Spack's words: ``+cuda``, ``netmod=ofi,ucx``."""
     if isinstance(value, bool):
         return f"{'+' if value else '~'}{key}"
     words = value if isinstance(value, str) else ",".join(value)
-    return f"{key}={words}" if re.fullmatch(rf"{WORD}(,{WORD})*", words) else f'{key}="{words}"'
+    plain = re.fullmatch(rf"{WORD}(,{WORD})*", words)
+    return f"{key}{sign}{words}" if plain else f'{key}{sign}"{words}"'
 
 
 def parse(text: str) -> Constraint:
@@ -94,6 +106,8 @@ def parse(text: str) -> Constraint:
                 raise _wrong(text, at, "is none of the words of a spec that are known here")
             else:
                 parts[-1].variants[key] = value
+                if (token["sign"] or "").startswith(":"):
+                    parts[-1].exact.add(key)
         at = token.end()
     below = tuple(part.done() for part in parts[1:])
     return parts[0].done(below)
@@ -107,10 +121,17 @@ class _Part:
         self.versions: tuple[str, ...] = ()
         self.variants: dict[str, Value] = {}
         self.target = ""
+        self.exact: set[str] = set()
 
     def done(self, below: tuple[Constraint, ...] = ()) -> Constraint:
         return Constraint(
-            self.name, self.namespace, self.versions, self.variants, self.target, below
+            self.name,
+            self.namespace,
+            self.versions,
+            self.variants,
+            self.target,
+            below,
+            frozenset(self.exact),
         )
 
 
@@ -181,7 +202,8 @@ def mismatches(node: Node, wanted: Constraint, exact: frozenset[str] = frozenset
         found.append("target")
     for key, value in wanted.variants.items():
         have, need = words(node.variants.get(key)), words(value)
-        if not (have == need if key in exact else need and need <= have):
+        alone = key in exact or key in wanted.exact
+        if not (have == need if alone else need and need <= have):
             found.append(key)
     return found
 
