@@ -26,7 +26,7 @@ def linked(content: bytes) -> Linked | None:
     """The dynamic section of an ELF file; None for other files and for static ones."""
     try:
         return _linked(content)
-    except (struct.error, IndexError):  # cut short, or not what its first bytes say
+    except (struct.error, IndexError, OverflowError):  # cut short, or not what its first bytes say
         return None
 
 

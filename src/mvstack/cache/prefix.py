@@ -10,7 +10,6 @@ slashes in a row names the same file (POSIX, 4.13 Pathname Resolution).
 from __future__ import annotations
 
 import bz2
-import gzip
 import lzma
 import re
 import zlib
@@ -48,9 +47,11 @@ class Move:
 
     def where(self, content: bytes) -> Where:
         """How the old path occurs in a file: not at all, in text, in a binary, in packed data."""
+        if inner := unpacked(content):  # first: what does not compress is stored as it is
+            return "packed" if self._pattern.search(inner) else ""
         if self._pattern.search(content):
             return "binary" if b"\0" in content else "text"
-        return "packed" if self._pattern.search(unpacked(content)) else ""
+        return ""
 
     def text(self, content: bytes) -> bytes:
         """``content`` with the new path; its length may change."""
@@ -69,7 +70,7 @@ def unpacked(content: bytes) -> bytes:
     """What a gzip, xz or bzip2 file holds (at most 256 MB of it); b"" for everything else."""
     try:
         if content.startswith(b"\x1f\x8b"):
-            return gzip.decompress(content)[:_ENOUGH]
+            return zlib.decompressobj(31).decompress(content, _ENOUGH)
         if content.startswith(b"\xfd7zXZ\0"):
             return lzma.LZMADecompressor().decompress(content, _ENOUGH)
         if content.startswith(b"BZh"):
