@@ -35,7 +35,7 @@ WRAPPERS = {
 Change = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # what it is of the plan holds mappings
 class Part:
     """One module to write: its key, where it stands, and what of the plan it is of.
 

@@ -12,6 +12,8 @@ import spack.environment
 def main() -> None:
     """Solve anew what stands in the active environment."""
     environment = spack.environment.active_environment()
+    # what a person sees while nothing else is said
+    print(f"==> Solving for {len(environment.user_specs)} roots", flush=True)
     with environment.write_transaction():
         environment.concretize(force=True)
         environment.write(regenerate=False)

@@ -1,0 +1,197 @@
+"""When the solver is asked again, what a lock file says is missing, and who chooses the bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from install_tree import plan_in
+
+from mvstack.errors import CheckFailed, Missing
+from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, load_system
+from mvstack.plan import Accepted, Plan, make_plan
+from mvstack.spack import lock
+from mvstack.spack.accepted import overlay
+from mvstack.spack.graph import Graph, installed, read_graph
+from mvstack.spack.pins import load_pins
+from mvstack.spack.sources import source_of
+
+PINS = load_pins()
+FILES = {"spack.yaml": "spack:\n  specs: [mvapich@=4.1]\n", "packages.yaml": "packages: {}\n"}
+
+
+# --- the inputs of a concretization ---------------------------------------------------------------
+
+
+def test_comments_and_layout_do_not_count() -> None:
+    other = {**FILES, "spack.yaml": "# why\nspack:\n  specs:\n  - mvapich@=4.1   # newest\n"}
+    assert lock.inputs_of(other, PINS) == lock.inputs_of(FILES, PINS)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"spack.yaml": "spack:\n  specs: [mvapich@=4.0]\n"},
+        {"packages.yaml": "packages: {all: {require: target=zen4}}\n"},
+        {"repo-accepted/x/package.py": "version('4.0', sha256='a')\n"},
+    ],
+)
+def test_every_file_counts(changed: dict[str, str]) -> None:
+    assert lock.inputs_of({**FILES, **changed}, PINS) != lock.inputs_of(FILES, PINS)
+
+
+def test_recipes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = tmp_path / "packages" / "a" / "package.py"
+    recipe.parent.mkdir(parents=True)
+    (tmp_path / "repo.yaml").write_text("repo: {}\n")
+    monkeypatch.setattr(lock, "RECIPES", tmp_path)
+    found = []
+    for text in ("version('1')\n", "# why\nversion('1')\n", "version('2')\n"):
+        recipe.write_text(text)
+        found.append(lock.inputs_of(FILES, PINS))
+    assert found[0] == found[1] != found[2]
+
+
+def test_only_the_environment_is_looked_at() -> None:
+    files = {"plan.json": "{}", "spack/spack.yaml": "a", "spack/spack.lock": "b"}
+    assert lock.environment_files(files) == {"spack.yaml": "a"}
+
+
+# --- the graph of a lock file ---------------------------------------------------------------------
+
+
+def spec(name: str, *below: tuple[str, str], external: bool = False) -> dict[str, Any]:
+    """One concrete package; ``below`` are (hash, kind) of what it depends on."""
+    return {
+        "name": name,
+        "version": "1",
+        **({"external": {"path": "/usr"}} if external else {}),
+        "dependencies": [
+            {"hash": key, "parameters": {"deptypes": [kind], "virtuals": []}} for key, kind in below
+        ],
+    }
+
+
+GRAPH = Graph(
+    {
+        "app": spec("app", ("mpi", "link"), ("tool", "build")),
+        "mpi": spec("mpi", ("fabric", "link"), ("tool", "build")),
+        "fabric": spec("fabric", external=True),
+        "tool": spec("tool"),
+    },
+    [{"hash": "app", "spec": "app"}, {"hash": "mpi", "spec": "mpi"}],
+)
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"),
+    [
+        (set(), ["mpi", "tool", "app"]),
+        ({"mpi"}, ["tool", "app"]),
+        ({"mpi", "tool"}, ["app"]),
+        ({"mpi", "app"}, []),  # what only a build needs is no more missed once that is done
+        ({"app"}, ["tool", "mpi"]),
+    ],
+)
+def test_what_is_to_be_installed_depends_on_what_is_there(
+    there: set[str], wanted: list[str]
+) -> None:
+    found = [node.hash for node in GRAPH.pending(there)]
+    assert sorted(found) == sorted(wanted) and "fabric" not in found
+    if "app" in found:
+        assert found[-1] == "app"  # what it stands on comes first
+
+
+def test_a_damaged_lock_says_how_it_heals(tmp_path: Path) -> None:
+    (tmp_path / "spack.lock").write_text('{"roots": [')
+    with pytest.raises(Missing, match="this is no lock file") as caught:
+        read_graph(tmp_path / "spack.lock")
+    assert "remove it" in caught.value.problems[0].todo
+
+
+def test_spacks_database_says_what_is_installed(tmp_path: Path) -> None:
+    assert installed(tmp_path) == {}
+    index = tmp_path / ".spack-db" / "index.json"
+    index.parent.mkdir()
+    rows = {"a": {"installed": True, "path": "/a"}, "b": {"installed": False, "path": "/b"}}
+    index.write_text(json.dumps({"database": {"installs": rows}}))
+    assert installed(tmp_path) == {"a": Path("/a")}
+    index.write_text("{")
+    assert installed(tmp_path) == {}
+
+
+def test_a_part_of_the_plan_without_a_root_is_named() -> None:
+    plan = {"system": "expanse", "partition": "cpu"}
+    parts = [{"key": "mvapich/4.1-ucx", "spec": "mvapich@=4.1", "over": ""}]
+    lock.missing_roots(plan, parts, {"mvapich/4.1-ucx": "abc"})
+    with pytest.raises(CheckFailed, match=r"no root of the environment is mvapich@=4\.1") as caught:
+        lock.missing_roots(plan, parts, {})
+    assert caught.value.problems[0].where == "expanse/cpu: mvapich/4.1-ucx"
+
+
+# --- accepted bytes -------------------------------------------------------------------------------
+
+
+def accepting(root: Path) -> Plan:
+    """A plan whose MPI's bytes a person accepted, with a reason that tries to break out."""
+    policy, release = load_policy(), load_release()
+    build = plan_in(root).mpi[0]
+    taken = Accepted("a" * 64, "made here\nimport os  # oops")
+    system = load_system(str(ENVIRONMENTS / "systems" / "azure-hbv4.yaml"))
+    accepted = {(build.product, build.version): taken}
+    return make_plan(system, "hpc", release, policy, root=str(root), accepted=accepted)
+
+
+def test_accepted_bytes_are_a_recipe_over_ours(tmp_path: Path) -> None:
+    assert overlay(plan_in(tmp_path)) == {}
+    plan = accepting(tmp_path)
+    files = overlay(plan)
+    top = "spack/repo-accepted/spack_repo/mvapich_stack_accepted"
+    assert set(files) == {f"{top}/repo.yaml", f"{top}/packages/mvapich/package.py"}
+    text = files[f"{top}/packages/mvapich/package.py"]
+    compile(text, "package.py", "exec")
+    assert "class Mvapich(Ours):" in text and f'sha256="{"a" * 64}"' in text
+    assert "\nimport os" not in text
+    assert "namespace: mvapich_stack_accepted" in files[f"{top}/repo.yaml"]
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def row(**more: Any) -> dict[str, Any]:
+    """One source as inside/look.py tells it."""
+    key = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"
+    return {
+        "hash": "h",
+        "package": "hpcc",
+        "version": "1.5.0",
+        "file": "hpcc-1.5.0.tar.gz",
+        "sha256": key,
+        "path": f"_source-cache/archive/0a/{key}.tar.gz",
+        "urls": ["https://hpcchallenge.org/projectsfiles/hpcc/download/hpcc-1.5.0.tar.gz"],
+        "page": "",
+        **more,
+    }
+
+
+def test_a_source_is_looked_for_where_its_policy_says_and_in_spacks_mirror() -> None:
+    found = source_of(row())
+    assert found is not None and found.debian is not None and found.debian.package == "hpcc"
+    assert found.urls[-1].startswith("https://mirror.spack.io/_source-cache/archive/0a/")
+    assert found.name == "hpcc@1.5.0"
+
+
+def test_the_mirror_stores_a_file_under_the_ending_that_spack_looks_for() -> None:
+    key = "b" * 64
+    found = source_of(row(file="v1.5.0", sha256=key, path=f"_source-cache/archive/bb/{key}.tar.gz"))
+    assert found is not None and found.filename == "hpcc-1.5.0.tar.gz"
+    odd = row(file="x.deb", sha256=key, path=f"_source-cache/archive/bb/{key}.deb")
+    assert source_of(odd) is None  # left to Spack
+
+
+def test_a_licensed_source_is_never_fetched() -> None:
+    found = source_of(row(page="https://example.org/licence", package="vasp", file="vasp.tar.gz"))
+    assert found is not None
+    assert found.urls == () and found.licence_page == "https://example.org/licence"
