@@ -1,0 +1,39 @@
+"""The pinned Spack for tests of recipes: cloned once for all of them, or a reason to skip."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from mvstack.errors import MvstackError
+from mvstack.spack.clone import clones
+from mvstack.spack.isolated import Isolated
+from mvstack.spack.pins import load_pins
+from mvstack.spack.python import python
+
+# An install root whose spack/<tag>/ holds the clones; they are made there if they are not.
+ROOT = "MVSTACK_TEST_SPACK_ROOT"
+
+
+def spack_here(state: Path) -> Isolated:
+    """Spack with our recipes, its configuration in ``state``. Skips where it cannot be cloned."""
+    root = Path(os.environ.get(ROOT) or Path(tempfile.gettempdir(), f"mvstack-spack-{os.getuid()}"))
+    try:
+        cloned = clones(root, load_pins())
+        interpreter = python(cloned.home)
+    except MvstackError as error:
+        pytest.skip(f"skipped: unreachable: {error.problems[0].message}")
+    isolated = Isolated(cloned, interpreter, state=state, store=state / "store", root=state)
+    isolated.write()
+    return isolated
+
+
+def run(isolated: Isolated, *words: str) -> subprocess.CompletedProcess[str]:
+    """One spack command, to its end."""
+    return subprocess.run(
+        isolated.command(*words), env=isolated.environment(), capture_output=True, text=True
+    )

@@ -1,0 +1,176 @@
+"""Each recipe that stands in for builtin's: what builtin's does with MVAPICH, and what ours does.
+
+The specs are written, not solved for: the recipes are asked for what they would pass to configure,
+set in the environment, or refuse. tests/integration/spack_apps_inside.py runs inside Spack.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spack_here import run, spack_here
+
+from mvstack.recipes import read_recipes
+
+INSIDE = Path(__file__).with_name("spack_apps_inside.py")
+GCC = "%[virtuals=c,cxx,fortran] gcc@=12.2.0"
+MPI = "^[virtuals=mpi] mvapich@=4.1"
+SCOREP = (
+    "^otf2@=3.1 ^opari2@=2.0.9 ^cubew@=4.9 ^cubelib@=4.9 ^binutils@=2.40 ^papi@=7.1.0 "
+    "^gotcha@=1.0.8"
+)
+ESMF = "^netcdf-c@=4.9.2 ^netcdf-fortran@=4.6.1 ^parallelio@=2.6.2"
+STRUMPACK = "^strumpack@=8.0.0~shared+mpi"
+HOROVOD = "py-horovod@=0.28.1 +cuda tensor_ops=mpi cuda_arch=70 frameworks=pytorch"
+HOROVOD_GPU = "HOROVOD_GPU,HOROVOD_GPU_ALLREDUCE,HOROVOD_GPU_ALLGATHER,HOROVOD_GPU_BROADCAST"
+ABINIT = "abinit@=10.4.7 +openmp+gpu_aware_mpi"
+ROCM = "amdgpu_target=gfx90a"
+CP2K = f"cp2k@=2023.1 build_system=makefile {GCC}"
+OPENMPI = "^[virtuals=mpi] openmpi@=5.0.8"
+NO_GPU = "requires an MPI implementation with"
+
+# (spec, what is asked, found in builtin's answer, not found there, found in ours, not found there)
+Words = tuple[str, ...]
+CASES: dict[str, tuple[str, str, Words, Words, Words, Words]] = {
+    "esmf 8.9 is told nothing, so takes its stub of MPI": (
+        f"esmf@=8.9.0 {GCC} {MPI} {ESMF}", "ESMF_COMM", (), ("ESMF_COMM",), ("'mvapich'",), (),
+    ),
+    "esmf 8.8 knows one name for every MVAPICH": (
+        f"esmf@=8.8.1 {GCC} {MPI} {ESMF}", "ESMF_COMM", (), ("ESMF_COMM",), ("'mvapich2'",), (),
+    ),
+    "esmf's own word for the MPI is kept": (
+        f"esmf@=8.9.0 esmf_comm=user {GCC} {MPI} {ESMF}",
+        "ESMF_COMM", ("'user'",), (), ("'user'",), (),
+    ),
+    "esmf over another MPI is as before": (
+        f"esmf@=8.9.0 {GCC} {OPENMPI} {ESMF}", "ESMF_COMM", ("'openmpi'",), (), ("'openmpi'",), (),
+    ),
+    "scorep is left to guess": (
+        f"scorep@=9.3 {GCC} {MPI} {SCOREP}",
+        "arguments", (), ("--with-mpi",), ("'--with-mpi=mpich3'",), (),
+    ),
+    "scalasca is left to guess": (
+        f"scalasca@=2.6.1 {MPI} ^cubew@=4.9 ^otf2@=3.1",
+        "arguments", (), ("--with-mpi",), ("'--with-mpi=mpich3'",), (),
+    ),
+    "sionlib is left to guess": (
+        f"sionlib@=1.7.6 {MPI}", "arguments", (), ("--mpi",), ("'--mpi=mpich3'",), (),
+    ),
+    "sionlib calls MVAPICH2's wrappers with what they do not take": (
+        "sionlib@=1.7.6 ^[virtuals=mpi] mvapich2@=2.3.7-2",
+        "arguments", ("mpich2",), (), ("'--mpi=mpich3'",), ("mpich2'",),
+    ),
+    "sionlib over another MPI is as before": (
+        f"sionlib@=1.7.6 {OPENMPI}", "arguments", ("openmpi",), (), ("openmpi",), ("mpich",),
+    ),
+    "cp2k over MVAPICH 3 is refused by gfortran 10 and later": (
+        f"{CP2K} ^[virtuals=mpi] mvapich@=3.0",
+        "flags:fflags", (), ("mismatch",), ("'-fallow-argument-mismatch'",), (),
+    ),
+    "cp2k over MVAPICH 4 needs no such flag": (
+        f"{CP2K} {MPI}", "flags:fflags", (), ("mismatch",), (), ("mismatch",),
+    ),
+    "cp2k takes an MVAPICH without Fortran": (
+        f"{CP2K} {MPI} ~fortran", "refusals", (), ("mvapich",), ("needs mvapich+fortran",), (),
+    ),
+    "cp2k keeps builtin's builder": (
+        f"{CP2K} {MPI}", "builder", ("cp2k.package.MakefileBuilder",), (),
+        ("builtin.packages.cp2k.package.MakefileBuilder",), (),
+    ),
+    "cp2k keeps builtin's builder by cmake": (
+        f"cp2k@=2025.2 build_system=cmake {GCC} {MPI}",
+        "builder", ("cp2k.package.CMakeBuilder",), (),
+        ("builtin.packages.cp2k.package.CMakeBuilder",), (),
+    ),
+    "esmf keeps builtin's builder": (
+        f"esmf@=8.9.0 {GCC} {MPI} {ESMF}", "builder", ("esmf.package.MakefileBuilder",), (),
+        ("builtin.packages.esmf.package.MakefileBuilder",), (),
+    ),
+    "mfem leaves out MPI's Fortran library": (
+        f"mfem@=4.8.0+strumpack {GCC} {MPI} {STRUMPACK}",
+        "flags:ldlibs", (), ("mpifort",), ("'-lmpifort'",), (),
+    ),
+    "mfem adds it itself for MVAPICH2": (
+        f"mfem@=4.8.0+strumpack {GCC} ^[virtuals=mpi] mvapich2@=2.3.7-2 {STRUMPACK}",
+        "flags:ldlibs", (), ("mpifort",), (), ("mpifort",),
+    ),
+    "r-rmpi ends with an error": (
+        f"r-rmpi@=0.7-2 {MPI}", "arguments", ("Unsupported MPI type",), (),
+        ("'--with-Rmpi-type=MPICH2'", "'--with-mpi=/made-up/mvapich'"), (),
+    ),
+    "py-horovod reduces on the CPU only": (
+        f"{HOROVOD} {MPI}+cuda cuda_arch=70 ^cuda@=12.4.0 ^[virtuals=pkgconfig] pkgconf@=1.8.1",
+        HOROVOD_GPU, (), ("HOROVOD_GPU",),
+        ("'HOROVOD_GPU': 'CUDA'", "'HOROVOD_GPU_ALLREDUCE': 'MPI'"), (),
+    ),
+    "py-horovod takes an MVAPICH without CUDA": (
+        f"{HOROVOD} {MPI}~cuda ^cuda@=12.4.0", "refusals", (), ("mvapich",),
+        ("needs mvapich+cuda",), (),
+    ),
+    "abinit refuses MVAPICH with ROCm": (
+        f"{ABINIT}+rocm {ROCM} {MPI}+rocm {ROCM}", "refusals", (NO_GPU,), (), (), (NO_GPU,),
+    ),
+    "abinit refuses MVAPICH-Plus": (
+        f"{ABINIT}+cuda cuda_arch=80 ^[virtuals=mpi] mvapich-plus@=4.1 gpu=cuda",
+        "refusals", (NO_GPU,), (), (), (NO_GPU,),
+    ),
+    "abinit still refuses an MPI that knows no GPU": (
+        f"{ABINIT}+rocm {ROCM} {MPI}~rocm", "refusals", (NO_GPU,), (), (NO_GPU,), (),
+    ),
+    "hdf5-vol-async takes an MVAPICH for one thread": (
+        f"hdf5-vol-async@=1.7 {MPI} threads=single",
+        "refusals", (), ("threads",), ("needs mvapich threads=multiple",), (),
+    ),
+    "namd sends no message over MPI": (
+        f"namd@=2.14 ^charmpp@=6.10.2 backend=netlrts pmi=simplepmi {MPI}",
+        "refusals", (), ("charmpp",), ("needs charmpp backend=mpi",), (),
+    ),
+    "namd without MPI is as before": (
+        "namd@=2.14 ^charmpp@=6.10.2 backend=netlrts", "refusals", (), ("charmpp",),
+        ("needs charmpp backend=mpi",), (),
+    ),
+    "sphexa takes an MVAPICH without ROCm": (
+        f"sphexa@=0.95+rocm {ROCM} {MPI}~rocm",
+        "refusals", (), ("mvapich",), ("needs mvapich+rocm",), (),
+    ),
+    "sphexa takes an MVAPICH-Plus without CUDA": (
+        "sphexa@=0.95+cuda cuda_arch=80 ^[virtuals=mpi] mvapich-plus@=4.1 gpu=none",
+        "refusals", (), ("mvapich",), ("needs mvapich-plus gpu=cuda",), (),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """What builtin's recipe and ours say of each case; one process for all."""
+    folder = tmp_path_factory.mktemp("apps")
+    isolated = spack_here(folder / "state")
+    request, answer = folder / "request.json", folder / "answer.json"
+    asked: list[dict[str, Any]] = [{"spec": one[0], "ask": one[1]} for one in CASES.values()]
+    request.write_text(json.dumps(asked))
+    done = run(isolated, "python", str(INSIDE), str(request), str(answer))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(answer.read_text())
+    return {name: (str(a), str(b)) for name, (a, b) in zip(CASES, found, strict=True)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_builtin_does_and_what_ours_does(
+    name: str, answers: dict[str, tuple[str, str]]
+) -> None:
+    builtin, ours = answers[name]
+    _, _, theirs, not_theirs, wanted, unwanted = CASES[name]
+    assert all(word in builtin for word in theirs), builtin
+    assert not any(word in builtin for word in not_theirs), builtin
+    assert all(word in ours for word in wanted), ours
+    assert not any(word in ours for word in unwanted), ours
+
+
+def test_each_recipe_that_inherits_an_application_is_tried() -> None:
+    products = {"mvapich", "mvapich2", "osu-micro-benchmarks"}
+    inherit = {one.builtin for one in read_recipes() if one.builtin} - products
+    tried = {case[0].split("@")[0] for case in CASES.values()}
+    assert inherit <= tried
