@@ -10,9 +10,10 @@ install, `spack test run` (beside a Slurm of its own where the row says so), and
 record (spack-repo/record.jsonl), from which the table in the documentation is made.
 
 What is in the record was seen: a row that was not built says so. A line holds
-    package, version, id, spec     what was asked of Spack
-    values                         the words of the answer's variants
-    concretized, built, run        how far it went
+    package, version, id, asked    what was asked of Spack
+    spec                           its answer: the concrete root
+    state                          how far it came: refused, concretizes, built or run; "" for
+                                   what neither concretized nor was to be refused
     outcome                        "as asked", or what went wrong
     hash, packages                 of the answer
     seconds                        of the installation by Spack's own clock (ccache may have helped)
@@ -44,7 +45,7 @@ TOP = HERE.parents[1]
 LOOPBACK = HERE.parent / "slurm" / "loopback"
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
 TELLING = re.compile(r"^(world of \d+|fortran world of \d+|MVAPICH2? (?:Version|Device)\s*:.*)$")
-PART = re.compile(r"^(?:Mvapich\w*|Mpi)::(test_\w+) \.\. (PASSED|FAILED|SKIPPED)$", re.M)
+PART = re.compile(r"^\w+::(test_\w+) \.\. (PASSED|FAILED|SKIPPED)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,6 @@ def said_in_short(output: str) -> str:
     """The telling lines of the stand-alone tests' output, each once, blanks folded."""
     lines = (" ".join(line.split()) for line in output.splitlines())
     return "; ".join(dict.fromkeys(line for line in lines if TELLING.match(line)))
-
-
-def words_of(spec: str) -> list[str]:
-    """The variants of a concrete spec as words: netmod=ofi and netmod=ucx for netmod:=ofi,ucx."""
-    found = [sign + name for sign, name in re.findall(r"([+~])(\w+)", spec.split(" ")[0])]
-    for name, values in re.findall(r"(\w+):?=(\S+)", spec):
-        found += [f"{name}={value}" for value in values.split(",")]
-    return sorted(word for word in found if not word.startswith("build_system="))
 
 
 def problem_of(row: Row, answer: dict[str, Any]) -> str:
@@ -197,22 +190,23 @@ class Machine:
             raise SystemExit(f"cover: {row.id}: the spec names no version: {row.spec}")
         package, version = found.groups()
         sha256 = self.accepted.get((package, version), "")
+        problem = problem_of(row, answer)
+        refused = "" if problem or row.state != "refused" else "refused"
+        state = refused if "error" in answer else "concretizes"
         return {
             "package": package,
             "version": version,
             "id": row.id,
-            "spec": row.spec,
-            "values": words_of(answer.get("spec", "")),
-            "concretized": "error" not in answer,
-            "built": False,
-            "run": False,
+            "asked": row.spec,
+            "spec": answer.get("spec", ""),
+            "state": state,
             "hash": answer.get("hash", ""),
             "packages": answer.get("packages", 0),
             "seconds": 0.0,
             "source": "not upstream's bytes" if sha256 else "upstream",
             "sha256": sha256,
             "printed": "",
-            "outcome": problem_of(row, answer) or "as asked",
+            "outcome": problem or "as asked",
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         }
 
@@ -227,11 +221,12 @@ def go(machine: Machine, row: Row, answer: dict[str, Any], lock: str) -> dict[st
     seconds, wrong = machine.install(row, answer, lock)
     if wrong:
         return line | {"outcome": wrong}
-    line |= {"built": True, "seconds": seconds}
+    line |= {"state": "built", "seconds": seconds}
     ran, printed, wrong = machine.test(row, answer)
     if row.state == "run" and not ran and not wrong:
         wrong = "two ranks were not started"
-    return line | {"run": ran, "printed": printed, "outcome": wrong or "as asked"}
+    state = "run" if ran else "built"
+    return line | {"state": state, "printed": printed, "outcome": wrong or "as asked"}
 
 
 def accepted_hash(text: str) -> tuple[tuple[str, str], str]:

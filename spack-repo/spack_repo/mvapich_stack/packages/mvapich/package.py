@@ -7,7 +7,6 @@ compares. Which transport serves which fabric is environments/policy/builds.yaml
 
 import os
 import re
-import shlex
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
@@ -16,65 +15,15 @@ from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModificati
 
 from spack.package import *
 
-# What the transport beneath must have been built with, so that a fabric is driven and not quietly
-# replaced by TCP. "shm" and "tcp" come along: ranks of one node, and the way to start.
-LIBFABRIC = {
-    "infiniband": "fabrics=verbs,rxm,shm,tcp",
-    "roce": "fabrics=verbs,rxm,shm,tcp",
-    "omni-path": "fabrics=opx,psm2,shm,tcp",
-    "slingshot-11": "fabrics=cxi,shm,tcp",
-    "efa": "fabrics=efa,shm,tcp",
-    "psm3": "fabrics=psm3,shm,tcp",
-    "tcp": "fabrics=tcp,shm",
-    "shm": "fabrics=tcp,shm",
-}
-UCX = {
-    "infiniband": "+verbs +rc +dc +ud +mlx5_dv +rdmacm",
-    "roce": "+verbs +rc +dc +ud +mlx5_dv +rdmacm",
-    "tcp": "",
-    "shm": "",
-}
-
-# The provider that libfabric must not look past, where one fabric is asked of netmod=ofi.
-PROVIDER = {
-    "infiniband": "verbs;ofi_rxm",
-    "roce": "verbs;ofi_rxm",
-    "omni-path": "opx",
-    "slingshot-11": "cxi",
-    "efa": "efa",
-    "psm3": "psm3",
-    "tcp": "tcp",
-}
-
-FILE_SYSTEMS = (
-    "daos",
-    "gpfs",
-    "ime",
-    "lustre",
-    "nfs",
-    "panfs",
-    "pvfs2",
-    "quobytefs",
-    "testfs",
-    "ufs",
-    "xfs",
-)
-
-# Upstream published 4.1's tarball twice under one name. The recipe holds the hash of the second.
-REFUSED_4_1 = "a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab"
-
-# Every set of embedded libraries without the one named: configure takes that one from outside.
-OUTSIDE = {
-    "libfabric": ("none", "hwloc", "ucx", "hwloc,ucx"),
-    "ucx": ("none", "hwloc", "libfabric", "hwloc,libfabric"),
-    "hwloc": ("none", "libfabric", "ucx", "libfabric,ucx"),
-}
-
-# Folders whose configure scripts belong to tests, or to libraries that are not the MPI's own.
-FOREIGN = ("modules/libfabric", "modules/ucx", "modules/hwloc", "modules/json-c", "test", "maint")
+from .checking import known_options, level_of, unknown_options
+from .said import variants_said
+from .standalone import StandAloneTests
+from .tables import FILE_SYSTEMS, LIBFABRIC, OUTSIDE, PROVIDER, REFUSALS, REFUSED_4_1, UCX
 
 
-class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCmPackage):
+class Mvapich(
+    StandAloneTests, MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCmPackage
+):
     """MPI over libfabric (netmod=ofi), UCX (netmod=ucx) or both, by The Ohio State University.
 
     The variant `fabrics` says which networks it must drive; the libfabric or UCX beneath it is
@@ -210,7 +159,6 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
     depends_on("xpmem", when="+xpmem")
     depends_on("lustre", when="file_systems=lustre")
     depends_on("daos", when="file_systems=daos")
-    depends_on("orangefs", when="file_systems=pvfs2")
 
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
@@ -226,61 +174,8 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
                 when=f"fabrics={_fabric}",
                 msg=f"UCX has no transport for {_fabric}: use netmod=ofi",
             )
-    conflicts("embedded=libfabric", when="netmod:=ucx", msg="use netmod=ofi, or embed ucx")
-    conflicts("embedded=ucx", when="netmod:=ofi", msg="use netmod=ucx, or embed libfabric")
-    conflicts(
-        "embedded=libfabric",
-        when="fabrics=slingshot-11",
-        msg="the embedded libfabric has no cxi provider: use embedded=none with libfabric "
-        "fabrics=cxi",
-    )
-    conflicts(
-        "embedded=libfabric",
-        when="fabrics=psm3",
-        msg="psm3 of the embedded libfabric fails when a program ends (RELEASE_NOTES): use "
-        "embedded=none with libfabric fabrics=psm3",
-    )
-    for _pm in ("gforker", "remshell"):
-        for _pmi in ("pmi2", "pmix", "cray"):
-            conflicts(
-                f"pmi={_pmi}",
-                when=f"process_managers={_pm}",
-                msg=f"{_pm} speaks PMI 1 only: use pmi=simple, or process_managers=hydra",
-            )
-    for _pm in ("auto", "hydra"):
-        conflicts(
-            "pmi=pmix",
-            when=f"process_managers={_pm}",
-            msg="hydra serves no external PMIx: use process_managers=slurm (or none), or "
-            "pmi=simple",
-        )
-    for _pm in ("auto", "hydra", "slurm"):
-        conflicts(
-            "pmi=cray",
-            when=f"process_managers={_pm}",
-            msg="Cray's own srun or aprun starts the ranks: use process_managers=none",
-        )
-    conflicts(
-        "pmi=pmi1",
-        when="@3.0 process_managers=auto",
-        msg="3.0 calls its own PMI 1 simple: use pmi=simple",
-    )
-    for _pm in ("hydra", "gforker", "remshell", "none"):
-        conflicts(
-            "pmi=pmi1",
-            when=f"@3.0 process_managers={_pm}",
-            msg="3.0 calls its own PMI 1 simple: use pmi=simple",
-        )
-    conflicts("+rocm", when="@3.0", msg="3.0 knows no ROCm: use @4.0 or newer")
-    conflicts("+cuda", when="+rocm", msg="one kind of GPU in one build: use +cuda or +rocm")
-    conflicts("+cuda", when="+level_zero", msg="one kind of GPU in one build")
-    conflicts("+rocm", when="+level_zero", msg="one kind of GPU in one build")
-    for _gpu in ("cuda", "rocm", "level_zero"):
-        conflicts(
-            "datatype_engine=dataloop",
-            when=f"+{_gpu}",
-            msg="only yaksa packs GPU buffers: use datatype_engine=yaksa",
-        )
+    for _what, _when, _instead in REFUSALS:
+        conflicts(_what, when=_when, msg=_instead)
     conflicts("platform=darwin", msg="MVAPICH is for Linux: use mpich")
     conflicts("platform=windows", msg="MVAPICH is for Linux: use msmpi")
 
@@ -314,79 +209,8 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
                     needed = [name.decode() for name in parsed.dt_needed_strs]
             omb = os.path.isdir(os.path.join(prefix, "libexec", "osu-micro-benchmarks"))
             text = Executable(exe)(output=str, error=str)
-            found.append(
-                " ".join(cls.variants_said(text, needed) + (["+omb"] if omb else ["~omb"]))
-            )
+            found.append(" ".join([*variants_said(text, needed), "+omb" if omb else "~omb"]))
         return found
-
-    @classmethod
-    def variants_said(cls, text, needed):
-        """Variants from the text of `mpichversion` and from the libraries that libmpi needs."""
-        line = re.search(r"^MVAPICH configure\s*:\s*(.*)$", text, re.M)
-        device = re.search(r"^MVAPICH Device\s*:\s*ch4:(\S+)", text, re.M)
-        options = {}
-        for word in shlex.split(line.group(1)) if line else []:
-            name, _, value = word.partition("=")
-            options[name] = value
-        netmods = device.group(1).split(",") if device else []
-        netmods = [name.split(":")[0] for name in netmods]
-
-        def linked(stem):
-            return any(name.startswith(stem + ".so") for name in needed)
-
-        said = ["netmod=" + ",".join(sorted(netmods))] if netmods else []
-        inside = [
-            name
-            for name, stem, wanted in (
-                ("hwloc", "libhwloc", True),
-                ("libfabric", "libfabric", "ofi" in netmods),
-                ("ucx", "libucp", "ucx" in netmods),
-            )
-            if needed and wanted and not linked(stem)
-        ]
-        said.append("embedded=" + (",".join(inside) or "none"))
-        pmi, pm = options.get("--with-pmi", ""), options.get("--with-pm", "")
-        if options.get("--with-pmix") or pmi == "pmix":
-            word = "pmix"
-        elif pmi == "cray" or options.get("--with-pmi2"):
-            word = "cray"
-        elif pmi == "slurm":
-            word = "pmi1"
-        else:
-            word = pmi.split("/")[0] if pmi.split("/")[0] in ("pmi1", "pmi2") else "simple"
-        said.append("pmi=" + word)
-        launched_by_slurm = "slurm" in (pm, pmi, options.get("--with-pmilib"))
-        if launched_by_slurm or any("--with-slurm" == name for name in options):
-            said.append("process_managers=slurm")
-        elif pm in ("no", "none"):
-            said.append("process_managers=none")
-        elif pm:
-            kept = [name for name in re.split("[:,]", pm) if name != "mpirun"]
-            said.append("process_managers=" + ",".join(kept))
-        for variant_name, option, default in (
-            ("threads", "--enable-threads", "multiple"),
-            ("error_checking", "--enable-error-checking", "runtime"),
-            ("datatype_engine", "--with-datatype-engine", "auto"),
-        ):
-            said.append(f"{variant_name}={options.get(option) or default}")
-        if "--disable-romio" in options or options.get("--enable-romio") == "no":
-            said.append("file_systems=none")
-        else:
-            systems = options.get("--with-file-system", "").split("+")
-            said.append("file_systems=" + (",".join(sorted(filter(None, systems))) or "auto"))
-        for name, stem in (
-            ("cuda", "libcudart"),
-            ("rocm", "libamdhip64"),
-            ("level_zero", "libze_loader"),
-            ("xpmem", "libxpmem"),
-        ):
-            said.append(("+" if linked(stem) else "~") + name)
-        no_fortran = "--disable-fortran" in options or options.get("--enable-fortran") == "no"
-        said.append("~fortran" if no_fortran else "+fortran")
-        said.append("+debug" if "dbg" in options.get("--enable-g", "") else "~debug")
-        none = options.get("--with-wrapper-dl-type") == "none"
-        said.append("~wrapperrpath" if none else "+wrapperrpath")
-        return said
 
     # --- sources ------------------------------------------------------------------------------
 
@@ -425,7 +249,7 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
         return levels[-1] if levels else ("O0" if self.spec.satisfies("+debug") else "O2")
 
     def flag_handler(self, name, flags):
-        """Let GCC 14 and 15 take C that older ones took; through the wrappers, so mpicc is clean."""
+        """Let GCC 14 and 15 take C that older ones took; by the wrappers, so mpicc is clean."""
         flags = list(flags or [])
         if name == "cflags":
             if self.spec.satisfies("%c=gcc@15:"):
@@ -592,29 +416,9 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
     @run_before("configure")
     def every_option_is_known(self):
         """Refuse what no configure script of this source takes: it would be ignored silently."""
-        inside = [
-            one for one in ("libfabric", "ucx", "hwloc") if self.spec.satisfies(f"embedded={one}")
-        ]
-        foreign = [one for one in FOREIGN if one.split("/")[-1] not in inside]
-        known = set()
-        for folder, folders, files in os.walk(self.stage.source_path):
-            if os.path.relpath(folder, self.stage.source_path).startswith(tuple(foreign)):
-                folders[:] = []
-            elif "configure" in files:
-                with open(os.path.join(folder, "configure"), errors="replace") as script:
-                    block = re.search(r"^ac_user_opts='(.*?)'$", script.read(), re.M | re.S)
-                known.update(block.group(1).split() if block else [])
-        unknown = [
-            word
-            for word in self.configure_args()
-            if word.startswith("--")
-            and re.sub(
-                "^(--disable-|--without-)",
-                lambda found: "--enable-" if "dis" in found[0] else "--with-",
-                word.split("=")[0],
-            )[2:].replace("-", "_")
-            not in known
-        ]
+        inside = [one for one in OUTSIDE if self.spec.satisfies(f"embedded={one}")]
+        known = known_options(self.stage.source_path, inside)
+        unknown = unknown_options(self.configure_args(), known)
         if unknown:
             raise InstallError(
                 f"configure of {self.spec.format('{name}@{version}')} does not know "
@@ -629,14 +433,11 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
             if not os.path.exists(makefile):
                 continue
             with open(makefile, errors="replace") as made:
-                line = re.search(r"^CFLAGS\s*=(.*)$", made.read(), re.M)
-            levels = (
-                re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line.group(1)) if line else []
-            )
-            if not levels or levels[-1] != self.optimisation:
+                level = level_of(made.read())
+            if level != self.optimisation:
                 raise InstallError(
-                    f"{makefile}: CFLAGS says {levels or 'no -O at all'}, "
-                    f"asked for -{self.optimisation}"
+                    f"{makefile}: CFLAGS says {level or 'no -O at all'}, "
+                    f"asked for {self.optimisation}"
                 )
 
     # --- use ----------------------------------------------------------------------------------
@@ -701,59 +502,3 @@ class Mvapich(MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCm
         """MPICC and the like, and the wrappers told to call Spack's compilers."""
         self.setup_mpi_wrapper_variables(env)
         super().setup_dependent_build_environment(env, dependent_spec)
-
-    # --- stand-alone tests: spack test run ----------------------------------------------------
-
-    def two_ranks(self, program):
-        """Output of `program` started as two ranks by what this build's ranks are started by."""
-        mpiexec = join_path(self.prefix.bin, "mpiexec")
-        if os.path.exists(mpiexec):
-            launch = [mpiexec, "-n", "2"]
-        elif self.spec.satisfies("process_managers=slurm"):
-            slurm = self.spec["slurm"].prefix.bin
-            answer = Executable(join_path(slurm, "sinfo"))
-            said = answer("-h", "-o", "%a %D %T", output=str, error=str, fail_on_error=False)
-            if answer.returncode != 0 or not re.search(r"^up .*(idle|mixed)", said, re.M):
-                raise SkipTest(f"srun starts this build's ranks, and Slurm does not answer: {said}")
-            launch = [join_path(slurm, "srun"), f"--mpi={self.slurms_word}", "-n", "2"]
-        else:
-            raise SkipTest("process_managers=none: something outside this build starts its ranks")
-        # A wrong provider or PMI hangs rather than fails.
-        started = Executable(launch[0])
-        output = started(*launch[1:], program, "2", output=str, error=str, timeout=180)
-        print(" ".join(launch), program)
-        print(output)
-        return output
-
-    def compiled(self, wrapper, source):
-        """Path of the program made of a source of the recipe's folder test/."""
-        # Beside this file, so that a recipe which inherits this one finds it as well.
-        path = join_path(os.path.dirname(__file__), "test", source)
-        program = join_path(os.getcwd(), os.path.splitext(source)[0])
-        Executable(join_path(self.prefix.bin, wrapper))("-O1", path, "-o", program)
-        return program
-
-    def test_world(self):
-        """two ranks see one world of two, and the library is the one asked for"""
-        output = self.two_ranks(self.compiled("mpicc", "world.c"))
-        check_outputs(
-            [
-                r"(?m)^world of 2$",
-                rf"(?m)^MVAPICH Version *:\s+{re.escape(str(self.version))}(?![0-9.])",
-                rf"(?m)^MVAPICH Device *:\s+ch4:{','.join(self.netmods)}\s*$",
-            ],
-            output,
-        )
-
-    def test_world_fortran(self):
-        """two ranks of a program that uses mpi_f08"""
-        if self.spec.satisfies("~fortran"):
-            raise SkipTest("built without Fortran")
-        check_outputs(
-            [r"(?m)^fortran world of 2$"], self.two_ranks(self.compiled("mpifort", "worldf.f90"))
-        )
-
-    def test_what_it_says(self):
-        """mpichversion says the version and the device without being launched"""
-        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
-        check_outputs([rf"MVAPICH Version *:\s+{re.escape(str(self.version))}"], said)
