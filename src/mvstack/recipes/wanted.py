@@ -88,7 +88,7 @@ def unmet(recipes: Iterable[Recipe], policy: Policy) -> list[Problem]:
 
 def _unknown(recipe: Recipe, one: Wanted) -> Iterator[Problem]:
     known = recipe.variant_values()
-        name, _, values = one.word.replace(":=", "=").partition("=")
+    name, _, values = one.word.replace(":=", "=").partition("=")
     if not values:
         name, values = one.word[1:], "false" if one.word[0] == "~" else "true"
     where = relative(recipe.path)
