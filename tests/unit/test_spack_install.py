@@ -303,10 +303,17 @@ def test_a_plan_that_the_solver_left_a_part_of_out_is_refused(tree: Tree) -> Non
 
 
 def test_an_environment_that_cannot_be_solved_says_what_spack_said(tree: Tree) -> None:
-    tree.once("after-concretize", "echo '==> Error: failed to concretize: no such target'; exit 1")
+    tree.once(
+        "after-concretize",
+        "echo '==> Error: failed to concretize `a` for the following reasons:'; "
+        "echo; echo '     1. cannot satisfy a requirement'; exit 1",
+    )
     with pytest.raises(BuildFailed, match="cannot be concretized") as caught:
         tree.install()
-    assert caught.value.problems[0].found == "failed to concretize: no such target"
+    problem = caught.value.problems[0]
+    assert "failed to concretize `a`" in problem.found
+    assert "1. cannot satisfy a requirement" in problem.found
+    assert problem.where == "azure-hbv4/hpc"
     assert tree.install() == ["MVAPICH", "HPCC"]  # the half answer was not believed
 
 

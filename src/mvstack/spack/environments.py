@@ -48,7 +48,7 @@ class Environment:
         return found
 
     def _locked(self, note: lock.Note) -> lock.Locked:
-        return lock.concretized(self.spack, self.folder, self.inputs, self.record, note)
+        return lock.concretized(self.spack, self.folder, self.inputs, self.record, note, self.what)
 
     def pending(self, found: lock.Locked) -> list[Node]:
         """What of the lock is not installed."""

@@ -70,8 +70,12 @@ def environment_files(files: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def concretized(spack: Spack, folder: Path, inputs: str, record: Path, note: Note) -> Locked:
+def concretized(
+    spack: Spack, folder: Path, inputs: str, record: Path, note: Note, what: str
+) -> Locked:
     """The lock of the environment in ``folder``: the one that stands there, or a new one.
+
+    ``what`` names the environment in errors.
 
     ``record`` says which inputs the lock that stands there was made from. Raises BuildFailed with
     the solver's words when nothing fits.
@@ -84,7 +88,7 @@ def concretized(spack: Spack, folder: Path, inputs: str, record: Path, note: Not
     try:
         spack.run("concretize", "-e", str(folder), "python", str(SOLVE), note=note)
     except BuildFailed as error:
-        raise _unsolvable(error, folder) from None
+        raise _unsolvable(error, what) from None
     seconds = max(time.monotonic() - began, 0.001)
     graph = read_graph(file)
     row = {
@@ -147,12 +151,12 @@ def _meaning(name: str, text: str) -> Any:
     return hashes.normalised(text) if name.endswith(".py") else text
 
 
-def _unsolvable(error: BuildFailed, folder: Path) -> BuildFailed:
+def _unsolvable(error: BuildFailed, what: str) -> BuildFailed:
     problem = error.problems[0]
     return BuildFailed(
         Problem(
             "the environment cannot be concretized",
-            str(folder / "spack.yaml"),
+            what,
             found=problem.found,
             todo=f"read {problem.where}: a requirement that cannot hold is named with its file",
         ),

@@ -89,7 +89,10 @@ class Spack:
     def failure(self, name: str, status: int, log: Path, said: Said) -> BuildFailed:
         """The error of a command that failed, out of what it said."""
         lines = [one.strip() for one in log.read_text(errors="replace").splitlines()[1:]]
-        kept = list(dict.fromkeys(said.errors)) or [one for one in lines if one][-LAST:]
+        lines = [one for one in lines if one]
+        # the solver's reasons stand below its error
+        first = next((n for n, one in enumerate(lines) if "Error: " in one), -LAST)
+        kept = list(dict.fromkeys(lines[first:]))
         return BuildFailed(
             Problem(
                 f"`spack {name}` failed (status {status})",
