@@ -1,0 +1,295 @@
+"""The covering set of the recipe `mvapich`, its tables beside the policy, and the tool's own parts.
+
+Nothing here needs Spack.
+"""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from mvstack.recipes import read_recipe
+
+TOP = Path(__file__).resolve().parents[2]
+PACKAGE = TOP / "spack-repo/spack_repo/mvapich_stack/packages/mvapich"
+SET = TOP / "tests/spack/covering.yaml"
+sys.path.insert(0, str(TOP / "tests/spack"))
+
+import cover  # noqa: E402
+import overlay  # noqa: E402
+
+
+def beside_the_recipe(name):
+    """A module of the recipe's folder that needs no Spack."""
+    spec = importlib.util.spec_from_file_location(f"mvapich_{name}", PACKAGE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tables = beside_the_recipe("tables")
+said = beside_the_recipe("said")
+checking = beside_the_recipe("checking")
+GIVEN = YAML(typ="safe").load(SET.read_text())
+ROWS, _ = cover.read_set(SET)
+POLICY = YAML(typ="safe").load((TOP / "environments/policy/builds.yaml").read_text())["builds"]
+
+
+# --- the set ---------------------------------------------------------------------------------
+
+
+def words(row):
+    """variant → values that a row asks for by name."""
+    found = {}
+    for word in row.spec.split()[1:]:
+        if word[0] in "+~":
+            found[word[1:]] = ["True" if word[0] == "+" else "False"]
+        else:
+            name, _, values = word.partition("=")
+            found[name.rstrip(":")] = values.split(",")
+    return found
+
+
+def defaults():
+    """variant → values that the recipe takes when nothing is said."""
+    recipe = read_recipe(PACKAGE / "package.py")
+    plain = {"+": "True", "~": "False", "true": "True", "false": "False"}
+    return {
+        one.name: [plain.get(word, word) for word in str(one.default).split(",")]
+        for one in recipe.variants
+    }
+
+
+def test_every_value_is_built_here_or_excused_with_a_reason():
+    built = [row for row in ROWS if row.state in ("built", "run")]
+    standard = defaults()
+    had = {
+        (name, value)
+        for row in built
+        for name in GIVEN["cover"]
+        for value in words(row).get(name, standard.get(name, ["none"]))
+    }
+    wanted = {(name, value) for name, values in GIVEN["cover"].items() for value in values}
+    excused = {tuple(word.split("=")) for word in GIVEN["elsewhere"]}
+    assert wanted - had == excused
+
+
+def test_no_build_of_the_set_is_idle():
+    # With any one row less, some value would not be built.
+    built = [row for row in ROWS if row.state in ("built", "run")]
+    for left_out in built:
+        rest = [words(row) for row in built if row is not left_out]
+        standard = defaults()
+        had = {
+            (name, value)
+            for row in rest
+            for name in GIVEN["cover"]
+            for value in row.get(name, standard.get(name, ["none"]))
+        }
+        own = {
+            (name, value)
+            for name in GIVEN["cover"]
+            for value in words(left_out).get(name, standard.get(name, ["none"]))
+        }
+        assert own - had, left_out.id
+
+
+def test_what_the_set_covers_are_the_values_of_the_recipe():
+    recipe = read_recipe(PACKAGE / "package.py")
+    known = {one.name: {str(value) for value in one.values} for one in recipe.variants}
+    for name, values in GIVEN["cover"].items():
+        if set(values) == {"True", "False"}:
+            assert name in known
+        else:
+            assert set(values) == known[name] | ({"none"} & set(values)), name
+
+
+def test_rows_have_names_of_their_own_and_refusals_say_why():
+    assert len({row.id for row in ROWS}) == len(ROWS)
+    for row in ROWS:
+        assert row.state in ("run", "built", "concretizes", "refused")
+        assert bool(row.because) == (row.state == "refused"), row.id
+        assert row.why or row.state == "refused", row.id
+
+
+def test_what_srun_starts_runs_beside_a_slurm():
+    for row in ROWS:
+        if row.state == "run":
+            assert row.slurm == ("process_managers=slurm" in row.spec), row.id
+
+
+# --- the recipe's tables and the policy ------------------------------------------------------
+
+
+def policy_rows():
+    for row in POLICY:
+        if row["use"].get("product") == "mvapich" and row["when"].get("gpu") == ["none"]:
+            for device in row["use"]["devices"]:
+                for fabric in row["when"]["fabric"]:
+                    yield row, device, fabric
+
+
+@pytest.mark.parametrize(
+    ("row", "device", "fabric"),
+    [pytest.param(*case, id=f"{case[0]['id']}-{case[1]}-{case[2]}") for case in policy_rows()],
+)
+def test_the_recipe_requires_of_the_transport_what_the_policy_asks(row, device, fabric):
+    transport = row["use"]["transports"][device]
+    if transport.get("provision") == "embedded":
+        assert row["use"]["environment"]["FI_PROVIDER"]["value"] == transport["variants"]
+        return
+    asked = transport["variants"]
+    if transport["library"] == "ucx":
+        always = {"+cma", "+thread_multiple"}
+        assert set(asked.split()) == set(tables.UCX[fabric].split()) | always
+    else:
+        required = tables.LIBFABRIC[fabric].removeprefix("fabrics=").split(",")
+        assert set(asked.removeprefix("fabrics=").split(",")) == set(required)
+        provider = row["use"].get("environment", {}).get("FI_PROVIDER")
+        if provider:
+            assert provider["value"] == tables.PROVIDER[fabric]
+
+
+def test_no_fabric_is_left_to_tcp_unasked():
+    for fabric, required in tables.LIBFABRIC.items():
+        providers = set(required.removeprefix("fabrics=").split(","))
+        if fabric not in ("tcp", "shm"):
+            assert providers - {"tcp", "shm", "rxm"}, fabric
+            assert tables.PROVIDER[fabric].split(";")[0] in providers
+
+
+# --- what an installed build says ------------------------------------------------------------
+
+TEXT = """\
+MVAPICH Version:        4.0
+MVAPICH Device:         {device}
+MVAPICH configure:      {options}
+MVAPICH CC:             gcc -O2
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "options", "needed", "expected"),
+    [
+        (
+            "ch4:ucx",
+            "--prefix=/opt/m --with-device=ch4:ucx --with-pm=hydra --enable-fortran=all",
+            ["libhwloc.so.15", "libucp.so.0", "libc.so.6"],
+            "netmod=ucx embedded=none pmi=simple process_managers=hydra +fortran ~cuda "
+            "file_systems=auto",
+        ),
+        (
+            "ch4:ucx ofi",
+            "--with-device=ch4:ucx,ofi --with-pmi=pmix --with-pmix=/p --with-pm=no",
+            ["libhwloc.so.15", "libucp.so.0", "libfabric.so.1"],
+            "netmod=ofi,ucx pmi=pmix process_managers=none",
+        ),
+        (
+            "ch4:ofi",
+            "--with-pmi=pmi2 --with-pmilib=slurm --with-slurm=/usr --with-pm=no "
+            "--with-file-system=nfs+ufs --enable-threads=single --disable-fortran",
+            ["libhwloc.so.15", "libcudart.so.12"],
+            "netmod=ofi embedded=libfabric pmi=pmi2 process_managers=slurm "
+            "file_systems=nfs,ufs threads=single ~fortran +cuda",
+        ),
+        (
+            "ch4:ofi",
+            "'--with-pm=hydra:gforker' '--with-pmi=pmi2' '--with-pmi2=/opt/cray/pe/pmi/default' "
+            "'--disable-romio' '--enable-g=dbg' '--with-wrapper-dl-type=none'",
+            ["libfabric.so.1"],
+            "embedded=hwloc pmi=cray process_managers=hydra,gforker file_systems=none +debug "
+            "~wrapperrpath",
+        ),
+        (
+            "ch4:ofi",
+            "--with-pmi=slurm --with-pm=hydra:mpirun",
+            [],
+            "embedded=none pmi=pmi1 process_managers=slurm",
+        ),
+    ],
+)
+def test_variants_of_a_build_that_is_there(device, options, needed, expected):
+    found = said.variants_said(TEXT.format(device=device, options=options), needed)
+    assert set(expected.split()) - set(found) == set()
+    assert len({word.lstrip("+~").split("=")[0] for word in found}) == len(found)
+
+
+# --- configure -------------------------------------------------------------------------------
+
+
+def test_an_option_that_only_a_library_from_outside_knows_is_unknown(tmp_path):
+    for folder, names in ((".", "enable_fast\nwith_pm"), ("modules/ucx", "enable_logging")):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "configure").write_text(f"ac_user_opts='\n{names}\n'\n")
+    asked = ["--disable-logging", "--disable-fast", "--without-pm=x", "CFLAGS=-g"]
+    known = checking.known_options(tmp_path)
+    assert checking.unknown_options(asked, known) == ["--disable-logging"]
+    assert checking.unknown_options(asked, checking.known_options(tmp_path, ["ucx"])) == []
+    assert checking.unknown_options(["--disable-cuda"], known) == ["--disable-cuda"]
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("CFLAGS = -O2 -DNDEBUG", "O2"),
+        ("CFLAGS = -O3 -O2", "O2"),
+        # What builtin's recipe makes of 4.0: --enable-fast=opt sets 03, zero three.
+        ("CFLAGS = -DNDEBUG -DNVALGRIND -msse2 -mavx", ""),
+        ("CXXFLAGS = -O2", ""),
+        ("CFLAGS = -fOO -Os", "Os"),
+    ],
+)
+def test_the_level_that_counts(line, level):
+    assert checking.level_of(f"X = -O1\n{line}\nY = -O3\n") == level
+
+
+# --- the tool --------------------------------------------------------------------------------
+
+
+def test_an_overlay_redeclares_the_version_and_nothing_else(tmp_path):
+    made = overlay.make_overlay(tmp_path, {("mvapich-plus", "4.1"): "0" * 64})
+    text = (made / "packages/mvapich_plus/package.py").read_text()
+    assert "class MvapichPlus(Upstreams)" in text
+    assert f'version("4.1", sha256="{"0" * 64}")' in text
+    assert f"namespace: {made.name}" in (made / "repo.yaml").read_text()
+    with pytest.raises(ValueError, match="not a sha256"):
+        overlay.make_overlay(tmp_path, {("mvapich", "4.0"): "d62e"})
+
+
+def test_a_refusal_counts_only_for_its_own_reason():
+    row = cover.Row("r", "mvapich@=4.0", "refused", because="use netmod=ofi")
+    assert cover.problem_of(row, {"error": "no:\n   use\n netmod=ofi"}) == ""
+    assert "another reason" in cover.problem_of(row, {"error": "no compiler"})
+    assert cover.problem_of(row, {"hash": "a"}) == "was not refused"
+    built = cover.Row("b", "mvapich@=4.0", "run")
+    assert cover.problem_of(built, {"hash": "a"}) == ""
+    assert "does not concretize" in cover.problem_of(built, {"error": "x"})
+
+
+def test_the_record_keeps_one_line_for_a_row(tmp_path):
+    record = tmp_path / "record.jsonl"
+    for outcome in ("not built", "as asked"):
+        cover.replace_lines(record, [{"package": "mvapich", "id": "a", "outcome": outcome}])
+    cover.replace_lines(record, [{"package": "mvapich2", "id": "a", "outcome": "as asked"}])
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    assert [(line["package"], line["outcome"]) for line in lines] == [
+        ("mvapich", "as asked"),
+        ("mvapich2", "as asked"),
+    ]
+
+
+def test_only_telling_lines_go_into_the_record():
+    output = (
+        "/some/where/bin/mpiexec -n 2 world\nworld of 2\nMVAPICH Version:        4.0\n"
+        "MVAPICH configure:      --prefix=/some/where\nMVAPICH Version:        4.0\n"
+    )
+    assert cover.said_in_short(output) == "world of 2; MVAPICH Version: 4.0"
+
+
+@pytest.mark.parametrize("word", ["mvapich@4.0", "mvapich=" + "0" * 64, "mvapich@4.0=" + "0" * 63])
+def test_what_is_no_accepted_hash_is_refused(word):
+    with pytest.raises(cover.argparse.ArgumentTypeError):
+        cover.accepted_hash(word)
