@@ -35,7 +35,8 @@ def with_gcc(version, name):
         # Of the form %c=gcc@14:
         return number >= int(text.rpartition("@")[2].rstrip(":"))
 
-    package = types.SimpleNamespace(spec=types.SimpleNamespace(satisfies=satisfies))
+    spec = types.SimpleNamespace(satisfies=satisfies)
+    package = types.SimpleNamespace(spec=spec, optimisation="O2")
     return recipe.flag_handler(package, name, ["-g"])[0]
 
 

@@ -178,6 +178,8 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
         """
         flags = list(flags or [])
         if name == "cflags":
+            # configure keeps --enable-fast=O2 from src/mpl, which would be compiled with no -O.
+            flags.append(f"-{self.optimisation}")
             if self.spec.satisfies("%c=gcc@15:"):
                 # C23, its default, knows no functions without prototypes.
                 flags.append("-std=gnu17")
