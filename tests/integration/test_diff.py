@@ -159,10 +159,25 @@ MORE = """  - name: MORE
 """
 
 
+def test_a_system_that_only_one_side_has(clone: Clone) -> None:
+    text = (clone.top / "environments/systems/alps.yaml").read_text()
+    (clone.top / "environments/systems/daint.yaml").write_text(
+        text.replace("name: alps", "name: daint", 1)
+    )
+    found = clone.diff("HEAD", "daint")["partitions"]
+    assert list(found) == ["daint/cpu"]
+    assert {row["kind"] for row in found["daint/cpu"]["added"]} == {"mpi", "package"}
+    assert found["daint/cpu"]["mpi_changes"]
+
+
 def test_errors_name_the_side_that_is_at_fault(clone: Clone) -> None:
     done = clone.mvstack("diff", "no-such-branch")
     assert done.returncode == 3
     assert "no-such-branch is no revision of this repository" in done.stderr
+
+    done = clone.mvstack("diff", "HEAD", "alpz")
+    assert done.returncode == 3
+    assert "neither side has a system alpz" in done.stderr
 
     clone.edit("environments/systems/alps.yaml", "fabric: ", "fabrik: ")
     done = clone.mvstack("diff", "HEAD")

@@ -1,7 +1,6 @@
 """Lock files for the tests of the gates: real ones of Spack 1.1.0, and plans that go with them.
 
-tests/data/locks/<name>.lock is what Spack made of <name>.yaml beside it; `only` keeps some roots
-and all that they need, as they are.
+tests/data/locks/<name>.lock is what Spack made of <name>.yaml beside it.
 """
 
 from __future__ import annotations
@@ -31,18 +30,12 @@ def lock(data: dict[str, Any]) -> Lock:
     return parse_lock(json.dumps(data))
 
 
-def only(data: dict[str, Any], *words: str) -> dict[str, Any]:
-    """The roots whose spec holds one of ``words``, and what they need, content as it is."""
-    kept = copy.deepcopy(data)
-    kept["roots"] = [r for r in data["roots"] if any(word in r["spec"] for word in words)]
-    assert len(kept["roots"]) == len(words), [root["spec"] for root in data["roots"]]
-    todo, seen = [root["hash"] for root in kept["roots"]], set()
-    while todo:
-        hash_ = todo.pop()
-        if hash_ not in seen:
-            seen.add(hash_)
-            todo += [e["hash"] for e in data["concrete_specs"][hash_].get("dependencies", [])]
-    kept["concrete_specs"] = {key: data["concrete_specs"][key] for key in seen}
+def together(*all_data: dict[str, Any]) -> dict[str, Any]:
+    """Several lock files as one environment, with all their roots; content as it is."""
+    kept = copy.deepcopy(all_data[0])
+    for data in all_data[1:]:
+        kept["roots"] += data["roots"]
+        kept["concrete_specs"].update(copy.deepcopy(data["concrete_specs"]))
     return kept
 
 

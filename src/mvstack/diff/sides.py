@@ -44,8 +44,13 @@ def sides(repository: Path, revision: str, systems: list[str]) -> Iterator[tuple
         old = Side(f"{revision} ({commit[:10]})", base / "tree", base / "old")
         new = Side("the working tree", repository, base / "new")
         extract(repository, commit, old.tree)
+        for name in systems:
+            if not has_system(old, name) and not has_system(new, name):
+                raise InvalidInput(Problem(f"neither side has a system {name.partition('/')[0]}"))
         for side in (old, new):
-            render(side, [name for name in systems if has_system(side, name)])
+            there = [name for name in systems if has_system(side, name)]
+            if there or not systems:  # without names all are rendered
+                render(side, there)
         yield old, new
 
 
@@ -86,7 +91,7 @@ def extract(repository: Path, commit: str, folder: Path) -> None:
 
 
 def has_system(side: Side, name: str) -> bool:
-    """Whether that side has the system (a file is its own side's: it is not in the repository)."""
+    """Whether that side has the system; a file of somebody's own is on neither side."""
     return (side.tree / "environments" / "systems" / f"{name.partition('/')[0]}.yaml").is_file()
 
 
