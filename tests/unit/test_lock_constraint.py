@@ -87,6 +87,8 @@ def test_a_range_holds_its_ends_and_what_is_below_them(low: str, high: str) -> N
         ("2.3.7", "2.3.7-1:", False),
         ("3.0rc", "3.0:", False),
         ("3.0rc1", ":2", False),
+        ("3.0", ":3.0rc1", False),
+        ("3.0rc1", "3.0rc", False),
         ("1.1.1w", "1.1.1:", True),
         ("develop", "99:", True),
         ("1.8.1", ":1.8", True),

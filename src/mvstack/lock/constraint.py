@@ -161,8 +161,13 @@ def _in_range(version: str, wanted: str) -> bool:
     have = sort_key(version)
     if low and (*have, END) < (*sort_key(low), END):
         return False
+    if not high:
+        return True
+    end = sort_key(high)
+    if any(rank == PRE for rank, _, _ in end):  # a release candidate is alone
+        return (*have, END) <= (*end, END)
     # 4.1 as an upper end takes 4.1.2 along, as Spack's ranges do
-    return not high or have[: len(sort_key(high))] <= sort_key(high)
+    return have[: len(end)] <= end
 
 
 PRE, END, ALPHA, NUMBER, ENDLESS = 0, (1, 0, ""), 2, 3, 4
