@@ -56,7 +56,8 @@ def _words(build: BuildRow, launcher: LauncherRow) -> Iterator[tuple[str, str]]:
                             file_systems=list(FILE_SYSTEMS),
                         )
                         for word in ask.words:
-                            yield ask.product, word
+                            # `:=` is these values and no others; which, is all one here
+                            yield ask.product, word.replace(":=", "=")
 
 
 def _partition(build: BuildRow, fabric: str, gpu: str, launcher: str) -> Partition:

@@ -114,6 +114,7 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
     variant(
         "unconfirmed",
         default=False,
+        sticky=True,  # a person says so, never the solver
         description="Take a combination of which no published package is known",
     )
     variant(
