@@ -34,18 +34,35 @@ def broken(rules: Gates, rule: GateId, package: str, found: str, passes: str) ->
     return Broken(package, rule, found, gate.why, gate.source, passes)
 
 
+SHOWN = 3
+"""So many packages of one gate are told in full; of more the names."""
+
+
 def gates_failed(found: list[Broken], where: str) -> CheckFailed:
-    """The error that tells every broken gate; ``where`` is the partition, e.g. expanse/cpu."""
-    return CheckFailed(
-        *(
+    """The error that tells every broken gate; ``where`` is the partition, e.g. expanse/cpu.
+
+    A gate that many packages break (a compiler that is not the planned one) is told for the first
+    ones, with the names of the others.
+    """
+    problems: list[Problem] = []
+    by_gate: dict[tuple[str, str], list[Broken]] = {}
+    for one in found:
+        by_gate.setdefault((one.rule, one.row), []).append(one)
+    for (rule, row), same in by_gate.items():
+        title = f"gate {rule}{f' ({row})' if row else ''}"
+        problems += [
             Problem(
-                f"gate {one.rule}{f' ({one.row})' if one.row else ''}",
+                title,
                 f"{where}: {one.package}",
                 found=one.found,
                 because=f"{one.why} ({one.source})",
                 todo=f"this would pass: {one.passes}",
             )
-            for one in found
-        ),
-        outcome="Nothing was installed.",
-    )
+            for one in same[:SHOWN]
+        ]
+        more = [one.package for one in same[SHOWN:]]
+        if more:
+            problems.append(
+                Problem(f"{title}: {len(more)} more of the same", where, found=", ".join(more))
+            )
+    return CheckFailed(*problems, outcome="Nothing was installed.")
