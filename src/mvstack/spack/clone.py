@@ -61,7 +61,7 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
     folder = home(root, pins)
     places = {pin.name: folder / pin.name for pin in pins.both}
     if not all(place.is_dir() for place in places.values()):
-        with _only_one(folder):
+        with only_one(folder):
             for pin in pins.both:
                 if not places[pin.name].is_dir():
                     _clone(pin, places[pin.name], note)
@@ -71,7 +71,7 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
 
 
 @contextlib.contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
+def only_one(folder: Path) -> Iterator[None]:
     """One that clones at a time; what a killed one left is removed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

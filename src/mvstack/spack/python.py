@@ -12,6 +12,7 @@ from pathlib import Path
 from mvstack.errors import Missing, Problem, SourceError
 from mvstack.files import write_atomically
 from mvstack.follow import follow
+from mvstack.spack.clone import only_one
 from mvstack.spack.pins import REQUIREMENTS
 
 
@@ -21,21 +22,29 @@ def python(home: Path, note: Callable[[str], None] = lambda _: None) -> Path:
     Every package is installed by its hash. Raises SourceError when pip cannot have one, Missing
     when no environment can be made here.
     """
-    folder = home / "python"
+    folder = home.resolve() / "python"  # the same through whatever link it is reached
     program, ready = folder / "bin" / "python", folder / ".ready"
     wanted = f"{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()} {folder}"
-    if program.exists() and ready.is_file() and ready.read_text().strip() == wanted:
-        return program
+
+    def is_ready() -> bool:
+        return program.exists() and ready.is_file() and ready.read_text().strip() == wanted
+
+    if not is_ready():
+        with only_one(home):
+            if not is_ready():  # nobody else has made it meanwhile
+                _make(folder, program, home / "python.log", note)
+                write_atomically(ready, wanted + "\n")
+    return program
+
+
+def _make(folder: Path, program: Path, log: Path, note: Callable[[str], None]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    log = home / "python.log"
     note("making Spack's Python environment")
     _run([sys.executable, "-m", "venv", str(folder)], log, note, None)
     note("installing clingo, Spack's solver")
     pip = [str(program), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     pip += ["--progress-bar", "off", "--only-binary", ":all:", "--require-hashes"]
     _run([*pip, "-r", str(REQUIREMENTS)], log, note, REQUIREMENTS)
-    write_atomically(ready, wanted + "\n")
-    return program
 
 
 def _run(command: list[str], log: Path, note: Callable[[str], None], pins: Path | None) -> None:
