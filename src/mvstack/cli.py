@@ -121,12 +121,14 @@ def check(
 ) -> None:
     """Check system, release and policy files, and recipes; every error with its file and line."""
     from mvstack.plan import make_plan
+    from mvstack.model.gates import load_gates
     from mvstack.recipes import check_recipes
 
     errors: list[MvstackError] = []
     checked: list[str] = []
     policy = load_policy()
     known_sources()
+    load_gates()
     releases = [load_release(name) for name in release_names()]
     for name in systems or system_names():
         try:
