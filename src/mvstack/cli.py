@@ -120,8 +120,8 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check system, release and policy files, and recipes; every error with its file and line."""
-    from mvstack.plan import make_plan
     from mvstack.model.gates import load_gates
+    from mvstack.plan import make_plan
     from mvstack.recipes import check_recipes
 
     errors: list[MvstackError] = []
