@@ -12,6 +12,7 @@ from rich.console import Console
 
 from mvstack import __version__, stages
 from mvstack.abi.cli import abi
+from mvstack.bundle.cli import bundle
 from mvstack.cache.cli import app as cache_app
 from mvstack.diff.cli import diff
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(sources_app, name="sources")
 app.add_typer(cache_app, name="cache")
+app.command(epilog="Example: mvstack bundle local --sources --to /mnt/stick/local")(bundle)
 app.command(epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks")(lock)
 app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")(
     diff

@@ -59,12 +59,18 @@ def lacking(os_name: str) -> Lacking | None:
 
     ``os_name`` is a word such as debian12. Raises Missing where the family is not known.
     """
+    family = family_of(os_name)
+    needed = [item for item in family.packages if not _present(family, item.package)]
+    return Lacking(needed, family) if needed else None
+
+
+def family_of(os_name: str) -> Family:
+    """What a family of distributions calls the packages. Raises Missing where it is not known."""
     path = ENVIRONMENTS / "policy" / "prerequisites.yaml"
     families = validated(_File, read_yaml(path)).families
     for family in families.values():
         if any(os_name.startswith(prefix) for prefix in family.like):
-            needed = [item for item in family.packages if not _present(family, item.package)]
-            return Lacking(needed, family) if needed else None
+            return family
     raise Missing(
         Problem(
             f"what {os_name} calls the packages that a build needs is not known",

@@ -1,0 +1,84 @@
+"""This very checkout as one archive: what is tracked, and what git would track."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mvstack.errors import Problem, Refused
+from mvstack.model.load import REPOSITORY
+
+# What a checkout without git holds beside its own files.
+_MADE = {
+    ".git",
+    ".venv",
+    "__pycache__",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    ".hypothesis",
+}
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """Which commit it is ("" without git), and how many files differ from it."""
+
+    commit: str
+    changed: int
+
+
+def archive(target: Path, top: Path = REPOSITORY) -> Checkout:
+    """Write ``top`` into the archive ``target``, the same bytes for the same files.
+
+    Not `git archive`: what is planned here is planned with the files as they are, committed or not.
+    """
+    files = sorted(_files(top))
+    if not files:
+        raise Refused(Problem("this checkout has no files", str(top)))
+    with (
+        target.open("wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name in files:
+            entry = tar.gettarinfo(top / name, name)
+            entry.uid = entry.gid = entry.mtime = 0
+            entry.uname = entry.gname = ""
+            entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+            if entry.isreg():
+                with (top / name).open("rb") as stream:
+                    tar.addfile(entry, stream)
+            elif entry.issym():
+                tar.addfile(entry)
+    commit = _git(top, "rev-parse", "HEAD").strip()
+    return Checkout(commit, len(_git(top, "status", "--porcelain").splitlines()))
+
+
+def _files(top: Path) -> Iterator[str]:
+    listed = _git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if listed:
+        yield from (name for name in listed.split("\0") if name and os.path.lexists(top / name))
+        return
+    for folder, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if name not in _MADE]
+        yield from (str((Path(folder) / name).relative_to(top)) for name in names)
+
+
+def _git(top: Path, *words: str) -> str:
+    """What git says of this checkout; "" where there is no git, or this is no clone of its own."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(top)]
+    try:
+        own = subprocess.run(
+            [*command, "rev-parse", "--show-prefix"], capture_output=True, text=True, check=True
+        )
+        if own.stdout.strip():
+            return ""  # a folder inside of another repository
+        return subprocess.run([*command, *words], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""

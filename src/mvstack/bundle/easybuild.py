@@ -1,0 +1,152 @@
+"""What EasyBuild needs to install a plan: its sources, or binaries of all of it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from mvstack.cache import gpg, store, unpack
+from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.push import look, push
+from mvstack.cache.use import Caches
+from mvstack.easyconfigs import index
+from mvstack.errors import Problem, Refused
+from mvstack.install.nodes import work
+from mvstack.install.records import Records
+from mvstack.install.run import specs_of
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.render import render, write
+from mvstack.sources import Entry, Fetcher, Store
+
+
+def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
+    """Bring every source of ``plan`` into the mirror ``target``; their file names.
+
+    They go through the mirror of this root first, as for an installation. Raises SourceError, and
+    Refused for a package whose easyconfig is EasyBuild's own.
+    """
+    files = render(plan)
+    mirror = Store(target)
+    found = []
+    with (
+        progress.step("sources", f"of {plan.system}/{plan.partition}") as step,
+        tempfile.TemporaryDirectory(prefix="mvstack-") as folder,
+    ):
+        rendered = Path(folder)
+        write(files, rendered)
+        for item in work(plan, files, Records(Path(plan.tree))):
+            name = item.node.easyconfig
+            if name not in index() and f"easyconfigs/{name}" not in files:
+                raise _stock(plan, name)
+            for spec in specs_of(name, rendered):
+                step.note(spec.filename)
+                fetched = fetcher.fetch(spec)
+                size = fetched.path.stat().st_size
+                if mirror.get(fetched.sha256) is None:
+                    entry = Entry(
+                        fetched.sha256, spec.filename, spec.name, size, fetched.place, fetched.note
+                    )
+                    mirror.add(fetched.path, entry)
+                mirror.link_easybuild(spec.software, spec.filename, fetched.sha256)
+                found.append(spec.filename)
+    return sorted(set(found))
+
+
+def _stock(plan: Plan, easyconfig: str) -> Refused:
+    return Refused(
+        Problem(
+            f"{easyconfig} is EasyBuild's own, and so are the sources of all that it needs",
+            f"{plan.system}/{plan.partition}",
+            because="EasyBuild fetches them itself; they do not go through the source mirror",
+            todo="mvstack bundle --binaries, from a machine where it is installed",
+        ),
+        outcome="The bundle is not complete.",
+    )
+
+
+def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> list[str]:
+    """Bring an entry for every package of ``plan`` into the cache ``target``; who signed them.
+
+    From the tree that is installed here, and from ``caches``. Raises Refused for what neither has.
+    """
+    items = work(plan, render(plan), Records(Path(plan.tree)))
+    wanted = {item.content: item.node.easyconfig for item in items}
+    try:
+        data = json.loads((Path(plan.tree) / "records" / "plan.json").read_text())
+    except (OSError, ValueError):
+        data = None
+    signers: dict[str, None] = {}
+    with progress.step("binaries", f"of {plan.system}/{plan.partition}") as step:
+        for one in caches.places:
+            for content in list(wanted):
+                if signer := _copied(one, target, plan.os, content):
+                    step.note(wanted.pop(content))
+                    signers[signer] = None
+        if wanted and data:
+            own = gpg.own_key()
+            rows = push(data, target, own, progress)
+            if [name for row in rows if (name := wanted.pop(row["hash"], ""))]:
+                signers[own.fingerprint] = None
+    if wanted:
+        asked = ", ".join([plan.tree, *(one.name for one in caches.places)])
+        raise Refused(
+            Problem(
+                f"there is no binary of {', '.join(wanted.values())}",
+                f"{plan.system}/{plan.partition}",
+                found=f"asked for these very contents: {asked}",
+                todo=f"mvstack install {plan.system}/{plan.partition} here first, or name a cache "
+                "that has them: --cache",
+            ),
+            outcome="The bundle is not complete.",
+        )
+    return list(signers)
+
+
+def longest_root(plan: Plan, cache: Place) -> int:
+    """How many characters an install root may have, for all binaries of ``cache`` to fit."""
+    below = len(plan.tree) - len(plan.root)
+    return min(
+        (
+            len(one.manifest.tree) - below
+            for one in look(cache, whole=False)
+            if one.manifest and any(item.prefix == "binary" for item in one.manifest.items)
+        ),
+        default=0,
+    )
+
+
+def _copied(source: Place, target: Place, os_name: str, content: str) -> str:
+    """Copy an entry with all that it requires; who signed it, "" when ``source`` has none.
+
+    Raises Refused when it must not be used.
+    """
+    try:
+        entry = store.find(source, os_name, content)
+        if entry is None:
+            return ""
+        for needed in entry.manifest.requires:
+            if not _copied(source, target, os_name, needed):
+                raise store.NotBelieved(f"what it requires is not there ({needed[:12]}…)")
+        with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+            archive = Path(folder) / "archive"
+            if not source.bring(entry.archive, archive):
+                raise store.NotBelieved("its archive is not there")
+            unpack.hashed(entry.manifest, archive)
+            signed = source.read(store.manifest_name(os_name, content)) or b""
+            key = next(key for key in gpg.trusted() if key.fingerprint == entry.signer)
+            store.put(target, entry.manifest, signed.decode(), archive, key)
+    except Unreachable:
+        return ""
+    except (store.NotBelieved, unpack.NotWhole) as error:
+        raise Refused(
+            Problem(
+                f"an entry of this cache is refused: {error}",
+                source.name,
+                found=store.manifest_name(os_name, content),
+                todo="mvstack cache verify names all such entries; or leave this cache out",
+            ),
+            outcome="The bundle is not complete.",
+        ) from None
+    return entry.signer
