@@ -1,11 +1,12 @@
 """Runs inside Spack (`spack python`): what recipes say of specs that were written, not solved for.
 
 Called with the paths of a request and of an answer, both JSON. The request is a list of
-``{"spec": …, "ask": …}``, the answer a list of two: what builtin's recipe of the root says, and
-what ours does. A spec names all that the recipe looks at; other variants take their defaults.
-``ask`` is one of: arguments (of configure), flags:<name> (added to the compiler's), builder (the
-classes that build), refusals (what the solver would find broken), any other word with commas: these
-variables of the build's environment.
+``{"spec": …, "ask": …, "spaces": […]}``, the answer a list of lists: what the recipe of the root
+says in each of these package repositories. A spec names all that the recipe looks at; other
+variants take their defaults. ``ask`` is one of: arguments (of configure), flags:<name> (added to
+the compiler's), builder (the classes that build), refusals (what the solver would find broken),
+call:<name> (a method or attribute), any other word with commas: these variables of the build's
+environment.
 """
 
 import json
@@ -19,8 +20,6 @@ import spack.repo
 from spack.context import Context
 from spack.spec import ArchSpec, FlagMap, Spec, substitute_abstract_variants
 from spack.util.environment import EnvironmentModifications
-
-SPACES = ("builtin", "mvapich_stack")
 
 
 def concrete(text: str) -> Spec:
@@ -85,6 +84,9 @@ def answer(spec: Spec, ask: str) -> object:
     if ask == "builder":
         classes = type(spack.builder.create(spec.package)).__mro__
         return [f"{one.__module__}.{one.__name__}" for one in classes]
+    if ask.startswith("call:"):
+        found = getattr(spec.package, ask.removeprefix("call:"))
+        return found() if callable(found) else found
     if ask.startswith("flags:"):
         return list(spec.package.flag_handler(ask.removeprefix("flags:"), [])[0])
     return environment(spec, ask.split(","))
@@ -101,6 +103,7 @@ def told(spec: Spec, ask: str) -> object:
 if __name__ == "__main__":
     asked = json.loads(Path(sys.argv[1]).read_text())
     found = [
-        [told(concrete(f"{space}.{one['spec']}"), one["ask"]) for space in SPACES] for one in asked
+        [told(concrete(f"{space}.{one['spec']}"), one["ask"]) for space in one["spaces"]]
+        for one in asked
     ]
     Path(sys.argv[2]).write_text(json.dumps(found))

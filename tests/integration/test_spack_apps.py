@@ -1,5 +1,7 @@
 """Each recipe that stands in for builtin's: what builtin's does with MVAPICH, and what ours does.
 
+And what those say that builtin lacks.
+
 The specs are written, not solved for: the recipes are asked for what they would pass to configure,
 set in the environment, or refuse. tests/integration/spack_apps_inside.py runs inside Spack.
 """
@@ -143,30 +145,88 @@ CASES: dict[str, tuple[str, str, Words, Words, Words, Words]] = {
 }  # fmt: skip
 
 
+# Recipes that builtin lacks: (spec, what is asked, found in the answer, not found there)
+OWN: dict[str, tuple[str, str, Words, Words]] = {
+    "npb-openshmem builds BT and SP for square numbers of ranks only": (
+        "npb-openshmem@=1.0a names=bt,mg classes=S nprocs=4,8",
+        "call:runs", ("('bt', 'S', 4)", "('mg', 'S', 4)", "('mg', 'S', 8)"), ("('bt', 'S', 8)",),
+    ),
+    "npb-openshmem has no IS of class D": (
+        "npb-openshmem@=1.0a names=ep,is classes=D nprocs=4",
+        "call:runs", ("('ep', 'D', 4)",), ("'is'",),
+    ),
+    "npb-upc names page, file and place": (
+        "npb-upc@=2.4-11.02", "call:download_instr",
+        ("threads.hpcl.gwu.edu", "npb-upc-2.4-11.02.tar.gz", "put it where", "--no-checksum"), (),
+    ),
+    "q-chem names page, file and place": (
+        "q-chem@=6.0", "call:download_instr",
+        ("q-chem.com/install", "qchem-6.0.tar.gz", "put it where", "--no-checksum"), (),
+    ),
+    "mpich-testsuite is configured for the MPI of the spec": (
+        f"mpich-testsuite@=4.3.0 {MPI}", "arguments",
+        ("--with-mpi=/made-up/mvapich", "--disable-cxx"), ("--disable-fortran", "strict"),
+    ),
+    "mpich-testsuite leaves out what is not asked for": (
+        f"mpich-testsuite@=4.3.0 ~fortran+strict+cxx {MPI}", "arguments",
+        ("--disable-fortran", "--enable-strictmpi", "--enable-cxx"), (),
+    ),
+    "awp-odc compiles for the GPUs that are asked for, with MVAPICH's mpicc": (
+        f"awp-odc@=2025.05.15 cuda_arch=70,80 {MPI} ^cuda@=12.4.0", "call:nvcc_targets",
+        ("code=sm_70", "code=sm_80"), (),
+    ),
+    "awp-odc needs a GPU": ("awp-odc@=2025.05.15~cuda", "refusals", ("+cuda cuda_arch",), ()),
+    "awp-odc needs to know which GPU": (
+        "awp-odc@=2025.05.15+cuda cuda_arch=none", "refusals", ("cuda_arch=70",), (),
+    ),
+    "awp-odc 1605.1 does not compile with CUDA 12": (
+        "awp-odc@=1605.1 cuda_arch=70 ^cuda@=12.4.0", "refusals", ("@2025.05.15",), (),
+    ),
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
-    """What builtin's recipe and ours say of each case; one process for all."""
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What the recipes say of each case; one process for all."""
     folder = tmp_path_factory.mktemp("apps")
     isolated = spack_here(folder / "state")
     request, answer = folder / "request.json", folder / "answer.json"
-    asked: list[dict[str, Any]] = [{"spec": one[0], "ask": one[1]} for one in CASES.values()]
+    both, own = ["builtin", "mvapich_stack"], ["mvapich_stack"]
+    asked: list[dict[str, Any]] = [
+        *({"spec": one[0], "ask": one[1], "spaces": both} for one in CASES.values()),
+        *({"spec": one[0], "ask": one[1], "spaces": own} for one in OWN.values()),
+    ]
     request.write_text(json.dumps(asked))
     done = run(isolated, "python", str(INSIDE), str(request), str(answer))
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(answer.read_text())
-    return {name: (str(a), str(b)) for name, (a, b) in zip(CASES, found, strict=True)}
+    said = [[_text(one) for one in row] for row in found]
+    return dict(zip([*CASES, *OWN], said, strict=True))
+
+
+def _text(answer: Any) -> str:
+    """JSON's lists within lists as the tuples that they were."""
+    if isinstance(answer, list) and answer and isinstance(answer[0], list):
+        return str([tuple(one) for one in answer])
+    return str(answer)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_builtin_does_and_what_ours_does(
-    name: str, answers: dict[str, tuple[str, str]]
-) -> None:
+def test_what_builtin_does_and_what_ours_does(name: str, answers: dict[str, list[str]]) -> None:
     builtin, ours = answers[name]
     _, _, theirs, not_theirs, wanted, unwanted = CASES[name]
     assert all(word in builtin for word in theirs), builtin
     assert not any(word in builtin for word in not_theirs), builtin
     assert all(word in ours for word in wanted), ours
     assert not any(word in ours for word in unwanted), ours
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_builtin_lacks(name: str, answers: dict[str, list[str]]) -> None:
+    [said] = answers[name]
+    _, _, wanted, unwanted = OWN[name]
+    assert all(word in said for word in wanted), said
+    assert not any(word in said for word in unwanted), said
 
 
 def test_each_recipe_that_inherits_an_application_is_tried() -> None:
