@@ -9,7 +9,6 @@ import os
 import re
 
 import spack.mirrors.mirror
-
 from spack.package import *
 
 PAGE = "https://mvapich.cse.ohio-state.edu/downloads/"

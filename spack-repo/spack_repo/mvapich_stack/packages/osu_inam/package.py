@@ -30,7 +30,7 @@ class OsuInam(RpmByHand, Package):
 
     variant("el", default="8", values=("7", "8", "9"), multi=False, description="Enterprise Linux")
 
-    # No full list of what it needs was found; a public Puppet module for 0.9.3 has Java 8 and MySQL.
+    # No full list of its needs was found; a public Puppet module for 0.9.3 has Java 8 and MySQL.
     depends_on("java@8:", type="run")
 
     requires(
