@@ -13,7 +13,7 @@ from mvstack.recipes.page import ABSENT, recipes_page, tables
 from mvstack.recipes.record import Row, read_record
 
 RECIPE = """from spack.package import *
-class MyPkg(AutotoolsPackage):
+class MyPkg(AutotoolsPackage, CudaPackage):
     \"\"\"Text.\"\"\"
     version("2.0", sha256="b")
     version("1.0", sha256="a")
@@ -48,6 +48,9 @@ def test_without_a_record_nothing_was_tried(tmp_path: Path) -> None:
         "+cma": ("recipe", ABSENT),
         "~cma": ("recipe", ABSENT),
         "free=…": ("recipe", "recipe"),
+        "+cuda": ("recipe", "recipe"),
+        "~cuda": ("recipe", "recipe"),
+        "cuda_arch=…": ("recipe", "recipe"),
     }
 
 
@@ -55,7 +58,7 @@ def test_each_value_has_the_farthest_that_it_came(tmp_path: Path) -> None:
     rows = record(
         tmp_path,
         {"spec": "my-pkg@2.0+cma netmod=ofi,ucx free=y", "state": "concretizes"},
-        {"spec": "my-pkg@2.0~cma netmod=ofi free=x", "state": "run", "seconds": 3, "packages": 4},
+        {"spec": "my-pkg@2.0~cma netmod=ofi free=x", "state": "run"},
         {"spec": "my-pkg@2.0~cma netmod=ucx free=x", "state": "refused"},
         {"spec": "my-pkg@0.9rc netmod=ucx", "state": "built", "source": "a public import"},
         {"spec": "other@2.0 netmod=ucx", "state": "run"},
@@ -69,6 +72,9 @@ def test_each_value_has_the_farthest_that_it_came(tmp_path: Path) -> None:
         "+cma": ("concretizes", ABSENT, ABSENT),
         "~cma": ("run", ABSENT, ABSENT),
         "free=…": ("run", "recipe", "recipe"),
+        "+cuda": ("recipe", "recipe", "recipe"),
+        "~cuda": ("recipe", "recipe", "recipe"),
+        "cuda_arch=…": ("recipe", "recipe", "recipe"),
     }
 
 

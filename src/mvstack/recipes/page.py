@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mvstack.lock.constraint import matches_version, parse
-from mvstack.recipes.model import Recipe, Variant
+from mvstack.recipes.model import GIVEN, Recipe, Variant
 from mvstack.recipes.reading import read_recipes
 from mvstack.recipes.record import STATES, Row, read_record
 from mvstack.templates import template
@@ -56,7 +56,7 @@ def _table(recipe: Recipe, rows: list[Row]) -> Table:
     versions = [version.name for version in recipe.versions]
     versions += sorted({row.version for row in rows} - set(versions))
     lines: dict[str, Line] = {}
-    for variant in recipe.variants:
+    for variant in (*recipe.variants, *_inherited(recipe)):
         for word in variant.words() or [f"{variant.name}=…"]:
             cells = tuple(_cell(word, variant, version, rows) for version in versions)
             if word in lines:  # declared again for other versions
@@ -64,6 +64,17 @@ def _table(recipe: Recipe, rows: list[Row]) -> Table:
             lines[word] = Line(word, _is_default(variant, word), variant.description, cells)
     whole = tuple(_reached([row for row in rows if row.version == one]) for one in versions)
     return Table(recipe, tuple(versions), whole, tuple(lines.values()), tuple(rows))
+
+
+def _inherited(recipe: Recipe) -> list[Variant]:
+    """The variants that Spack's helper classes bring, e.g. ``+cuda``."""
+    own = {variant.name for variant in recipe.variants}
+    return [
+        Variant(name, "false" if values else "none", values, f"From Spack's {helper}", recipe.line)
+        for helper in recipe.helpers
+        for name, values in GIVEN.get(helper, {}).items()
+        if name not in own
+    ]
 
 
 def _cell(word: str, variant: Variant, version: str, rows: list[Row]) -> str:
