@@ -11,6 +11,7 @@ is left out of those over it. ``transport`` are the folders of the transport lib
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def main(request_file: str, answer_file: str) -> None:
         answer[part["key"]] = {
             "prefix": str(spec.prefix),
             "homepage": str(getattr(spec.package, "homepage", "") or ""),
-            "changes": [row(one) for one in modifications(spec, below) if known(one)],
+            "changes": [row(one) for one in modifications(spec, below) if wanted(one)],
             "transport": folders(spec, part["transport"]) if part["transport"] else [],
         }
     Path(answer_file).write_text(json.dumps(answer), encoding="utf-8")
@@ -82,22 +83,24 @@ def modifications(spec: Any, below: set[str]) -> Any:
     return env
 
 
-def known(change: Any) -> bool:
-    """Whether a change is one that a module makes; one of a new kind must not be lost silently."""
+def wanted(change: Any) -> bool:
+    """Whether a module makes this change: not one that puts the system's own folders first.
+
+    A change of a kind that a module cannot make must not be lost silently.
+    """
     kind = type(change).__name__
     if kind not in WORDS and kind not in IGNORED:
         raise ValueError(f"a module cannot say {kind} {change.name}")
-    return kind in WORDS
+    paths = WORDS.get(kind, "").endswith("_path")
+    return kind in WORDS and not (paths and changes.is_system_path(change.value))
 
 
 def row(change: Any) -> list[str]:
     """One change as plain data."""
-    return [
-        WORDS[type(change).__name__],
-        change.name,
-        str(getattr(change, "value", "")),
-        getattr(change, "separator", ":"),
-    ]
+    what, value = WORDS[type(change).__name__], str(getattr(change, "value", ""))
+    if what.endswith("_path"):
+        value = os.path.normpath(value)
+    return [what, change.name, value, getattr(change, "separator", ":")]
 
 
 def folders(spec: Any, name: str) -> list[str]:
