@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import spack.error
 import spack.repo
+from spack.error import FetchError
+from spack.fetch_strategy import URLFetchStrategy
 from spack.llnl.util.filesystem import working_dir
 from spack.util.prefix import Prefix
 from spack_apps_inside import concrete
@@ -66,6 +68,23 @@ def package_of(spec: str) -> object:
     return concrete(f"mvapich_stack.{spec}").package
 
 
+def fetched(package: object) -> dict:
+    """Which urls Spack would fetch from, and what it says in the end; nothing is fetched."""
+    urls: list[str] = []
+
+    def note(self: object) -> None:
+        urls.append(self.url)
+        raise FetchError(f"not fetched: {self.url}")
+
+    # a class of its own for each scheme inherits this method
+    URLFetchStrategy.fetch = note
+    try:
+        package.do_fetch()
+    except spack.error.SpackError as error:
+        return {"urls": urls, "said": f"{error}\n{error.long_message or ''}"}
+    return {"urls": urls, "said": ""}
+
+
 def asked(question: str, *arguments: str) -> object:
     match question:
         case "declared":
@@ -78,6 +97,8 @@ def asked(question: str, *arguments: str) -> object:
             return package_of(arguments[0]).download_instr
         case "staged":
             return package_of(arguments[0]).has_code
+        case "fetch":
+            return fetched(package_of(arguments[0]))
         case "install":
             package = package_of(arguments[0])
             package.install(package.spec, package.prefix)

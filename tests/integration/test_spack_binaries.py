@@ -222,6 +222,23 @@ def test_the_installer_is_staged_only_when_it_is_to_run(isolated: Isolated, tmp_
     assert f"<mirror>/mvapich-plus/{RPM}" in answers[2]
 
 
+def test_nothing_of_them_is_fetched_by_its_url(isolated: Isolated, tmp_path: Path) -> None:
+    """`manual_download` alone only changes Spack's last words: it would fetch by the url first."""
+    specs = (f"{PLUS} rpm=installer", "mvapich2-gdr@=2.3.6", "mvapich2-x@=2.3")
+    answers = ask(isolated, tmp_path, *[["fetch", spec] for spec in specs])
+    assert [[url for url in said["urls"] if "ohio-state" in url] for said in answers] == [
+        [],
+        [],
+        [],
+    ]
+    assert "MVAPICH-Plus is downloaded by hand." in answers[0]["said"]
+    assert "mvapich2-gdr is given out as binaries only" in answers[1]["said"]
+    assert "mvapich2-x is given out as binaries only" in answers[2]["said"]
+    # what is fetched shows that the question can be answered otherwise
+    (benchmarks,) = ask(isolated, tmp_path, ["fetch", "osu-micro-benchmarks@=7.5"])
+    assert any("ohio-state" in url for url in benchmarks["urls"])
+
+
 @pytest.mark.parametrize(
     ("release", "el", "words"),
     [

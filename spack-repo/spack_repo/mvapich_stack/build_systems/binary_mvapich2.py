@@ -96,6 +96,11 @@ class BinaryMvapich2(MpichEnvironmentModifications, Package):
             ]
         )
 
+    def do_fetch(self, mirror_only=False):
+        """Refuse. Spack would fetch by the url even what is downloaded by hand."""
+        if not self.spec.external:
+            raise InstallError(f"{self.name} has no source to fetch", self.download_instr)
+
     def install(self, spec, prefix):
         """Refuse: there is no source."""
         raise InstallError(f"{self.name} cannot be built from source", self.download_instr)

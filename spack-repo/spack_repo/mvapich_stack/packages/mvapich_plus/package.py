@@ -249,6 +249,10 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
         """Only the installer is staged; the RPM is taken from a mirror when it is unpacked."""
         return not self.spec.concrete or self.spec.satisfies("rpm=installer")
 
+    def do_fetch(self, mirror_only=False):
+        """Look into mirrors alone. Spack would fetch by the url even what is to be had by hand."""
+        super().do_fetch(mirror_only=True)
+
     @property
     def download_instr(self):
         """What to do when the installer script is in no mirror."""
