@@ -6,7 +6,7 @@ import shlex
 
 from spack.package import *
 
-from .words import DEVICES, MANAGERS, MRAIL
+from .words import DEVICES, MRAIL
 
 
 class Finding:

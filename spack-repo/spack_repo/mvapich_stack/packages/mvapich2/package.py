@@ -13,7 +13,7 @@ from spack.package import *
 from .configuring import Configuring
 from .finding import Finding
 from .running import Running
-from .words import DEVICES, FILE_SYSTEMS, MRAIL, VERBS
+from .words import DEVICES, FILE_SYSTEMS, VERBS
 
 
 class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, AutotoolsPackage):
