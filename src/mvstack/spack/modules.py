@@ -6,7 +6,6 @@ hierarchy where it likes, and two devices of one MPI version get one name.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from dataclasses import dataclass
@@ -180,7 +179,12 @@ def _lua(change: Change) -> str:
     words = [name] if what == "unsetenv" else [name, value]
     if separator != ":" and what.endswith("_path"):
         words.append(separator)
-    return f"{what}({', '.join(json.dumps(word, ensure_ascii=False) for word in words)})"
+    return f"{what}({', '.join(map(_quoted, words))})"
+
+
+def _quoted(text: str) -> str:
+    """A Lua string, of any version of Lua: its decimal escapes are the only ones they share."""
+    return '"' + "".join(f"\\{ord(c):03}" if c < " " or c in '"\\' else c for c in text) + '"'
 
 
 @cache

@@ -1,0 +1,171 @@
+"""The text of modules that Spack's packages get: what a user sees must not tell the builder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from install_tree import plan_in
+
+from mvstack.plan import Plan
+from mvstack.spack import modules
+from mvstack.spack.clone import Clones
+from mvstack.spack.isolated import Isolated
+from mvstack.spack.modules import Part, content_of, module_text, parts_of
+
+PREFIX = "/tree/software/mvapich-4.1-abcdefg"
+FOUND: dict[str, Any] = {
+    "prefix": PREFIX,
+    "homepage": "https://mvapich.cse.ohio-state.edu/",
+    "changes": [
+        ["prepend_path", "PATH", f"{PREFIX}/bin", ":"],
+        ["setenv", "MPICC", "/elsewhere/mpicc", ":"],
+        ["prepend_path", "ODD", "a", ";"],
+        ["unsetenv", "SHADOW", "", ":"],
+    ],
+    "transport": ["/opt/ucx/lib", "/usr/lib/x86_64-linux-gnu"],
+}
+LOADER = frozenset({"/usr/lib", "/usr/lib/x86_64-linux-gnu"})
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return plan_in(tmp_path, ("builder: easybuild", "builder: spack"), ("easybuild}", "system}"))
+
+
+def mpi(plan: Plan) -> Part:
+    """The part of the plan's MPI."""
+    return next(part for part in parts_of(plan) if part.build)
+
+
+def test_places_are_easybuilds(plan: Plan) -> None:
+    assert [(part.key, part.file, part.over) for part in parts_of(plan)][:3] == [
+        ("gcc/12.2.0", "Core/gcc/12.2.0.lua", ""),
+        ("mvapich/4.1-ucx", "Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua", ""),
+        (
+            "mvapich/4.1-ucx hpcc/1.5.0",
+            "MPI/gcc/12.2.0/mvapich/4.1-ucx/hpcc/1.5.0.lua",
+            "mvapich/4.1-ucx",
+        ),
+    ]
+
+
+def test_a_package_that_spack_does_not_have_gets_no_module(plan: Plan) -> None:
+    packages = [replace(one, spack="") for one in plan.packages]
+    assert not any(part.package for part in parts_of(replace(plan, packages=packages)))
+
+
+def test_what_the_plan_says_goes_over_what_spack_says(plan: Plan) -> None:
+    text = module_text(plan, mpi(plan), FOUND, LOADER)
+    assert re.findall(r'setenv\("MPICC", "(.*)"\)', text) == [f"{PREFIX}/bin/mpicc"]
+    assert 'prepend_path("ODD", "a", ";")' in text and 'unsetenv("SHADOW")' in text
+    for name, setting in plan.mpi[0].environment.items():
+        assert f'setenv("{name}", "{setting["value"]}")' in text
+
+
+def test_the_transport_is_found_where_the_loader_would_not_look(plan: Plan) -> None:
+    text = module_text(plan, mpi(plan), FOUND, LOADER)
+    assert 'prepend_path("LD_LIBRARY_PATH", "/opt/ucx/lib")' in text
+    assert "x86_64-linux-gnu" not in text
+    # prepended before the MPI's own folders, so that it comes behind them
+    assert text.index("/opt/ucx/lib") < text.index(f"{PREFIX}/bin")
+
+
+def test_help_says_whose_bytes_these_are(plan: Plan) -> None:
+    assert "not upstream's" not in module_text(plan, mpi(plan), FOUND, LOADER)
+    build = replace(plan.mpi[0], not_upstream="made here", accepted_sha256="a" * 64)
+    plan = replace(plan, mpi=[build])
+    text = module_text(plan, mpi(plan), FOUND, LOADER)
+    assert "not upstream's bytes: made here" in text and "a" * 64 in text
+
+
+def test_a_compiler_elsewhere_is_put_on_the_path(plan: Plan) -> None:
+    compiler = parts_of(plan)[0]
+    assert "PATH" not in module_text(plan, compiler, {}, LOADER).replace("MODULEPATH", "")
+    other = {**plan.compiler, "origin": "external", "prefix": "/opt/gcc-12"}
+    text = module_text(replace(plan, compiler=other), compiler, {}, LOADER)
+    assert 'prepend_path("PATH", "/opt/gcc-12/bin")' in text
+    assert 'prepend_path("LD_LIBRARY_PATH", "/opt/gcc-12/lib64")' in text
+
+
+def test_all_that_decides_a_module_decides_its_hash(plan: Plan) -> None:
+    part = mpi(plan)
+    first = content_of(plan, part, "hash", "inputs")
+    assert content_of(plan, mpi(plan), "hash", "inputs") == first
+    assert content_of(plan, part, "other", "inputs") != first
+    assert content_of(plan, part, "hash", "other") != first
+    assert content_of(replace(plan, tree="/other"), part, "hash", "inputs") != first
+
+
+@pytest.mark.skipif(not shutil.which("lua5.3") and not shutil.which("lua"), reason="no lua")
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_any_value_is_a_lua_string(value: str) -> None:
+    lua = shutil.which("lua5.3") or shutil.which("lua") or ""
+    statement = modules._lua(("setenv", "NAME", value, ":"))
+    script = f"function setenv(_, value) io.write(value) end\n{statement}\n"
+    done = subprocess.run([lua, "-"], input=script.encode(), capture_output=True, check=True)
+    assert done.stdout.decode() == value
+
+
+def test_the_loaders_folders_are_this_machines() -> None:
+    assert {"/lib", "/usr/lib64"} <= modules.loader_folders()
+
+
+# --- the configuration that Spack runs with -------------------------------------------------------
+
+
+def isolated(folder: Path) -> Isolated:
+    """One tree's Spack, without any Spack."""
+    home = folder / "spack" / "v1"
+    return Isolated(
+        Clones(home, home / "spack", home / "packages"),
+        home / "python" / "bin" / "python",
+        state=folder / "tree" / "spack",
+        store=folder / "tree" / "software",
+        root=folder,
+        repos={"mvapich_stack_accepted": folder / "overlay"},
+        mirrors={"cache": {"url": "file:///cache", "binary": True, "signed": True}},
+    )
+
+
+def test_nothing_of_the_callers_settings_comes_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SPACK_ENV", "SPACK_DISABLE_LOCAL_CONFIG", "PYTHONPATH", "LOADEDMODULES"):
+        monkeypatch.setenv(name, "mine")
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    found = isolated(tmp_path).environment()
+    assert "mine" not in found.values() and found["https_proxy"] == "http://proxy:3128"
+    assert found["SPACK_USER_CONFIG_PATH"] == str(tmp_path / "tree" / "spack" / "config")
+    assert "SPACK_DISABLE_LOCAL_CONFIG" not in found
+
+
+def test_repositories_stand_in_their_order(tmp_path: Path) -> None:
+    files = isolated(tmp_path).files()
+    assert list(files["repos.yaml"]["repos:"]) == [
+        "mvapich_stack_accepted",
+        "mvapich_stack",
+        "builtin",
+    ]
+    assert list(files["mirrors.yaml"]["mirrors:"]) == ["cache", "mvapich-stack-sources"]
+    assert files["bootstrap.yaml"]["bootstrap"]["sources"] == []
+
+
+def test_a_person_can_use_the_same_spack(tmp_path: Path) -> None:
+    isolated(tmp_path).write()
+    done = subprocess.run(
+        ["bash", "-c", f"source {tmp_path}/tree/spack/env.sh && echo $SPACK_PYTHON && echo $PATH"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, path = done.stdout.splitlines()
+    assert first == str(tmp_path / "spack" / "v1" / "python" / "bin" / "python")
+    assert path.startswith(str(tmp_path / "spack" / "v1" / "spack" / "bin"))
