@@ -45,7 +45,7 @@ class Mvapich(
     version("3.0", sha256="ee076c4e672d18d6bf8dd2250e4a91fa96aac1db2c788e4572b5513d86936efb")
 
     provides("mpi@:4.1", when="@4.0:")  # over MPICH 4.3
-    provides("mpi@:3.1", when="@3.0")  # over MPICH 3.4
+    provides("mpi@:3.1", when="@:3")  # over MPICH 3.4
 
     variant(
         "netmod",
@@ -255,7 +255,7 @@ class Mvapich(
             if self.spec.satisfies("%c=gcc@15:"):
                 # C23, its default, knows no functions without prototypes.
                 flags.append("-std=gnu17")
-            if self.spec.satisfies("@3.0 %c=gcc@14:"):
+            if self.spec.satisfies("@:3 %c=gcc@14:"):
                 # Errors since GCC 14, warnings before.
                 flags += [
                     "-Wno-error=" + one
@@ -279,7 +279,7 @@ class Mvapich(
             # do, an error since gfortran 10. In the environment, so that mpifort says it too.
             for name in ("FFLAGS", "FCFLAGS"):
                 env.set(name, "-fallow-argument-mismatch")
-        if self.spec.satisfies("@3.0 pmi=cray"):
+        if self.spec.satisfies("@:3 pmi=cray"):
             pmi = self.spec["cray-pmi"].prefix
             env.set("CRAY_PMI_INCLUDE_OPTS", f"-I{pmi.include}")
             env.set("CRAY_PMI_POST_LINK_OPTS", f"-L{pmi.lib}")
@@ -298,12 +298,12 @@ class Mvapich(
         """Process managers of the source to build; empty when something else starts the ranks."""
         named = self.spec.variants["process_managers"].value
         if "auto" in named:
-            return ["hydra", "mpirun"] if self.spec.satisfies("@3.0") else ["hydra"]
+            return ["hydra", "mpirun"] if self.spec.satisfies("@:3") else ["hydra"]
         return [one for one in ("hydra", "gforker", "remshell") if one in named]
 
     def launcher_args(self):
         """--with-pm, --with-pmi and --with-slurm, as each version spells them."""
-        spec, old = self.spec, self.spec.satisfies("@3.0")
+        spec, old = self.spec, self.spec.satisfies("@:3")
         pmi = spec.variants["pmi"].value
         srun = spec.satisfies("process_managers=slurm")
         slurms = srun and pmi in ("pmi1", "pmi2")
@@ -354,7 +354,7 @@ class Mvapich(
                 "--enable-optimizations",
             ]
         hwloc = "embedded" if spec.satisfies("embedded=hwloc") else self.root("hwloc")
-        option = "--with-hwloc-prefix" if spec.satisfies("@3.0") else "--with-hwloc"
+        option = "--with-hwloc-prefix" if spec.satisfies("@:3") else "--with-hwloc"
         args.append(f"{option}={hwloc}")
         args.append(f"--with-xpmem={self.root('xpmem')}" if "+xpmem" in spec else "--without-xpmem")
         if spec.satisfies("~cma"):
@@ -370,13 +370,13 @@ class Mvapich(
             ("rocm", "hip", "hip"),
             ("level_zero", "ze", "oneapi-level-zero"),
         ):
-            if option == "hip" and spec.satisfies("@3.0"):
+            if option == "hip" and spec.satisfies("@:3"):
                 continue
             asked = spec.satisfies("+" + name)
             args.append(f"--with-{option}={self.root(package)}" if asked else f"--without-{option}")
         if spec.satisfies("+cuda"):
             chosen = [one for one in spec.variants["cuda_arch"].value if one != "none"]
-            every = "all" if spec.satisfies("@3.0") else "all-major"
+            every = "all" if spec.satisfies("@:3") else "all-major"
             args.append("--with-cuda-sm=" + (",".join(chosen) or every))
         if spec.satisfies("+rocm"):
             chosen = [one for one in spec.variants["amdgpu_target"].value if one != "none"]

@@ -97,12 +97,12 @@ REFUSALS = (
     *(
         (
             "pmi=pmi1",
-            f"@3.0 process_managers={manager}",
+            f"@:3 process_managers={manager}",
             "3.0 calls its own PMI 1 simple: use pmi=simple",
         )
         for manager in ("auto", "none", "hydra", "gforker", "remshell")
     ),
-    ("+rocm", "@3.0", "3.0 knows no ROCm: use @4.0 or newer"),
+    ("+rocm", "@:3", "3.0 knows no ROCm: use @4.0 or newer"),
     ("+cuda", "+rocm", "one kind of GPU in one build: use +cuda or +rocm"),
     ("+cuda", "+level_zero", "one kind of GPU in one build: use +cuda or +level_zero"),
     ("+rocm", "+level_zero", "one kind of GPU in one build: use +rocm or +level_zero"),
