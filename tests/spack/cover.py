@@ -17,7 +17,7 @@ What is in the record was seen: a row that was not built says so. A line holds
     outcome                        "as asked", or what went wrong
     hash, packages                 of the answer
     seconds                        of the installation by Spack's own clock (ccache may have helped)
-    source, sha256                 whose bytes were built
+    source, sha256                 whose bytes were built; empty when nothing was
     printed                        what the stand-alone test printed, in short
     date
 With --accept-hash a tarball that is not upstream's is built through a repository of its own; its
@@ -57,6 +57,7 @@ class Row:
     state: str
     slurm: bool = False
     because: str = ""
+    bytes: str = ""
     why: str = ""
 
 
@@ -183,19 +184,24 @@ class Machine:
             printed = "; ".join(filter(None, [printed, "skipped: " + ", ".join(skipped)]))
         return ran, printed, wrong
 
+    def bytes_of(self, row: Row) -> dict[str, str]:
+        """Whose bytes a build was made of."""
+        name, _, version = row.spec.split()[0].partition("@=")
+        sha256 = self.accepted.get((name, version), "")
+        return {"source": "not upstream's bytes" if sha256 else "upstream", "sha256": sha256}
+
     def line(self, row: Row, answer: dict[str, Any]) -> dict[str, Any]:
         """What is known of a row before anything is built."""
         found = re.match(r"([\w-]+)@=?([\w.-]+)", row.spec)
         if not found:
             raise SystemExit(f"cover: {row.id}: the spec names no version: {row.spec}")
         package, version = found.groups()
-        sha256 = self.accepted.get((package, version), "")
         problem = problem_of(row, answer)
         refused = "" if problem or row.state != "refused" else "refused"
         state = refused if "error" in answer else "concretizes"
         return {
             "package": package,
-            "version": version,
+            "version": row.bytes or version,
             "id": row.id,
             "asked": row.spec,
             "spec": answer.get("spec", ""),
@@ -203,8 +209,8 @@ class Machine:
             "hash": answer.get("hash", ""),
             "packages": answer.get("packages", 0),
             "seconds": 0.0,
-            "source": "not upstream's bytes" if sha256 else "upstream",
-            "sha256": sha256,
+            "source": "",
+            "sha256": "",
             "printed": "",
             "outcome": problem or "as asked",
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -221,7 +227,7 @@ def go(machine: Machine, row: Row, answer: dict[str, Any], lock: str) -> dict[st
     seconds, wrong = machine.install(row, answer, lock)
     if wrong:
         return line | {"outcome": wrong}
-    line |= {"state": "built", "seconds": seconds}
+    line |= {"state": "built", "seconds": seconds} | machine.bytes_of(row)
     ran, printed, wrong = machine.test(row, answer)
     if row.state == "run" and not ran and not wrong:
         wrong = "two ranks were not started"

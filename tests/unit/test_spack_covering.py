@@ -64,7 +64,7 @@ def defaults():
 
 
 def test_every_value_is_built_here_or_excused_with_a_reason():
-    built = [row for row in ROWS if row.state in ("built", "run")]
+    built = [row for row in ROWS if row.state in ("built", "run") and not row.bytes]
     standard = defaults()
     had = {
         (name, value)
@@ -79,7 +79,7 @@ def test_every_value_is_built_here_or_excused_with_a_reason():
 
 def test_no_build_of_the_set_is_idle():
     # With any one row less, some value would not be built.
-    built = [row for row in ROWS if row.state in ("built", "run")]
+    built = [row for row in ROWS if row.state in ("built", "run") and not row.bytes]
     for left_out in built:
         rest = [words(row) for row in built if row is not left_out]
         standard = defaults()
