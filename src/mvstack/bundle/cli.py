@@ -50,7 +50,7 @@ def bundle(
     if as_json:
         typer.echo(json.dumps(about, indent=2))
         return
-    size = sum(path.stat().st_size for path in to.rglob("*") if path.is_file()) / 1e6
+    size = sum(path.stat().st_size for path in to.rglob("*") if not path.is_symlink()) / 1e6
     typer.echo(f"{to}: {size:.0f} MB; carry it over, and there: ./install --help is its README.md")
     for signer in about["binaries"]["signed_by"] if about["binaries"] else []:
         typer.echo(f"tell them this fingerprint by another way: {signer}")

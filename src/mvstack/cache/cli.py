@@ -64,7 +64,12 @@ def push(
     _, plan = installed_here(system, release, root, "cache push")
     own = gpg.own_key(key)
     progress = Progress(mode="quiet" if as_json else "auto")
-    rows = push_tree(plan, place(to), own, progress, replace)
+    if plan.get("builder") == "spack":
+        from mvstack.cache.spack import push as push_spack
+
+        rows = push_spack(plan, place(to), own, progress, replace)
+    else:
+        rows = push_tree(plan, place(to), own, progress, replace)
     if as_json:
         _emit({"key": own.fingerprint, "entries": rows})
         return

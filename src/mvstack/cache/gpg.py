@@ -193,6 +193,25 @@ def verified(signed: bytes) -> tuple[str, str]:
 _TELLING = {"EXPKEYSIG", "REVKEYSIG", "EXPSIG", "NODATA", "NO_PUBKEY"}
 
 
+@contextlib.contextmanager
+def agent_home() -> Iterator[None]:
+    """For another program that signs: MVSTACK_GNUPGHOME by a name short enough for gpg's agent.
+
+    The agent that it starts is ended with the block.
+    """
+    before = os.environ.get("MVSTACK_GNUPGHOME")
+    with _usable(home()) as folder, _alone(Path(folder), True):
+        os.environ["MVSTACK_GNUPGHOME"] = folder
+        try:
+            yield
+        finally:
+            _end_agent(folder)
+            if before is None:
+                del os.environ["MVSTACK_GNUPGHOME"]
+            else:
+                os.environ["MVSTACK_GNUPGHOME"] = before
+
+
 def _listed(what: str, own: bool = False) -> list[Key]:
     text = _gpg("--with-colons", what).stdout.decode("utf-8", "replace")
     return [Key(key.fingerprint, key.name, own) for key in _from_colons(text)]
