@@ -190,7 +190,6 @@ def prepared(
         with progress.step("Spack", what) as step:
             cloned = clones(root, pins, step.note)
             interpreter = python(cloned.home, step.note)
-    overlay = tree / "rendered" / "spack" / accepted.FOLDER if tree else None
     isolated = Isolated(
         clones=cloned,
         python=interpreter,
@@ -198,11 +197,17 @@ def prepared(
         store=store,
         root=root,
         jobs=jobs,
-        repos={accepted.NAMESPACE: overlay} if overlay and overlay.is_dir() else {},
+        repos=overlay_in(tree / "rendered" / "spack") if tree else {},
         marks={MARK: str(tree)} if tree else {},
     )
     isolated.write()
     return isolated
+
+
+def overlay_in(folder: Path) -> dict[str, Path]:
+    """The recipes of accepted bytes beside a rendered environment, if there are any."""
+    found = folder / accepted.FOLDER
+    return {accepted.NAMESPACE: found} if (found / "repo.yaml").is_file() else {}
 
 
 def environment_of(isolated: Isolated, plan: Plan, inputs: str) -> Environment:

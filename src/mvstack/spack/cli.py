@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -116,6 +116,7 @@ def _partition(
     name = f"{plan.system}/{plan.partition}"
     logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
     write(files, place / "environment")
+    isolated = replace(isolated, repos=builder.overlay_in(place / "environment"))
     for what, folder in (("compiler", "compiler"), ("stack", "")):
         environment = place / "environment" / folder
         if not (environment / "spack.yaml").is_file():
