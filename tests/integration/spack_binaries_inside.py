@@ -17,7 +17,7 @@ from spack.error import FetchError
 from spack.fetch_strategy import URLFetchStrategy
 from spack.llnl.util.filesystem import working_dir
 from spack.util.prefix import Prefix
-from spack_apps_inside import concrete
+from spack_apps_inside import concrete, refusals
 
 
 def recipe(name: str) -> object:
@@ -97,6 +97,8 @@ def asked(question: str, *arguments: str) -> object:
             return package_of(arguments[0]).download_instr
         case "staged":
             return package_of(arguments[0]).has_code
+        case "refusals":
+            return refusals(concrete(f"mvapich_stack.{arguments[0]}"))
         case "fetch":
             return fetched(package_of(arguments[0]))
         case "install":

@@ -321,6 +321,47 @@ def test_installations_of_a_site_are_found_as_externals(isolated: Isolated, tmp_
     ), done.stdout
 
 
+REFUSED = {
+    f"{PLUS}": "",
+    f"{PLUS} gpu=cuda +cuda": "",
+    f"{PLUS} gpu=cuda +cuda cuda_version=12.9": "",
+    f"{PLUS} gpu=mi300a +rocm rocm_version=6.4.3": "",
+    "mvapich-plus@=4.1 gpu=rocm +rocm +unconfirmed": "",
+    f"{PLUS} gpu=cuda +cuda cuda_version=11.8": "use cuda_version=12.9, or +unconfirmed",
+    f"{PLUS} gpu=rocm +rocm rocm_version=5.3": "use rocm_version=6.4.3, or +unconfirmed",
+    f"{PLUS} compiler=gcc12.3.0": "use compiler=gcc13.2.0, or +unconfirmed",
+    f"{PLUS} compiler=gcc12.3.0 +unconfirmed": "",
+    "mvapich-plus@=4.1 gpu=rocm +rocm": "no RPM of 4.1 with gpu=rocm is known; use 5.0.0",
+    "mvapich-plus@=4.1 gpu=mi300a +rocm": "no RPM of 4.1 with gpu=mi300a is known; use 5.0.0",
+    f"{PLUS} gpu=cuda ~cuda": "use gpu=cuda, or +cuda alone",
+    f"{PLUS} gpu=none +cuda": "+cuda is gpu=cuda: leave one of them out",
+    f"{PLUS} gpu=cuda +cuda +rocm": "+rocm is gpu=rocm or gpu=mi300a: set one",
+    "osu-micro-benchmarks@=7.5 +sycl %[virtuals=c,cxx] gcc@=12.2.0": "use %oneapi, or ~sycl",
+    "osu-micro-benchmarks@=7.3 +sycl %[virtuals=c,cxx] gcc@=12.2.0": "use @7.4:, or ~sycl",
+    "osu-micro-benchmarks@=7.5 +xccl": "NCCL needs +cuda, RCCL +rocm",
+    "osu-micro-benchmarks@=5.7.1 +cuda +xccl cuda_arch=80": "NCCL is known since 5.8: use @5.9:",
+    "osu-micro-benchmarks@=7.2 +rocm +xccl": "RCCL is known since 7.3: use @7.3:",
+    "osu-micro-benchmarks@=7.5 +cuda +xccl": "NCCL is built for a GPU: set cuda_arch",
+    "osu-micro-benchmarks@=7.5 +cuda +sycl cuda_arch=80": "configure takes one of them",
+    "osu-micro-benchmarks@=7.5 models=upc ^[virtuals=mpi] mpich@=4.3.2": "use ^mvapich2-x",
+    "osu-micro-benchmarks@=7.5 models=upc ^[virtuals=mpi] mvapich2-x@=2.3": "",
+    "mvapich2-gdr@=2.3.6 gpu=cuda ^cuda@=12.4.0": "CUDA 9.2.88 to 11.2.2: use one of these",
+    "mvapich2-gdr@=2.3.6 gpu=cuda ^cuda@=11.2.2": "",
+    "mvapich2-gdr@=2.3.6 gpu=rocm ^hip@=6.4.3": "ROCm 3.9 to 4.1: declare the site's",
+    "mvapich2-gdr@=2.3.6 gpu=rocm ^hip@=4.1.0": "",
+}
+
+
+def test_what_is_refused_and_what_is_not(isolated: Isolated, tmp_path: Path) -> None:
+    """Every rule of the recipes, on specs that were written and not solved for."""
+    answers = ask(isolated, tmp_path, *[["refusals", spec] for spec in REFUSED])
+    for (spec, words), said in zip(REFUSED.items(), answers, strict=True):
+        if words:
+            assert any(words in one for one in said), (spec, said)
+        else:
+            assert not [one for one in said if not one.startswith("needs ")], (spec, said)
+
+
 @pytest.mark.slow
 def test_a_sample_concretizes_and_is_refused_as_it_should(
     isolated: Isolated, tmp_path: Path
