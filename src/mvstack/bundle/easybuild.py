@@ -10,14 +10,13 @@ from mvstack.cache import gpg, store, unpack
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
-from mvstack.easyconfigs import index
 from mvstack.errors import Problem, Refused
 from mvstack.install.nodes import work
 from mvstack.install.records import Records
 from mvstack.install.run import specs_of
 from mvstack.plan import Plan
 from mvstack.progress import Progress
-from mvstack.render import render, write
+from mvstack.render import build_order, render, write
 from mvstack.sources import Entry, Fetcher, Store
 
 
@@ -25,9 +24,11 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     """Bring every source of ``plan`` into the mirror ``target``; their file names.
 
     They go through the mirror of this root first, as for an installation. Raises SourceError, and
-    Refused for a package whose easyconfig is EasyBuild's own.
+    Refused for a compiler that EasyBuild builds itself, by easyconfigs of its own.
     """
     files = render(plan)
+    if plan.compiler["origin"] != "system":
+        raise _stock(plan, build_order(plan)[0].easyconfig)
     mirror = Store(target)
     found = []
     with (
@@ -38,8 +39,6 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
         write(files, rendered)
         for item in work(plan, files, Records(Path(plan.tree))):
             name = item.node.easyconfig
-            if name not in index() and f"easyconfigs/{name}" not in files:
-                raise _stock(plan, name)
             for spec in specs_of(name, rendered):
                 step.note(spec.filename)
                 fetched = fetcher.fetch(spec)

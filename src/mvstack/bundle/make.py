@@ -111,6 +111,7 @@ def _about(
     system_file: bool,
 ) -> dict[str, Any]:
     used = {(build.software.lower(), build.version) for plan in plans for build in plan.mpi}
+    used |= {(one.name.lower(), one.version) for plan in plans for one in plan.packages}
     accepted = [one for one in all_accepted() if (one.software.lower(), one.version) in used]
     return {
         "format": FORMAT,

@@ -1,0 +1,202 @@
+"""A bundle, made and installed from, without a network where the kernel lets us take it away.
+
+What is not tried here is the set-up of .venv from the wheels: it takes minutes, and the tests of
+the launcher try it with one small package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+from cache_tree import Site
+from install_tree import SYSTEM, states
+
+from mvstack.bundle import wheels
+from mvstack.bundle.make import make
+from mvstack.cache import gpg
+from mvstack.cache.use import Caches
+from mvstack.errors import InvalidInput, Refused
+from mvstack.progress import Progress
+from mvstack.sources import Entry, Store, accepted
+
+TOP = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    made = Site(tmp_path, monkeypatch, tmp_path / "keys")
+    made.fill()
+    gpg.create("A site of tests", "a@example.org")
+
+    def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> int:
+        target.mkdir(exist_ok=True)
+        (target / "one.whl").write_text(" ".join(names))
+        return 1
+
+    monkeypatch.setattr(wheels, "gather", gather)
+    return made
+
+
+def bundled(site: Site, name: str, **more: Any) -> tuple[Path, dict[str, Any]]:
+    target = site.top / "bundle"
+    arguments = {"binaries": True, "root": Path(site.builder.root), "caches": Caches(), **more}
+    about = make(name, target, release=None, progress=Progress(mode="quiet"), **arguments)
+    return target, about
+
+
+class Far:
+    """The machine on the other side: a home of its own, no network, a checkout that is set up."""
+
+    def __init__(self, site: Site, bundle: Path) -> None:
+        self.site, self.bundle = site, bundle
+        self.to, self.home = site.top / "checkout", site.top / "far"
+        self.home.mkdir()
+        for file, words in {"mvstack": "-P -m mvstack", ".venv/bin/python": ""}.items():
+            path = self.to / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(
+                f'#!/bin/sh\nexport PYTHONPATH={TOP}/src\nexec {sys.executable} {words} "$@"\n'
+            )
+            path.chmod(0o755)
+
+    def install(self, *words: object) -> subprocess.CompletedProcess[str]:
+        alone = ["unshare", "--net"] if _can_be_alone() else []
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LMOD_CMD": os.environ["LMOD_CMD"],
+        }
+        command = [*alone, str(self.bundle / "install"), "--to", str(self.to), *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def _can_be_alone() -> bool:
+    return subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode == 0
+
+
+def test_binaries_arrive_and_are_installed_without_a_network(site: Site) -> None:
+    bundle, about = bundled(site, "azure-hbv4")
+    key = gpg.own_key().fingerprint
+    assert about["binaries"] == {"signed_by": [key], "longest_root": len(site.builder.root)}
+    far = Far(site, bundle)
+    root = site.top / "other"
+
+    nobody = far.install("--root", root, "--anyway")
+    assert nobody.returncode and "nobody said by whom" in nobody.stderr and key in nobody.stderr
+    wrong = far.install("--root", root, "--anyway", "--trust", "0" * 40)
+    assert wrong.returncode and not root.exists()
+
+    done = far.install("--root", root, "--anyway", "--trust", key, "azure-hbv4/hpc")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("cached: ") == 4
+    assert set(states(site.other).values()) == {"present"}
+    again = far.install("--root", root, "--anyway")  # the key is trusted by now
+    assert again.returncode == 0 and "nothing was built" in again.stdout
+
+    longer = far.install("--root", site.top / "the-root-of-the-builder-and-more", "--anyway")
+    assert longer.returncode == 4 and "is longer" in longer.stderr
+
+
+def test_a_bundle_that_was_damaged_on_its_way_is_not_used(site: Site) -> None:
+    bundle, _ = bundled(site, "azure-hbv4")
+    archive = next(bundle.glob("cache/easybuild/*/*/*.tar.gz"))
+    archive.write_bytes(archive.read_bytes()[:-1])
+    said = Far(site, bundle).install("--trust", gpg.own_key().fingerprint)
+    assert said.returncode == 5 and "copy it again" in said.stderr
+
+
+def test_what_it_says_of_itself_is_so(site: Site) -> None:
+    bundle, about = bundled(site, "azure-hbv4")
+    sums = (bundle / "SHA256SUMS").read_text()
+    assert gpg.verified((bundle / "SHA256SUMS.asc").read_bytes())[0] == sums
+    rows = dict(reversed(line.split("  ")) for line in sums.splitlines())
+    for name, digest in rows.items():
+        assert hashlib.sha256((bundle / name).read_bytes()).hexdigest() == digest
+    files = {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()}
+    assert files - set(rows) <= {"SHA256SUMS", "SHA256SUMS.asc", "cache/.lock"}
+    with tarfile.open(bundle / "repository.tar.gz") as tar:
+        names = set(tar.getnames())
+    assert {"mvstack", "README.md", "requirements/runtime.txt"} <= names
+    assert not any(name.startswith((".git/", ".venv/")) for name in names)
+    page = (bundle / "README.md").read_text()
+    assert "almalinux8" in page and "zen4" in page and "--trust FINGERPRINT" in page
+    assert f"{len(site.builder.root)} characters" in page
+    assert about["partitions"] == ["azure-hbv4/hpc"]
+    if shutil.which("shellcheck"):
+        assert subprocess.run(["shellcheck", str(bundle / "install")]).returncode == 0
+
+
+def test_the_same_command_goes_on_and_other_folders_are_left_alone(site: Site) -> None:
+    bundle, first = bundled(site, "azure-hbv4")
+    (bundle / "SHA256SUMS").unlink()  # as if interrupted
+    assert bundled(site, "azure-hbv4")[1] == first
+    assert (bundle / "SHA256SUMS").is_file()
+    shutil.rmtree(bundle)
+    bundle.mkdir()
+    (bundle / "letters").touch()
+    with pytest.raises(InvalidInput, match="no bundle"):
+        bundled(site, "azure-hbv4")
+    assert [path.name for path in bundle.iterdir()] == ["letters"]
+
+
+def test_binaries_come_from_a_cache_where_nothing_is_installed(site: Site) -> None:
+    from mvstack.cache.use import site_caches
+
+    site.push()
+    caches = site_caches([str(site.cache)])
+    bundle, about = bundled(site, "azure-hbv4", root=site.top / "empty", caches=caches)
+    assert about["binaries"]["signed_by"] == [gpg.own_key().fingerprint]
+    assert len(list(bundle.glob("cache/easybuild/*/*/*.json.asc"))) == 4
+    with pytest.raises(Refused, match=r"there is no binary of .*MVAPICH"):
+        bundled(site, "azure-hbv4", root=site.top / "empty")
+
+
+def test_sources_of_stock_easyconfigs_are_refused(site: Site) -> None:
+    with pytest.raises(Refused, match="EasyBuild's own") as error:
+        bundled(site, "azure-hbv4", binaries=False)
+    assert "--binaries" in str(error.value)
+
+
+def test_sources_arrive_with_what_was_accepted(site: Site) -> None:
+    file = site.top / "here.yaml"
+    text = SYSTEM.read_text().replace("azure-hbv4", "here")
+    file.write_text(text.replace("origin: easybuild", "origin: system"))
+    root = site.top / "sources-here"
+    store = Store(root / "sources")
+    for name, version, filename in (
+        ("MVAPICH", "4.1", "mvapich-4.1.tar.gz"),
+        ("HPCC", "1.5.0", "hpcc-1.5.0.tar.gz"),
+    ):
+        tarball = site.top / filename
+        tarball.write_bytes(b"\x1f\x8b" + name.encode())
+        digest = hashlib.sha256(tarball.read_bytes()).hexdigest()
+        row = Entry(digest, filename, f"{name.lower()}@{version}", 9, "by hand")
+        store.add(tarball, row)
+        accepted.accept(name, version, digest, "a site's own patch", filename)
+    bundle, about = bundled(site, str(file), binaries=False, root=root)
+    assert about["sources"] == ["hpcc-1.5.0.tar.gz", "mvapich-4.1.tar.gz"]
+    assert {one["software"] for one in about["accepted"]} == {"MVAPICH", "HPCC"}
+    assert "a site's own patch" in (bundle / "README.md").read_text()
+    assert len(Store(bundle / "sources").entries()) == 2
+    assert (bundle / "system.yaml").read_text() == file.read_text()
+
+    far = Far(site, bundle)
+    said = far.install("--root", site.top / "other", "--anyway", "--dry-run")
+    assert said.returncode == 0, said.stderr
+    assert "would build" in said.stdout and "HPCC" in said.stdout
+    assert "accepted by who made the bundle: a site's own patch" in said.stdout
+    kept = json.dumps((far.home / ".local/state/mvapich-stack/accepted.yaml").read_text())
+    assert "MVAPICH" in kept and "HPCC" in kept
