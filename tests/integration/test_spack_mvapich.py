@@ -203,8 +203,9 @@ def test_both_fortrans_take_mismatched_arguments(answers):
 
 def test_new_compilers_are_told_which_c_this_is(answers):
     for flags in answers["flags"].values():
-        assert flags["12.2.0"] == ["-g"]
         assert "-std=gnu17" in flags["15.1.0"]
+    assert answers["flags"]["4.0"]["12.2.0"] == ["-g"]
+    assert answers["flags"]["3.0"]["12.2.0"] == ["-O2", "-g"]  # its mpl hears of no level
     assert "-Wno-error=incompatible-pointer-types" in answers["flags"]["3.0"]["14.1.0"]
 
 

@@ -57,7 +57,6 @@ class Row:
     state: str
     slurm: bool = False
     because: str = ""
-    bytes: str = ""
     why: str = ""
 
 
@@ -201,7 +200,7 @@ class Machine:
         state = refused if "error" in answer else "concretizes"
         return {
             "package": package,
-            "version": row.bytes or version,
+            "version": version,
             "id": row.id,
             "asked": row.spec,
             "spec": answer.get("spec", ""),

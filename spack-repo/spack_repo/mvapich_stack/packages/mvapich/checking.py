@@ -41,3 +41,20 @@ def level_of(makefile):
     line = re.search(r"^CFLAGS\s*=(.*)$", makefile, re.M)
     levels = re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line.group(1)) if line else []
     return levels[-1] if levels else ""
+
+
+def without_foreign_spawn(text):
+    """src/util/mpir_pmi2.inc of 4.x, compiling with Slurm's pmi2.h.
+
+    Slurm declares PMI2_Job_Spawn with types of its own and knows no PMI2_keyval_t. 4.0 has a
+    function for that beside the one for every other PMI 2, but compiles both: an error. A source
+    that looks otherwise is left as it is.
+    """
+    begin, end = (
+        text.find("static int pmi2_spawn(int count,"),
+        text.find("static int pmi2_publish("),
+    )
+    if not 0 <= begin < end or "USE_PMI2_SLURM" in text[:begin]:
+        return text
+    guarded = f"#ifndef USE_PMI2_SLURM\n{text[begin:end]}#endif /* USE_PMI2_SLURM */\n\n"
+    return text[:begin] + guarded + text[end:]

@@ -15,7 +15,7 @@ from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModificati
 
 from spack.package import *
 
-from .checking import known_options, level_of, unknown_options
+from .checking import known_options, level_of, unknown_options, without_foreign_spawn
 from .said import variants_said
 from .standalone import StandAloneTests
 from .tables import FILE_SYSTEMS, LIBFABRIC, OUTSIDE, PROVIDER, REFUSALS, REFUSED_4_1, UCX
@@ -231,13 +231,18 @@ class Mvapich(
             ) from err
 
     def patch(self):
-        """Let mpicc link what a shared libfabric needs, not what a static one would.
+        """Let mpicc link what a shared libfabric needs; let Slurm's PMI 2 compile.
 
         configure asks `pkg-config --static`: programs would need the development packages of every
-        fabric that libfabric was built for.
+        fabric that libfabric was built for. For the other, see without_foreign_spawn.
         """
         if self.spec.satisfies("netmod=ofi") and not self.spec.satisfies("embedded=libfabric"):
             filter_file("pkg-config --static --libs", "pkg-config --libs", "configure", string=True)
+        if self.spec.satisfies("@4.0: pmi=pmi2 process_managers=slurm"):
+            with open("src/util/mpir_pmi2.inc") as source:
+                text = source.read()
+            with open("src/util/mpir_pmi2.inc", "w") as source:
+                source.write(without_foreign_spawn(text))
 
     # --- compilers ----------------------------------------------------------------------------
 
@@ -251,6 +256,9 @@ class Mvapich(
     def flag_handler(self, name, flags):
         """Let GCC 14 and 15 take C that older ones took; by the wrappers, so mpicc is clean."""
         flags = list(flags or [])
+        if name in ("cflags", "cxxflags") and self.spec.satisfies("@:3"):
+            # The mpl of this generation hears of no level from any option.
+            flags.insert(0, "-" + self.optimisation)
         if name == "cflags":
             if self.spec.satisfies("%c=gcc@15:"):
                 # C23, its default, knows no functions without prototypes.
@@ -429,6 +437,8 @@ class Mvapich(
     def every_part_is_optimised(self):
         """Refuse Makefiles without the -O level that was asked for."""
         for part in (".", "src/mpl", "src/mpi/romio", "src/pm/hydra", "modules/yaksa"):
+            if part == "src/mpl" and self.spec.satisfies("@:3"):
+                continue  # told by flag_handler
             makefile = os.path.join(self.stage.source_path, part, "Makefile")
             if not os.path.exists(makefile):
                 continue
@@ -494,7 +504,7 @@ class Mvapich(
         asked = [one for one in PROVIDER if self.spec.satisfies(f"fabrics={one}")]
         if len(asked) != 1:
             return None
-        if asked[0] == "infiniband" and self.spec.satisfies("embedded=libfabric"):
+        if asked[0] == "infiniband" and self.spec.satisfies("@4.0: embedded=libfabric"):
             return "mverbs;ofi_ucr"
         return PROVIDER[asked[0]]
 
