@@ -12,7 +12,7 @@ from pathlib import Path
 
 NAMESPACE = "mvapich_stack_accepted"
 
-RECIPE = '''"""{name} {version} from accepted bytes that are not upstream's."""
+RECIPE = '''"""{name} from accepted bytes that are not upstream's."""
 
 from spack_repo.mvapich_stack.packages.{module}.package import {klass} as Upstreams
 
@@ -20,9 +20,9 @@ from spack.package import *
 
 
 class {klass}(Upstreams):
-    """{name} with the hash of an accepted tarball."""
+    """{name} with the hashes of accepted tarballs."""
 
-    version("{version}", sha256="{sha256}")
+{versions}
 '''
 
 
@@ -34,14 +34,17 @@ def make_overlay(folder: Path, accepted: dict[tuple[str, str], str]) -> Path:
     top = folder / "spack_repo" / NAMESPACE
     top.mkdir(parents=True, exist_ok=True)
     (top / "repo.yaml").write_text(f"repo:\n  namespace: {NAMESPACE}\n  api: v2.2\n")
-    for (name, version), sha256 in accepted.items():
+    by_name: dict[str, list[str]] = {}
+    for (name, version), sha256 in sorted(accepted.items()):
         if not re.fullmatch("[0-9a-f]{64}", sha256):
             raise ValueError(f"{name}@{version}: not a sha256: {sha256!r}")
+        by_name.setdefault(name, []).append(f'    version("{version}", sha256="{sha256}")')
+    for name, versions in by_name.items():
         module = name.replace("-", "_")
         package = top / "packages" / module
         package.mkdir(parents=True, exist_ok=True)
         klass = "".join(part.capitalize() for part in name.split("-"))
         (package / "package.py").write_text(
-            RECIPE.format(name=name, module=module, version=version, sha256=sha256, klass=klass)
+            RECIPE.format(name=name, module=module, klass=klass, versions="\n".join(versions))
         )
     return top

@@ -263,10 +263,12 @@ def test_the_spawn_of_other_pmi2_is_left_out_with_slurm():
 
 
 def test_an_overlay_redeclares_the_version_and_nothing_else(tmp_path):
-    made = overlay.make_overlay(tmp_path, {("mvapich-plus", "4.1"): "0" * 64})
+    both = {("mvapich-plus", "4.1"): "0" * 64, ("mvapich-plus", "5.0.0"): "1" * 64}
+    made = overlay.make_overlay(tmp_path, both)
     text = (made / "packages/mvapich_plus/package.py").read_text()
     assert "class MvapichPlus(Upstreams)" in text
     assert f'version("4.1", sha256="{"0" * 64}")' in text
+    assert f'version("5.0.0", sha256="{"1" * 64}")' in text
     assert f"namespace: {made.name}" in (made / "repo.yaml").read_text()
     with pytest.raises(ValueError, match="not a sha256"):
         overlay.make_overlay(tmp_path, {("mvapich", "4.0"): "d62e"})
