@@ -16,7 +16,7 @@ from mvstack.bundle import checkout, easybuild, wheels
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
-from mvstack.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.errors import InvalidInput, Missing, Problem
 from mvstack.files import write_atomically
 from mvstack.install.prerequisites import family_of
 from mvstack.model.system import System
@@ -56,16 +56,22 @@ def make(
         count = wheels.gather(target / "wheels", names, step.note)
     found: dict[str, Any] = {"sources": [], "signed_by": [], "longest_root": 0}
     fetcher = stages.fetcher_for(plans[0].root, progress)
+    cache = place(str(target / "cache"))
+    if spack:
+        from mvstack.bundle import spack as of_spack
+
+        with progress.step("bundle", "Spack and its packages") as step:
+            of_spack.repositories(Path(plans[0].root), target / "spack", step.note)
     for plan in plans:
-        if plan.builder != "easybuild":
-            raise Refused(
-                Problem(
-                    f"a bundle for builder {plan.builder} cannot be made by this version",
-                    f"{plan.system}/{plan.partition}",
-                )
+        root_of_plan = Path(plan.root)
+        if plan.builder == "spack" and binaries:
+            found["signed_by"] += of_spack.binaries(plan, cache, progress)
+            found["longest_root"] = len(plan.root)
+        elif plan.builder == "spack":
+            found["sources"] += of_spack.sources(
+                plan, root_of_plan, fetcher, target / "sources", progress
             )
-        if binaries:
-            cache = place(str(target / "cache"))
+        elif binaries:
             found["signed_by"] += easybuild.binaries(plan, caches, cache, progress)
             found["longest_root"] = easybuild.longest_root(plan, cache)
         else:
@@ -207,6 +213,7 @@ def _contents(
         rows.append({"what": "sources", "where": f"`sources/`, {len(about['sources'])}"})
     if about["binaries"] is not None:
         count = sum(1 for _ in target.glob("cache/easybuild/*/??/*.json.asc"))
+        count += sum(1 for _ in target.glob("cache/spack/v3/manifests/spec/*/*.json"))
         rows.append({"what": "binaries, signed", "where": f"`cache/`, {count} packages"})
     if about["system_file"]:
         rows.append({"what": "the system's file", "where": "`system.yaml`"})
