@@ -64,7 +64,7 @@ def test_versions_are_in_the_ranges_that_spack_puts_them_in(
 
 
 def test_deprecated_versions_are_those_that_spack_knows(spack: Isolated, tmp_path: Path) -> None:
-    lock = read_lock(LOCKS / "bad-deprecated.lock")
+    lock = read_lock(LOCKS / "bad-builtin.lock")
     repos = {"builtin": spack.clones.builtin}
     found = {
         f"{namespace}.{name}": sorted(row.deprecated)
