@@ -9,6 +9,7 @@ set in the environment, or refuse. tests/integration/spack_apps_inside.py runs i
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from spack_here import run, spack_here
 
 from mvstack.recipes import read_recipes
+from mvstack.recipes.reading import RECIPES
 
 INSIDE = Path(__file__).with_name("spack_apps_inside.py")
 GCC = "%[virtuals=c,cxx,fortran] gcc@=12.2.0"
@@ -33,6 +35,8 @@ ROCM = "amdgpu_target=gfx90a"
 CP2K = f"cp2k@=2023.1 build_system=makefile {GCC}"
 OPENMPI = "^[virtuals=mpi] openmpi@=5.0.8"
 NO_GPU = "requires an MPI implementation with"
+
+AMD_GPUS = re.findall(r'"(gfx[^"]+)"', (RECIPES.parent / "products.py").read_text())
 
 # (spec, what is asked, found in builtin's answer, not found there, found in ours, not found there)
 Words = tuple[str, ...]
@@ -136,7 +140,11 @@ CASES: dict[str, tuple[str, str, Words, Words, Words, Words]] = {
     ),
     "sphexa takes an MVAPICH without ROCm": (
         f"sphexa@=0.95+rocm {ROCM} {MPI}~rocm",
-        "refusals", (), ("mvapich",), ("needs mvapich+rocm",), (),
+        "refusals", (), ("mvapich",), ("needs mvapich+rocm amdgpu_target=gfx90a",), (),
+    ),
+    "abinit asks MVAPICH for its own GPU": (
+        f"{ABINIT}+rocm {ROCM} {MPI}+rocm amdgpu_target=gfx942",
+        "refusals", (NO_GPU,), (), ("needs mvapich amdgpu_target=gfx90a",), (NO_GPU,),
     ),
     "sphexa takes an MVAPICH-Plus without CUDA": (
         "sphexa@=0.95+cuda cuda_arch=80 ^[virtuals=mpi] mvapich-plus@=4.1 gpu=none",
@@ -174,6 +182,10 @@ OWN: dict[str, tuple[str, str, Words, Words]] = {
     "awp-odc compiles for the GPUs that are asked for, with MVAPICH's mpicc": (
         f"awp-odc@=2025.05.15 cuda_arch=70,80 {MPI} ^cuda@=12.4.0", "call:nvcc_targets",
         ("code=sm_70", "code=sm_80"), (),
+    ),
+    "AMD's GPUs are those of builtin": (
+        f"sphexa@=0.95+rocm {ROCM} {MPI}+rocm {ROCM}", "call:amdgpu_targets",
+        (str(AMD_GPUS),), (),
     ),
     "awp-odc needs a GPU": ("awp-odc@=2025.05.15~cuda", "refusals", ("+cuda cuda_arch",), ()),
     "awp-odc needs to know which GPU": (

@@ -1,6 +1,7 @@
 """ABINIT, with GPU buffers handed to any MVAPICH that takes them."""
 
 from spack_repo.builtin.packages.abinit.package import Abinit as BuiltinAbinit
+from spack_repo.mvapich_stack.products import AMD_GPUS
 
 from spack.package import *
 
@@ -22,6 +23,12 @@ class Abinit(BuiltinAbinit):
     Builtin's +gpu_aware_mpi lists the MPIs that it takes: MVAPICH with ROCm, MVAPICH-Plus and
     MVAPICH2-GDR are not among them, and are refused.
     """
+
+    for gpu in AMD_GPUS:
+        depends_on(
+            f"mvapich amdgpu_target={gpu}",
+            when=f"+gpu_aware_mpi+rocm amdgpu_target={gpu} ^[virtuals=mpi] mvapich +rocm",
+        )
 
 
 # A requirement is met or not: a second one cannot widen the first. So builtin's lists are widened.

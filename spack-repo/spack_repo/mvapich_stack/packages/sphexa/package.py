@@ -1,6 +1,7 @@
 """SPH-EXA, over an MVAPICH that takes buffers on the GPU."""
 
 from spack_repo.builtin.packages.sphexa.package import Sphexa as BuiltinSphexa
+from spack_repo.mvapich_stack.products import AMD_GPUS
 
 from spack.package import *
 
@@ -13,7 +14,11 @@ class Sphexa(BuiltinSphexa):
     """
 
     with when("+gpu_aware_mpi"):
-        depends_on("mvapich +rocm", when="+rocm ^[virtuals=mpi] mvapich")
+        for gpu in AMD_GPUS:
+            depends_on(
+                f"mvapich +rocm amdgpu_target={gpu}",
+                when=f"+rocm amdgpu_target={gpu} ^[virtuals=mpi] mvapich",
+            )
         depends_on("mvapich-plus gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich-plus")
         depends_on("mvapich2-gdr gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich2-gdr")
         conflicts(
