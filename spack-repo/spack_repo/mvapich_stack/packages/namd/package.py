@@ -8,9 +8,9 @@ from spack.package import *
 class Namd(BuiltinNamd):
     """The molecular dynamics program NAMD, over MPI.
 
-    Builtin's recipe takes Charm++ as it comes, and that is backend=netlrts, over UDP. `namd ^mvapich`
-    concretizes so, with the MPI beneath another dependency (tried: Spack 1.1.0): no message of NAMD
-    goes through it.
+    Builtin's recipe takes Charm++ as it comes, and that is backend=netlrts, over UDP. So does
+    `namd ^mvapich`, with the MPI beneath another dependency (tried: Spack 1.1.0): no message of
+    NAMD goes through it.
     """
 
     variant("mpi", default=True, description="Let Charm++ send its messages over MPI")
