@@ -47,12 +47,15 @@ class Mvapich(
     provides("mpi@:4.1", when="@4.0:")  # over MPICH 4.3
     provides("mpi@:3.1", when="@:3")  # over MPICH 3.4
 
+    # The solver may not choose these (sticky): it would rather embed a libfabric, or take another
+    # netmod, than build what was asked, and nobody would notice.
     variant(
         "netmod",
         default="ucx",
         values=("ofi", "ucx"),
         multi=True,
         description="Transport: ofi (libfabric), ucx, or both, chosen when a program starts",
+        sticky=True,
     )
     variant(
         "fabrics",
@@ -60,11 +63,13 @@ class Mvapich(
         values=tuple(LIBFABRIC),
         multi=True,
         description="Networks that the libfabric or UCX beneath must drive",
+        sticky=True,
     )
     variant(
         "embedded",
         values=any_combination_of("libfabric", "ucx", "hwloc"),
         description="Libraries taken from the copies in MVAPICH's source",
+        sticky=True,
     )
     variant(
         "pmi",
@@ -72,6 +77,7 @@ class Mvapich(
         values=("simple", "pmi1", "pmi2", "pmix", "cray"),
         multi=False,
         description="How ranks and what starts them talk; simple: the library's own PMI 1 and 2",
+        sticky=True,
     )
     variant(
         "process_managers",
@@ -80,6 +86,7 @@ class Mvapich(
         .with_default("auto")
         .with_non_feature_values("auto"),
         description="What starts the ranks; slurm: srun, none: another resource manager",
+        sticky=True,
     )
     variant(
         "threads",
