@@ -95,6 +95,8 @@ def test_our_mvapich_installs_from_a_tarball_in_a_mirror(stock: Stock) -> None:
     stock.run("repo", "add", f"file://{TOP}")
     stock.run("mirror", "add", "--type", "source", "tarballs", f"file://{stock.folder}/mirror")
     stock.run("compiler", "find")
+    if shutil.which("ccache"):
+        stock.run("config", "add", "config:ccache:true")
     tools = ("perl", "findutils", "gmake", "m4", "autoconf", "automake", "libtool", "pkgconf")
     stock.run("external", "find", *tools, "diffutils", "gawk")
     for name, spec in MACHINE.items():
