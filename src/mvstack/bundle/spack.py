@@ -1,0 +1,157 @@
+"""What Spack needs to install a plan: itself, its packages, and sources or binaries."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from mvstack.cache import gpg
+from mvstack.cache.place import Place
+from mvstack.cache.spack import push
+from mvstack.errors import Problem, Refused
+from mvstack.install.records import Records
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.render import write
+from mvstack.sources import Entry, Fetcher, Store
+from mvstack.spack import builder, lock
+from mvstack.spack.clone import clones
+from mvstack.spack.environments import Environment, apart
+from mvstack.spack.pins import load_pins
+from mvstack.spack.runner import Spack
+from mvstack.spack.sources import fetch
+
+# A bundle may belong to somebody else than who installs from it; its commits are proved.
+GITCONFIG = "[safe]\n\tdirectory = *\n"
+
+
+def repositories(root: Path, target: Path, note: Callable[[str], None]) -> None:
+    """Spack and its packages at their pins, as repositories to clone from (one commit each)."""
+    pins = load_pins()
+    cloned = clones(root, pins, note)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "gitconfig").write_text(GITCONFIG)
+    for pin, folder in ((pins.spack, cloned.spack), (pins.packages, cloned.packages)):
+        place = target / f"{pin.name}.git"
+        note(f"{pin.name} {pin.tag}")
+        if (place / "HEAD").is_file() and _git(place, "rev-parse", f"{pin.tag}^{{commit}}") == (
+            pin.commit
+        ):
+            continue
+        shutil.rmtree(place, ignore_errors=True)
+        incoming = target / ".incoming.git"
+        shutil.rmtree(incoming, ignore_errors=True)
+        words = ("clone", "--quiet", "--bare", "--depth=1", "--branch", pin.tag)
+        _git(target, *words, folder.as_uri(), str(incoming))
+        incoming.rename(place)
+
+
+def sources(
+    plan: Plan, root: Path, fetcher: Fetcher, target: Path, progress: Progress
+) -> list[str]:
+    """Bring every source of the concretized plan into the mirror ``target``; their file names.
+
+    Concretizes first. Raises what that and fetching raise, and Refused for a source without a
+    hash: no mirror can hold it.
+    """
+    pins, found = load_pins(), []
+    mirror = Store(target)
+    files = builder.environment(plan)
+    inputs = lock.inputs_of(lock.environment_files(files), pins)
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as name:
+        place = Path(name)
+        write(files, place)
+        isolated = builder.prepared(root, pins, progress, place / "state", place / "store", None)
+        isolated = replace(isolated, repos=builder.overlay_in(place / "spack"))
+        for what, folder in (("compiler", "spack/compiler"), ("stack", "spack")):
+            if not (place / folder / "spack.yaml").is_file():
+                continue
+            spack = Spack(apart(isolated, what), place / "logs")
+            title = f"{plan.system}/{plan.partition}, {what}"
+            environment = Environment(
+                spack, plan, title, place / folder, place / f"{what}.json", inputs
+            )
+            graph = environment.locked(progress).graph
+            asked = {"parts": [], "sources": [node.hash for node in graph.built]}
+            answer = spack.ask("look", place / folder, asked, lambda _: None)
+            if answer["others"]:
+                raise _without_hash(plan, answer["others"])
+            rows = fetch(answer["sources"], [], fetcher, Records(place), progress)
+            for row in {one["sha256"]: one for own in rows.values() for one in own}.values():
+                path = fetcher.store.get(row["sha256"])
+                if path and mirror.get(row["sha256"]) is None:
+                    known = fetcher.store.entry(row["sha256"], "")
+                    software = known.software if known else ""
+                    mirror.add(
+                        path,
+                        Entry(
+                            row["sha256"],
+                            row["file"],
+                            software,
+                            path.stat().st_size,
+                            row["place"],
+                            row["note"],
+                        ),
+                    )
+                found.append(row["file"])
+    return found
+
+
+def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
+    """Push what is installed here into the cache ``target``; who signed it."""
+    try:
+        data = json.loads((Path(plan.tree) / "records" / "plan.json").read_text())
+    except (OSError, ValueError):
+        raise Refused(
+            Problem(
+                "nothing is installed here that could be taken along",
+                plan.tree,
+                todo=f"mvstack install {plan.system}/{plan.partition} here first",
+            ),
+            outcome="The bundle is not complete.",
+        ) from None
+    own = gpg.own_key()
+    push(data, target, own, progress)
+    return [own.fingerprint]
+
+
+def _without_hash(plan: Plan, others: list[str]) -> Refused:
+    return Refused(
+        Problem(
+            "these sources have no hash, so no mirror can hold them",
+            f"{plan.system}/{plan.partition}",
+            found=", ".join(others),
+            because="their recipes clone a repository",
+            todo="mvstack bundle --binaries, from a machine where it is installed",
+        ),
+        outcome="The bundle is not complete.",
+    )
+
+
+def _git(folder: Path, *words: str) -> str:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    safe = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words],
+        capture_output=True,
+        text=True,
+        env={**kept, **safe, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+    )
+    if done.returncode:
+        raise Refused(
+            Problem(
+                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.stderr.split("\n"))
+            ),
+            outcome="The bundle is not complete.",
+        )
+    return done.stdout.strip()
