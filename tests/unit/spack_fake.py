@@ -66,8 +66,11 @@ def install(top: Path, environment: Path) -> int:
     done = json.loads(index.read_text())["database"]["installs"] if index.is_file() else {}
     specs = json.loads((environment / "spack.lock").read_text())["concrete_specs"]
     todo = [key for key, row in specs.items() if key not in done and "external" not in row]
+    failed = 0
     for number, key in enumerate(todo, 1):
         name = specs[key]["name"]
+        if failed and name == "hpcc":
+            continue  # stands on what failed
         print(f"==> Installing {name}-1-{key} [{number}/{len(todo)}]", flush=True)
         print(f"==> {name}: Executing phase: 'build'", flush=True)
         if status := run(top, f"before-{name}"):
@@ -77,14 +80,15 @@ def install(top: Path, environment: Path) -> int:
             print(f"==> Error: ProcessError: Command exited with status {status}:")
             print(f"See build log for details:\n  {log}\n")
             print(f"==> Warning: {name}-1-{key} failed to install", flush=True)
-            return 1
+            failed = 1
+            continue
         done[key] = {"installed": True, "path": str(store(top) / key)}
         index.parent.mkdir(parents=True, exist_ok=True)
         index.write_text(json.dumps({"database": {"installs": done}}))
         print(f"==> {name}: Successfully installed {name}-1-{key}")
         print("  Stage: 0.10s.  Build: 1.20s.  Total: 1.30s", flush=True)
         run(top, f"after-{name}")
-    return 0
+    return failed
 
 
 def run(top: Path, name: str) -> int:

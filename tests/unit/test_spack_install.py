@@ -198,6 +198,30 @@ def test_a_failed_package_is_named_with_phase_log_and_its_words(tree: Tree) -> N
     assert tree.install() == ["HPCC"] and tree.modules() == ALL
 
 
+def test_what_does_not_stand_on_a_failure_is_built_all_the_same(
+    tree: Tree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = {**KEYS, "libxml2": "x" * 32}
+    data = json.loads(answer(keys))
+    data["concrete_specs"] = {
+        "y" * 32: data["concrete_specs"][KEYS["mvapich"]] | {"name": "tool"}
+    } | (data["concrete_specs"])
+    data["roots"].append({"hash": "y" * 32, "spec": "tool"})
+    (tree.top / "lock.json").write_text(json.dumps(data))
+    tree.once("before-tool", "exit 1")
+    fetcher = Fetcher(Store(tree.top / "sources"), [], tree.top / "state")
+    with pytest.raises(BuildFailed, match="tool 1 was not installed"):
+        builders.install(tree.plan, fetcher, Progress(mode="plain"))
+    said = capsys.readouterr().err
+    assert "package tool 1 (1 of 4): failed after" in said
+    assert "package mvapich 1 (2 of 4): done in" in said
+    assert {row["package"]: row["result"] for row in tree.rows()} == {
+        "tool": "failed",
+        "MVAPICH": "built",
+        "libxml2": "built",
+    }
+
+
 @pytest.mark.parametrize(
     ("when", "then"),
     [

@@ -48,6 +48,7 @@ class Installing:
         self.said = Said(self._event)
         self._open: contextlib.ExitStack | None = None
         self._step: Step | None = None
+        self._package: Package | None = None
         self._began = ""
 
     def install(self, *more: str) -> list[Row]:
@@ -73,7 +74,9 @@ class Installing:
         if node is None:
             return
         if event == "begin":
-            self._close(None)
+            failed = self._package is not None and not self._package.done
+            self._close(BuildFailed() if failed else None)
+            self._package = package
             self._began = time.strftime("%FT%TZ", time.gmtime())
             title = f"{node.name} {node.version}" + (f" ({package.count})" if package.count else "")
             self._open = contextlib.ExitStack()
