@@ -68,6 +68,16 @@ def test_a_job_runs_on_every_node():
     assert sorted(done.stdout.split()) == ["n1", "n2", "n3"]
 
 
+def test_each_node_serves_its_ranks_with_pmix():
+    needs_slurm()
+    listed = run("--", "srun", "--mpi=list")
+    if "pmix" not in listed.stdout + listed.stderr:
+        pytest.skip("skipped: unreachable: this Slurm has no plugin for PMIx")
+    done = run("-n", "2", "--", "srun", "-N", "2", "--mpi=pmix", "printenv", "PMIX_RANK")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["0", "1"]
+
+
 def test_the_exit_status_is_the_commands():
     needs_slurm()
     assert run("--", "sh", "-c", "exit 7").returncode == 7
