@@ -169,7 +169,7 @@ class Mvapich(
 
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
-    # offered for no splice. 4.1's is not known.
+    # offered for no splice. 4.1's is not known. By soname only: no splice of 3.0 was run.
     can_splice("mpich@3.4 device=ch4 +fortran", when="@3.0 +fortran")
 
     # --- what does not go together, and what to say instead -----------------------------------
@@ -271,7 +271,7 @@ class Mvapich(
                 # C23, its default, knows no functions without prototypes.
                 flags.append("-std=gnu17")
             if self.spec.satisfies("@:3 %c=gcc@14:"):
-                # Errors since GCC 14, warnings before.
+                # Errors since GCC 14, warnings before. (4.0, built by GCC 12, warns of none.)
                 flags += [
                     "-Wno-error=" + one
                     for one in (
