@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mvstack.cache import gpg
-from mvstack.cache.place import Place
+from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.store import NotBelieved
 from mvstack.cache.tree import plan_of
+from mvstack.cache.use import Caches, refusals
 from mvstack.errors import Problem, Refused
 from mvstack.progress import Progress
-from mvstack.spack.builder import prepared, store_of
-from mvstack.spack.graph import installed, read_graph
+from mvstack.sources.files import sha256_of
+from mvstack.spack.graph import Node, installed, read_graph
 from mvstack.spack.pins import load_pins
 from mvstack.spack.runner import Spack
 
@@ -27,6 +31,8 @@ def push(
     Spack itself packs, signs and skips what is there. Raises Refused when nothing is installed
     there, BuildFailed with Spack's words when it will not push.
     """
+    from mvstack.spack.builder import store_of
+
     made = plan_of(plan)
     tree, cache = Path(made.tree), place.writable() / FOLDER
     there = installed(store_of(tree))
@@ -69,6 +75,59 @@ def push(
     return rows
 
 
+def offered(caches: Caches, nodes: Iterable[Node]) -> set[str]:
+    """The hashes of ``nodes`` that the caches have, signed and whole.
+
+    Spack looks at the signature again when it unpacks; but where it does not believe one it builds
+    without a word. So every entry is looked at here first. Raises Refused with all that must not be
+    used, unless it may be built instead.
+    """
+    found: set[str] = set()
+    wrong: dict[tuple[str, str, str], list[str]] = {}
+    for node in nodes:
+        for place in caches.places:
+            try:
+                if _believed(place, node):
+                    found.add(node.hash)
+                    break
+            except Unreachable:
+                continue
+            except NotBelieved as error:
+                reason = (place.name, str(error), error.todo)
+                wrong.setdefault(reason, []).append(node.short)
+    if wrong and not caches.build_refused:
+        raise Refused(*refusals(wrong), outcome="Nothing was installed.")
+    return found
+
+
+def _believed(place: Place, node: Node) -> bool:
+    """Whether ``place`` has ``node``; layout 3 of Spack's build caches. Raises NotBelieved."""
+    name = f"{node.name}-{node.version}-{node.hash}.spec.manifest.json"
+    signed = place.read(f"{FOLDER}/v3/manifests/spec/{node.name}/{name}")
+    if signed is None:
+        return False
+    try:
+        text, _ = gpg.verified(signed)
+        blobs = [(row["checksum"], row["contentLength"]) for row in json.loads(text)["data"]]
+    except gpg.BadSignature as error:
+        raise NotBelieved(str(error), error.todo) from None
+    except (ValueError, KeyError, TypeError):
+        raise NotBelieved("its manifest cannot be used") from None
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+        for digest, size in blobs:
+            file = Path(folder) / "blob"
+            if not place.bring(f"{FOLDER}/blobs/sha256/{digest[:2]}/{digest}", file):
+                raise NotBelieved(
+                    "its archive is not there", "have it pushed again by who built it"
+                )
+            if file.stat().st_size != size or sha256_of(file) != digest:
+                raise NotBelieved(
+                    "its archive has other bytes than its manifest says",
+                    "have it pushed again by who built it",
+                )
+    return True
+
+
 def entry(cache: Path, name: str, content: str) -> Path | None:
     """The signed manifest of one package in a build cache of layout 3; None when there is none."""
     found = (cache / "v3" / "manifests" / "spec" / name).glob(f"*-{content}.spec.manifest.json")
@@ -85,6 +144,8 @@ def _run(
     progress: Progress,
     note: Any,
 ) -> None:
+    from mvstack.spack.builder import prepared, store_of
+
     words = ["buildcache", "push", "--key", key.fingerprint, "--update-index"]
     words += ["--force"] if replace else []
     cache.mkdir(parents=True, exist_ok=True)

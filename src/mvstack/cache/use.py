@@ -117,7 +117,7 @@ def offers(
     wrong = _not_offered(absent, caches, plan, result) if absent and caches.only else []
     if result.refused and not caches.build_refused:
         clear(plan)
-        raise Refused(*_refused(result), outcome="Nothing was installed.")
+        raise Refused(*refusals(result.refused), outcome="Nothing was installed.")
     if wrong:
         clear(plan)
         raise Refused(*wrong, outcome="Nothing was installed.")
@@ -276,8 +276,11 @@ def _one(entry: store.Entry, archive: Path, tree: Path) -> None:
     archive.unlink(missing_ok=True)
 
 
-def _refused(result: Offers) -> list[Problem]:
-    """One problem for each reason: a key that is not trusted is one, whatever it signed."""
+def refusals(refused: dict[tuple[str, str, str], list[str]]) -> list[Problem]:
+    """One problem for each reason: a key that is not trusted is one, whatever it signed.
+
+    ``refused`` has packages by cache, reason and what to do.
+    """
     return [
         Problem(
             f"{len(names)} packages of this cache are refused: {why}"
@@ -287,7 +290,7 @@ def _refused(result: Offers) -> list[Problem]:
             found=", ".join(names),
             todo=todo + ("; or " if todo else "") + "to have it built here: --build-refused",
         )
-        for (name, why, todo), names in result.refused.items()
+        for (name, why, todo), names in refused.items()
     ]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mvstack import hashes
+from mvstack.cache.spack import offered
 from mvstack.errors import Missing, Problem
 from mvstack.files import write_atomically
 from mvstack.install import modules as core
@@ -73,14 +74,14 @@ def install(
         isolated = prepared(root, pins, progress, tree / "spack", store_of(tree), jobs, tree)
         isolated = replace(isolated, mirrors=mirrors_of(caches))
         isolated.write()
-        cached = bool(caches and caches.only)
-        rows = _compiler(isolated, plan, inputs, fetcher, records, progress, cached)
+        rows = _compiler(isolated, plan, inputs, fetcher, records, progress, caches)
         stack = environment_of(isolated, plan, inputs)
         found = stack.locked(progress)
         lock.through_the_gates(found, plan.as_dict(), isolated.clones)
         parts = parts_of(plan)
         roots = _roots(stack.spack, found, plan, parts)
         todo = stack.pending(found)
+        in_caches = offered(caches, todo) if caches else set()
         wanted = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
         changed = _changed(tree, records, wanted)
         if todo or changed:
@@ -89,7 +90,15 @@ def install(
             core.withdraw(core.core_module(plan))
         if todo:
             by_hash = {roots[part.key]: part for part in parts if part.key in roots}
-            rows += stack.build(todo, by_hash, fetcher, records, progress, only_cached=cached)
+            rows += stack.build(
+                todo,
+                by_hash,
+                fetcher,
+                records,
+                progress,
+                only_cached=bool(caches and caches.only),
+                offered=in_caches,
+            )
         else:
             progress.skip("install", f"{len(found.graph.built)} packages", "already there")
         if changed:
@@ -106,7 +115,7 @@ def _compiler(
     fetcher: Fetcher,
     records: Records,
     progress: Progress,
-    cached: bool,
+    caches: Caches | None,
 ) -> list[dict[str, Any]]:
     """Install the compiler that the stack is built with, where it is not the system's."""
     tree = Path(plan.tree)
@@ -120,7 +129,15 @@ def _compiler(
     todo = compiler.pending(compiler.locked(progress))
     if not todo and Path(compiler_of(plan)["prefix"]).exists():
         return []
-    return compiler.build(todo, {}, fetcher, records, progress, only_cached=cached)
+    return compiler.build(
+        todo,
+        {},
+        fetcher,
+        records,
+        progress,
+        only_cached=bool(caches and caches.only),
+        offered=offered(caches, todo) if caches else (),
+    )
 
 
 def pending(plan: Plan) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,15 +64,19 @@ class Environment:
         progress: Progress,
         *,
         only_cached: bool = False,
+        offered: Container[str] = (),
     ) -> list[Row]:
         """Fetch the sources of ``todo`` and install it; a row for each package.
+
+        What is ``offered`` (hashes) comes from a cache and needs no source.
 
         ``parts`` are the parts of the plan by hash. With ``only_cached`` nothing is compiled and
         no source is needed.
         """
         fetched: dict[str, list[Row]] = {}
         if not only_cached:
-            asked = {"parts": [], "sources": [node.hash for node in todo]}
+            built = [node.hash for node in todo if node.hash not in offered]
+            asked = {"parts": [], "sources": built}
             answer = self.spack.ask("look", self.folder, asked, lambda _: None)
             fetched = sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
         by_hash = {node.hash: node for node in todo}
