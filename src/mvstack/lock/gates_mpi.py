@@ -140,7 +140,11 @@ def _transport(rules: Gates, lock: Lock, mpi: PlannedMpi, node: Node) -> Iterabl
     for one in there:
         differs = mismatches(one, wanted)
         if differs:
-            whose = f", the site's below {one.external}" if one.external else ""
+            whose = (
+                f", the site's below {one.external} as its file's externals say"
+                if one.external
+                else ""
+            )
             said = "; ".join(_difference(one, wanted, key) for key in differs)
             yield broken(rules, "transport", str(node), f"{one}{whose}: {said}", passes)
 
