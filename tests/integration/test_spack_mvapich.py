@@ -255,7 +255,7 @@ def test_the_withdrawn_tarball_is_explained(answers):
 def test_each_version_provides_the_standard_of_the_mpich_beneath(answers):
     assert answers["provides"] == {
         "mvapich@4.0:": ["mpi@:4.1"],
-        "mvapich@3.0": ["mpi@:3.1"],
+        "mvapich@:3": ["mpi@:3.1"],
     }
 
 
