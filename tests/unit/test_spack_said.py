@@ -103,3 +103,18 @@ def test_a_binary_is_told_from_a_build() -> None:
     )
     assert said.packages[key].cached and said.packages[key].done
     assert [event for event, *_ in events] == ["begin", "phase", "done"]
+
+
+def test_a_binary_whose_beginning_is_told_after_its_end() -> None:
+    """As `spack install --use-buildcache only` prints it."""
+    key = "c32vtkcoibxexo64m3522mszozfpixis"
+    said, events = heard(
+        "gpg: Good signature from somebody\n"
+        f"==> Extracting hpcc-1.5.0-{key} from binary cache\n"
+        f"==> hpcc: Successfully installed hpcc-1.5.0-{key}\n"
+        "  Search: 0.00s.  Fetch: 0.02s.  Install: 0.03s.  Relocate: 0.01s.  Total: 0.04s\n"
+        "[+] /tree/software/hpcc-1.5.0-c32vtkc\n"
+        f"==> Installing hpcc-1.5.0-{key} [5/5]\n"
+    )
+    assert said.packages[key].cached and said.packages[key].done and said.current is None
+    assert [event for event, *_ in events] == ["begin", "phase", "done"]

@@ -44,11 +44,16 @@ class Said:
     def line(self, raw: str) -> str:
         """Take in one line; the line without colours."""
         text = _COLOUR.sub("", raw)
-        if found := _INSTALLING.match(text):
+        if (found := _INSTALLING.match(text)) and self._done(found[2]):
+            pass  # of a binary, Spack says that it begins after it has ended
+        elif found := _INSTALLING.match(text):
             count = f"{found[3]} of {found[4]}" if found[3] else ""
             self.current = self.packages[found[2]] = Package(found[2], count)
             self.on("begin", self.current)
-        elif (found := _EXTRACTING.match(text)) and found[1] in self.packages:
+        elif found := _EXTRACTING.match(text):
+            if found[1] not in self.packages:
+                self.current = self.packages[found[1]] = Package(found[1])
+                self.on("begin", self.current)
             self.packages[found[1]].cached = True
             self.packages[found[1]].phase = "unpacking a binary"
             self.on("phase", self.packages[found[1]])
@@ -71,6 +76,10 @@ class Said:
         elif found := _LOG.match(text):
             self.logs.append(found[1])
         return text
+
+    def _done(self, key: str) -> bool:
+        known = self.packages.get(key)
+        return known is not None and known.done
 
 
 def _seconds(text: str) -> float:
