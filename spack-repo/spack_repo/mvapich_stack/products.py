@@ -1,4 +1,24 @@
-"""What recipes that mind their MPI must agree on: which packages are MVAPICH, AMD's GPUs."""
+"""What recipes that mind their MPI must agree on: which packages are MVAPICH, AMD's GPUs.
+
+Recipes of builtin (v2025.11.0) that name an MPI and were left alone, each with the reason:
+
+abyss            without --enable-mpich its configure links -lmpi, which MVAPICH has
+cbtf-krell       its own CMake files know MVAPICH2 at most; nothing here could make it know more
+charmpp          backend=mpi takes headers and libraries of any MPI; who wants it asks for it (namd)
+dbcsr            its rule for MPICH 4.1 is of no use: MVAPICH 4 takes TYPE(C_PTR) (see cp2k)
+exabayes         its conflict is with MVAPICH2; it calls the MPI's own compiler wrappers
+hdf5             asks for mpich+fortran; mvapich has Fortran unless it is switched off, and to stand
+                 in for hdf5 would make every public binary of it useless
+hermes           +mpiio ends with an error; what its -DHERMES_MPICH needs was not seen
+hpx5             --with-mpi=system tries mpi.h and -lmpi, which is right
+mapl, sirius, nlcglib, dla-future, nvpl-scalapack, intel-oneapi-mkl, openfoam
+                 name MVAPICH, or treat what they do not know rightly
+pflogger         @:1.10 conflicts with MPICH 4; the same of MVAPICH 4 was not seen
+rose             +mvapich2_backend is MVAPICH2 by name; without it there is no MPI in it
+seissol, tandem, beatnik
+                 +rocm does not ask for mvapich+rocm: ask for both
+wrf              its configure drops -f90= and -cc= where the wrappers do not take them
+"""
 
 PRODUCTS = ("mvapich", "mvapich-plus", "mvapich2", "mvapich2-gdr", "mvapich2-x")
 
