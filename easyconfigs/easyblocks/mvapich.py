@@ -17,6 +17,7 @@ from pathlib import Path
 
 import easybuild.tools.environment as env
 from easybuild.easyblocks.generic.mvapich_configure import (
+    compiling_with_slurms_pmi2,
     configure_options,
     known_options,
     level_of_makefile,
@@ -246,10 +247,19 @@ class EB_MVAPICH(EB_MPICH):
         script.chmod(0o755)
         env.setvar("PATH", f"{folder}:{os.environ['PATH']}")
 
+    def let_slurms_pmi2_compile(self):
+        """Mend the one file of 4.x that Slurm's pmi2.h breaks, see compiling_with_slurms_pmi2."""
+        source = Path(self.start_dir) / "src" / "util" / "mpir_pmi2.inc"
+        if "--with-pmilib=slurm" in self.cfg["configopts"] and source.is_file():
+            text = source.read_text(encoding="utf-8", errors="surrogateescape")
+            mended = compiling_with_slurms_pmi2(text)
+            source.write_text(mended, encoding="utf-8", errors="surrogateescape")
+
     def configure_step(self):
         """Configure, then look whether the optimisation asked for arrived in the Makefiles."""
         self.put_pkg_config_first()
         super().configure_step()
+        self.let_slurms_pmi2_compile()
         wanted = self.cfg["optimisation"]
         checked = 0
         for folder in (".", "src/mpl", "src/mpi/romio", "modules/yaksa"):

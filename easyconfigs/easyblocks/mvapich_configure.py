@@ -93,6 +93,21 @@ def launcher_options(name, version, params):
     return found
 
 
+def compiling_with_slurms_pmi2(text):
+    """src/util/mpir_pmi2.inc of MVAPICH 4.x so that it compiles with Slurm's pmi2.h.
+
+    Slurm declares PMI2_Job_Spawn with other types and has no PMI2_keyval_t. 4.0 has a function of
+    its own for that, and compiles the general one beside it, which is an error: here the general
+    one is left out. A text that looks otherwise comes back as it is.
+    """
+    begin = text.find("static int pmi2_spawn(int count,")
+    end = text.find("static int pmi2_publish(")
+    if not 0 <= begin < end or "USE_PMI2_SLURM" in text[:begin]:
+        return text
+    general = text[begin:end]
+    return f"{text[:begin]}#ifndef USE_PMI2_SLURM\n{general}#endif\n\n{text[end:]}"
+
+
 def _where(option, value):
     return option if value == "system" else f"{option}={value}"
 

@@ -101,8 +101,12 @@ def version_pattern(name, version):
 
 
 def device_pattern(device):
-    """Extended regular expression for the device line; ch4 lists its netmods in the order asked."""
-    return rf"Device *:[[:space:]]*{re.escape(device)}([^[:alnum:]]|$)"
+    """Extended regular expression for the device line; ch4 lists its netmods in the order asked.
+
+    Several netmods are asked for with a comma, and 4.0 names them with a blank.
+    """
+    named = re.escape(device).replace(",", "[, ]")
+    return rf"Device *:[[:space:]]*{named}([^[:alnum:]]|$)"
 
 
 def launch_line(launcher, given):

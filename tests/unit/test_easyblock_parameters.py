@@ -259,3 +259,28 @@ def test_each_mpi_easyconfig_fits_its_version(recipe):
     assert [
         one for one in option_names(" ".join(line)) if one not in options_of(product).flags
     ] == []
+
+
+PMI2_SOURCE = """
+static int pmi2_spawn(int count, char *commands[]);
+int before;
+static int pmi2_spawn(int count, char *commands[])
+{ return PMI2_Job_Spawn((const PMI2_keyval_t **) 0); }
+static int pmi2_publish(const char name[])
+{ return 0; }
+#ifdef USE_PMI2_SLURM
+static int pmi2_spawn_slurm(int count);
+#endif
+"""
+
+
+def test_slurms_pmi2_is_not_given_the_spawn_of_others() -> None:
+    made = mvapich_configure.compiling_with_slurms_pmi2(PMI2_SOURCE)
+    kept = made[: made.index("#ifndef USE_PMI2_SLURM")] + made[made.index("#endif\n\nstatic") :]
+    assert "PMI2_keyval_t" not in kept and "pmi2_publish" in kept
+    assert mvapich_configure.compiling_with_slurms_pmi2(made) == made
+
+
+def test_a_source_that_looks_otherwise_is_left_alone() -> None:
+    for text in ("", "int main;", "static int pmi2_publish(\nstatic int pmi2_spawn(int count,"):
+        assert mvapich_configure.compiling_with_slurms_pmi2(text) == text
