@@ -16,6 +16,7 @@ sys.path.insert(0, str(EASYBLOCKS))
 import mpich_options  # noqa: E402
 import mvapich_options  # noqa: E402
 from mvapich_configure import (  # noqa: E402
+    compiling_with_slurms_pmi2,
     configure_options,
     known_options,
     level_of_makefile,
@@ -275,12 +276,12 @@ static int pmi2_spawn_slurm(int count);
 
 
 def test_slurms_pmi2_is_not_given_the_spawn_of_others() -> None:
-    made = mvapich_configure.compiling_with_slurms_pmi2(PMI2_SOURCE)
+    made = compiling_with_slurms_pmi2(PMI2_SOURCE)
     kept = made[: made.index("#ifndef USE_PMI2_SLURM")] + made[made.index("#endif\n\nstatic") :]
     assert "PMI2_keyval_t" not in kept and "pmi2_publish" in kept
-    assert mvapich_configure.compiling_with_slurms_pmi2(made) == made
+    assert compiling_with_slurms_pmi2(made) == made
 
 
 def test_a_source_that_looks_otherwise_is_left_alone() -> None:
     for text in ("", "int main;", "static int pmi2_publish(\nstatic int pmi2_spawn(int count,"):
-        assert mvapich_configure.compiling_with_slurms_pmi2(text) == text
+        assert compiling_with_slurms_pmi2(text) == text
