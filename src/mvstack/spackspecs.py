@@ -131,7 +131,8 @@ def transport(library: str, variants: str, provision: str, external: External | 
         asked, _, rest = variants.partition(" ")
         wanted = asked.removeprefix("fabrics=").split(",")
         there = [word for word in wanted if word in _providers(external.providers)]
-        variants = " ".join(filter(None, [there and f"fabrics={','.join(there)}", rest]))
+        words = [f"fabrics={','.join(there)}"] if there else []
+        variants = " ".join([*words, rest]).strip()
     return f"{library} {variants}".strip()
 
 
