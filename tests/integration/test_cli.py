@@ -17,6 +17,7 @@ import pytest
 from mvstack import cli
 from mvstack.discover import look
 from mvstack.model.load import load_system, release_names, system_names
+from mvstack.spack import pins
 
 TOP = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src"), "COLUMNS": "200"}
@@ -320,11 +321,15 @@ def test_anyway_goes_on_and_a_dry_run_changes_nothing(mvstack: Mvstack, tmp_path
     assert {row["result"] for row in rows} == {"would build (missing)"}
 
 
-def test_a_system_that_spack_builds_is_not_installed(mvstack: Mvstack, tmp_path: Path) -> None:
+def test_a_system_that_spack_builds_needs_the_pinned_spack(
+    mvstack: Mvstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in pins.URLS.values():
+        monkeypatch.setenv(variable, str(tmp_path / "no-such-repository"))
     said = mvstack("install", "alps", "--anyway", "--no-prerequisites")
-    assert said.code == 4 and "builder spack" in said.err and "alps/cpu" in said.err
-    assert "explain and render work" in said.err
-    assert not (tmp_path / "stacks").exists()
+    assert said.code == 5 and "spack v1.1.0" in said.err.lower()
+    assert "Nothing half-cloned was kept" in said.err
+    assert not list((tmp_path / "stacks").rglob(".incoming-*"))
 
 
 @pytest.mark.parametrize("command", ["report", "test"])
