@@ -14,7 +14,8 @@ class Mfem(BuiltinMfem):
     """
 
     def flag_handler(self, name, flags):
-        if name == "ldlibs" and self.spec.satisfies("+strumpack ^strumpack~shared+mpi"):
-            if mvapich(self.spec) and not self.spec.satisfies("^[virtuals=mpi] mvapich2"):
-                flags.append("-lmpifort")
+        static = self.spec.satisfies("+strumpack ^strumpack~shared+mpi")
+        own_fortran = mvapich(self.spec) and not self.spec.satisfies("^[virtuals=mpi] mvapich2")
+        if name == "ldlibs" and static and own_fortran:
+            flags.append("-lmpifort")
         return flags, None, None
