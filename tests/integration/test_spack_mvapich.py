@@ -35,7 +35,7 @@ WORDS = [
     "+cuda cuda_arch=70,80 datatype_engine=yaksa file_systems=lustre,ufs",
     "+level_zero",
 ]
-NEWER = ["+rocm amdgpu_target=gfx90a", "pmi=pmi1 process_managers=hydra,gforker ~cma"]
+NEWER = ["+rocm amdgpu_target=gfx90a", "pmi=pmi1 process_managers=hydra,gforker"]
 SPECS = [
     f"mvapich@={version} {words}".strip()
     for version in ("3.0", "4.0", "4.1")
@@ -58,6 +58,7 @@ QUESTIONS = {
         "mvapich@=4.0 pmi=pmix process_managers=hydra",
         "mvapich@=4.0 pmi=cray",
         "mvapich@=3.0 +rocm",
+        "mvapich@=4.0 ~cma",
         "mvapich@=4.0 +cuda datatype_engine=dataloop",
         "mvapich@=4.0 netmod=ofi fabrics=slingshot-11 embedded=libfabric",
     ],

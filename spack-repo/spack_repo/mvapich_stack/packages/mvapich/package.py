@@ -152,7 +152,6 @@ class Mvapich(
             for _fabric, _needed in UCX.items():
                 depends_on(f"ucx {_needed}", when=f"fabrics={_fabric}")
             depends_on("ucx +cma", when="+cma")
-            depends_on("ucx ~cma", when="~cma")
             depends_on("ucx +xpmem", when="+xpmem")
             depends_on("ucx +cuda +gdrcopy", when="+cuda")
             depends_on("ucx +rocm", when="+rocm")
@@ -372,9 +371,6 @@ class Mvapich(
         option = "--with-hwloc-prefix" if spec.satisfies("@:3") else "--with-hwloc"
         args.append(f"{option}={hwloc}")
         args.append(f"--with-xpmem={self.root('xpmem')}" if "+xpmem" in spec else "--without-xpmem")
-        if spec.satisfies("~cma"):
-            # No option switches CMA off: configure builds it where it finds this function.
-            args.append("ac_cv_func_process_vm_readv=no")
         return args
 
     def gpu_args(self):

@@ -102,6 +102,13 @@ REFUSALS = (
         )
         for manager in ("auto", "none", "hydra", "gforker", "remshell")
     ),
+    # ipc_p2p.h of 4.0 calls MPIDI_CMA_copy_data_coop and _rput whether or not they were compiled;
+    # seen 2026-11-21: libmpi.so does not link when configure does not find process_vm_readv.
+    (
+        "~cma",
+        "@4.0:",
+        "4.0 does not link without CMA: use +cma, and MPIR_CVAR_CH4_CMA_ENABLE=0 at run time",
+    ),
     ("+rocm", "@:3", "3.0 knows no ROCm: use @4.0 or newer"),
     ("+cuda", "+rocm", "one kind of GPU in one build: use +cuda or +rocm"),
     ("+cuda", "+level_zero", "one kind of GPU in one build: use +cuda or +level_zero"),
