@@ -70,8 +70,14 @@ def test_both_fortrans_take_mismatched_arguments(answers):
 
 def test_an_attribute_without_its_key_is_skipped(answers):
     before, after = answers["patched"].split("mpi_errno = MPIR_Call_attr_delete")
-    assert "if (!p->keyval)" in before
-    assert "continue;" in before
+    assert [line.strip() for line in before.splitlines()] == [
+        "if (!p->keyval) {",
+        "MPIU_Handle_obj_free( &MPID_Attr_mem, p );",
+        "p = new_p;",
+        "continue;",
+        "}",
+        "",
+    ]
     assert after == "( handle, p );\n" + ATTRUTIL.splitlines()[1] + "\n"
 
 

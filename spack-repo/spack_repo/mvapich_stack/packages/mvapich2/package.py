@@ -212,12 +212,13 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
         code = join_path("src", "mpi", "attr", "attrutil.c")
         filter_file(
             r"^(\s*)(mpi_errno = MPIR_Call_attr_delete\( handle, p \);)",
-            r"\1if (!p->keyval) {\n"
-            r"\1    MPIU_Handle_obj_free( &MPID_Attr_mem, p );\n"
-            r"\1    p = new_p;\n"
-            r"\1    continue;\n"
-            r"\1}\n"
-            r"\1\2",
+            # Spack puts groups in and nothing else: the ends of lines must be real ones.
+            "\\1if (!p->keyval) {\n"
+            "\\1    MPIU_Handle_obj_free( &MPID_Attr_mem, p );\n"
+            "\\1    p = new_p;\n"
+            "\\1    continue;\n"
+            "\\1}\n"
+            "\\1\\2",
             code,
         )
 
