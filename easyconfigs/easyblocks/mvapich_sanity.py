@@ -117,7 +117,8 @@ def launch_line(launcher, given):
     if given:
         return given
     if launcher == "mpirun_rsh":
-        return "mpirun_rsh -np 2 localhost localhost"
+        # Seen with 2.3.7: it leaves ssh out for the host's own name, not for localhost.
+        return 'mpirun_rsh -np 2 "$(uname -n)" "$(uname -n)"'
     if launcher in ("slurm", "jsm", "flux", "none"):
         return None
     return "mpiexec -n 2"

@@ -37,12 +37,17 @@ def deprecated_versions(lock: Lock, repos: Mapping[str, Path]) -> dict[tuple[str
         folder = repos.get(namespace)
         if folder is None:
             continue
-        recipe = folder / "packages" / module_name(name) / "package.py"
         try:
-            found[namespace, name] = standing(recipe.read_text(encoding="utf-8"))
+            text = recipe_of(folder, name).read_text(encoding="utf-8")
+            found[namespace, name] = standing(text)
         except (OSError, ValueError, SyntaxError):
             continue
     return found
+
+
+def recipe_of(repository: Path, package: str) -> Path:
+    """The file of a package's recipe in a repository."""
+    return repository / "packages" / module_name(package) / "package.py"
 
 
 def module_name(package: str) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mvstack import hashes
-from mvstack.errors import BuildFailed, CheckFailed, Problem
+from mvstack.errors import BuildFailed, CheckFailed, Problem, Refused
 from mvstack.files import write_atomically
 from mvstack.model.load import REPOSITORY
-from mvstack.model.yamlfile import parse_yaml
+from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.spack.clone import Clones
 from mvstack.spack.graph import Graph, read_graph
 from mvstack.spack.isolated import RECIPES
@@ -77,12 +77,13 @@ def concretized(
 
     ``what`` names the environment in errors.
 
-    ``record`` says which inputs the lock that stands there was made from. Raises BuildFailed with
-    the solver's words when nothing fits.
+    ``record`` says which inputs the lock that stands there was made from. Raises Refused when a
+    root's version is deprecated, BuildFailed with the solver's words when nothing fits.
     """
     file = folder / "spack.lock"
     if file.is_file() and known_inputs(record) == inputs:
         return Locked(file, read_graph(file), inputs, 0.0)
+    _no_deprecated_root(folder / "spack.yaml", spack.isolated.clones)
     file.unlink(missing_ok=True)
     began = time.monotonic()
     try:
@@ -100,6 +101,18 @@ def concretized(
     }
     write_atomically(record, json.dumps(row, indent=1) + "\n")
     return Locked(file, graph, inputs, seconds)
+
+
+def _no_deprecated_root(file: Path, clones: Clones) -> None:
+    """Refuse at once what the solver refuses after minutes, where the environment allows none."""
+    from mvstack.lock.roots import deprecated_roots
+
+    environment = read_yaml(file).data["spack"]
+    if environment.get("config", {}).get("deprecated"):
+        return
+    repos = {"mvapich_stack": RECIPES, "builtin": clones.builtin}
+    if problems := deprecated_roots(environment.get("specs", []), repos, file):
+        raise Refused(*problems, outcome="Nothing was solved for.")
 
 
 def through_the_gates(locked: Locked, plan: dict[str, Any], clones: Clones) -> None:
