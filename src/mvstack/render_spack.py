@@ -10,6 +10,7 @@ from typing import Any
 
 from mvstack.model.spack import spack_pins
 from mvstack.plan import MpiBuild, Package, Plan
+from mvstack.targets import family_of, target_for
 from mvstack.templates import template
 
 FILES = ("spack", "packages", "concretizer", "config", "mirrors", "modules")
@@ -27,6 +28,8 @@ def spack_files(plan: Plan) -> dict[str, str]:
             plan=plan,
             pins=spack_pins(),
             compiler=compiler,
+            target=target_for(plan.target, plan.compiler["name"], plan.compiler["version"]),
+            family=family_of(plan.target),
             externals={one["package"]: one for one in plan.externals if one["package"] != "gcc"},
             common=common_words,
             transports=transports,

@@ -7,6 +7,7 @@ takes stands in easyconfigs/easyblocks/mvapich_options.py.
 import importlib
 import os
 import re
+import socket
 import sys
 import types
 from pathlib import Path
@@ -305,7 +306,7 @@ class Package(types.SimpleNamespace):
     [
         (("auto",), ["/mpi/bin/mpiexec", "-n", "2"]),
         (("gforker",), ["/mpi/bin/mpiexec", "-n", "2"]),
-        (("mpirun",), ["/mpi/bin/mpirun_rsh", "-np", "2", "localhost", "localhost"]),
+        (("mpirun",), ["/mpi/bin/mpirun_rsh", "-np", "2", *2 * [socket.gethostname()]]),
     ],
 )
 def test_the_launcher_of_the_tests_is_the_builds_own(parts, managers, words):

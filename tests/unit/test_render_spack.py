@@ -22,6 +22,8 @@ PLANS = {
     for system in [load_system(name)]
     for part in system.partitions
 }
+# What gcc 12.2.0 makes of a processor that it has no options for.
+TARGETS = {"zen4": "zen3"}
 TWO_DEVICES = """
 name: here
 builder: spack
@@ -69,7 +71,7 @@ def test_the_mpi_is_required_as_planned(plan: Plan) -> None:
     package = build.spack["package"]
     assert packages["mpi"]["require"] == [package]
     assert package + packages[package]["require"][0] == build.spack["spec"]
-    assert packages["all"]["require"] == [f"target={plan.target}"]
+    assert packages["all"]["require"] == [f"target={TARGETS.get(plan.target, plan.target)}"]
 
 
 def test_transports_and_externals_are_in_it(plan: Plan) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mvstack.errors import InvalidInput, Problem
 from mvstack.lock.constraint import Constraint, parse
+from mvstack.targets import target_for
 
 SPACK_COMPILERS = {
     "clang": "llvm",
@@ -68,7 +69,7 @@ def read_plan(plan: Mapping[str, Any]) -> Planned:
             partition=partition,
             mpis=tuple(_mpi(raw) for raw in plan["mpi"]),
             packages=tuple(_package(raw) for raw in plan["packages"] if raw["spack"]),
-            target=plan["target"],
+            target=target_for(plan["target"], compiler["name"], compiler["version"]),
             compiler=SPACK_COMPILERS.get(compiler["name"], compiler["name"]),
             compiler_version=compiler["version"],
             compiler_is_root=compiler["origin"] == "spack",

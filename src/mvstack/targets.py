@@ -1,0 +1,29 @@
+"""What a compiler makes of a processor, by archspec's table, which is Spack's too. Pure."""
+
+from __future__ import annotations
+
+import archspec.cpu
+
+
+def target_for(target: str, compiler: str, version: str) -> str:
+    """The archspec target that programs for ``target`` are compiled for.
+
+    It is ``target``, or the nearest older one that this version of the compiler has options for:
+    zen3 for a zen4 and gcc 12.2.0. A target that archspec does not know is left as it is.
+    """
+    known = archspec.cpu.TARGETS.get(target)
+    # x86_64_v4 and its like, which are no processor, come after all that are
+    older = sorted(known.ancestors, key=lambda one: one.vendor == "generic") if known else []
+    for candidate in [known, *older] if known else []:
+        try:
+            candidate.optimization_flags(compiler, version)
+        except archspec.cpu.UnsupportedMicroarchitecture:
+            continue
+        return str(candidate.name)
+    return target
+
+
+def family_of(target: str) -> str:
+    """The family of ``target``, which every compiler knows: x86_64, aarch64, ppc64le."""
+    known = archspec.cpu.TARGETS.get(target)
+    return str(known.family.name) if known else target
