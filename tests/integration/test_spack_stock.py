@@ -82,6 +82,7 @@ def test_one_command_brings_our_recipes(stock: Stock, what: str) -> None:
     assert str(stock.packages) not in stock.run("location", "--package-dir", "mvapich")
 
 
+@pytest.mark.timeout(3600)
 def test_our_mvapich_installs_from_a_tarball_in_a_mirror(stock: Stock) -> None:
     given = os.environ.get(TARBALL)
     if not given:
