@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.errors import MvstackError
-from mvstack.spack.clone import clones
+from mvstack.spack.clone import Clones, clones
 from mvstack.spack.isolated import Isolated
 from mvstack.spack.pins import load_pins
 from mvstack.spack.python import python
@@ -19,14 +20,23 @@ from mvstack.spack.python import python
 ROOT = "MVSTACK_TEST_SPACK_ROOT"
 
 
-def spack_here(state: Path) -> Isolated:
-    """Spack with our recipes, its configuration in ``state``. Skips where it cannot be cloned."""
+@functools.cache
+def _cloned() -> tuple[Clones, Path] | str:
+    """The clones and their Python, or why they cannot be had: a silent server is asked once."""
     root = Path(os.environ.get(ROOT) or Path(tempfile.gettempdir(), f"mvstack-spack-{os.getuid()}"))
     try:
         cloned = clones(root, load_pins())
-        interpreter = python(cloned.home)
+        return cloned, python(cloned.home)
     except MvstackError as error:
-        pytest.skip(f"skipped: unreachable: {error.problems[0].message}")
+        return error.problems[0].message
+
+
+def spack_here(state: Path) -> Isolated:
+    """Spack with our recipes, its configuration in ``state``. Skips where it cannot be cloned."""
+    found = _cloned()
+    if isinstance(found, str):
+        pytest.skip(f"skipped: unreachable: {found}")
+    cloned, interpreter = found
     isolated = Isolated(cloned, interpreter, state=state, store=state / "store", root=state)
     isolated.write()
     return isolated
