@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from mvstack.abi.cli import abi
 from mvstack.bundle.cli import bundle
 from mvstack.cache.cli import app as cache_app
 from mvstack.diff.cli import diff
-from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, together
+from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, WrongUsage, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
 from mvstack.sources.spec import known_sources
@@ -101,7 +102,11 @@ def discover(
 
     if capture is not None:
         looking.capture(capture)
-        typer.echo(f"wrote {capture}: `mvstack discover --root {capture}` looks at it", err=True)
+        if as_json:
+            emit({"capture": str(capture)})
+        else:
+            text = f"wrote {capture}: `mvstack discover --root {capture}` looks at it"
+            typer.echo(text, err=True)
         return
     if not root.is_dir():
         raise InvalidInput(Problem("there is no such folder", str(root)))
@@ -331,15 +336,28 @@ def _version(
 
 
 def _fail(error: MvstackError) -> None:
-    if "--json" in sys.argv:
-        emit(error.as_dict())
-    else:
+    as_json = "--json" in sys.argv
+    if as_json:
+        try:
+            emit(error.as_dict())
+        except OSError:  # standard output itself is what cannot be written
+            as_json = False
+    if not as_json:
         typer.echo(f"mvstack: {error.title}\n{error}", err=True)
     sys.exit(error.exit_code)
 
 
+def _usage_as_json(end: SystemExit) -> None:
+    """What typer told standard error of a wrong command line, for the script that reads us too."""
+    told = getattr(end.__context__, "format_message", None)
+    if told is not None:
+        emit(WrongUsage(Problem(told(), todo="the same command with --help")).as_dict())
+
+
 def main() -> None:
     """Run a command and turn what went wrong into a message and an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name or an arrow that the locale lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(prog_name="mvstack", standalone_mode=True)
     except MvstackError as error:
@@ -357,6 +375,8 @@ def main() -> None:
     except (KeyboardInterrupt, SystemExit) as end:
         # Ctrl-C reaches us as the exit code that typer makes of it, without a word
         if isinstance(end, SystemExit) and end.code != 130:
+            if end.code == WrongUsage.exit_code and "--json" in sys.argv:
+                _usage_as_json(end)
             raise
         typer.echo("\nmvstack: interrupted; the same command goes on from here", err=True)
         sys.exit(130)

@@ -83,6 +83,12 @@ class CheckFailed(MvstackError):
     exit_code, title = 1, "check failed"
 
 
+class WrongUsage(MvstackError):
+    """The command line itself is wrong: no such command or option, or one that is lacking."""
+
+    exit_code, title = 2, "wrong usage"
+
+
 class InvalidInput(MvstackError):
     """A hand-written file or an argument is wrong."""
 

@@ -280,6 +280,35 @@ def test_wrong_usage(mvstack: Mvstack) -> None:
     assert mvstack("install", "local", "-j", "0").code == 2
 
 
+def test_wrong_usage_is_json_for_a_script(mvstack: Mvstack) -> None:
+    said = mvstack("explain", "--bogus", "--json")
+    told = json.loads(said.out)
+    assert said.code == told["exit_code"] == 2
+    assert "--bogus" in told["problems"][0]["message"] and "--bogus" in said.err
+    assert json.loads(mvstack("bundle", "--json").out)["error"] == "wrong usage"
+
+
+def test_a_capture_tells_a_script_where_it_is(mvstack: Mvstack, tmp_path: Path) -> None:
+    said = mvstack("discover", "--capture", tmp_path / "here", "--json")
+    assert said.code == 0 and json.loads(said.out) == {"capture": str(tmp_path / "here")}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is not here")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_full_disk_below_standard_output_is_no_traceback(more: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "mvstack", "explain", "expanse/cpu", *more],
+            env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert "No space left" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_help_in_a_locale_without_arrows() -> None:
+    said = process("--help", PYTHONIOENCODING="ascii")
+    assert said.code == 0 and "discover" in said.out
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 
