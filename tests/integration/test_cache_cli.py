@@ -76,6 +76,8 @@ def test_a_key_is_made_exported_and_trusted_elsewhere(
     assert "can sign" in mvstack("cache", "keys", "list").out
     file = tmp_path / "site.asc"
     assert made["fingerprint"] in mvstack("cache", "keys", "export", "--to", file).out
+    told = json.loads(mvstack("cache", "keys", "export", "--json").out)
+    assert (told["fingerprint"], told["key"]) == (made["fingerprint"], file.read_text())
     done = pushed(site, mvstack)
     assert done.code == 0 and "4 packages pushed" in done.out and made["fingerprint"] in done.out
     assert "0 packages pushed" in pushed(site, mvstack).out
@@ -93,7 +95,8 @@ def test_a_key_is_made_exported_and_trusted_elsewhere(
     rows = json.loads(mvstack("cache", "list", site.cache, "--json").out)
     assert {row["package"] for row in rows} == {"GCC", "MVAPICH", "gmvapich", "HPCC"}
     assert {row["signed_by"] for row in rows} == {made["fingerprint"]}
-    assert mvstack("cache", "keys", "forget", made["fingerprint"]).code == 0
+    told = json.loads(mvstack("cache", "keys", "forget", made["fingerprint"], "--json").out)
+    assert told == {"forgotten": made["fingerprint"]}
     assert mvstack("cache", "verify", site.cache).code == 1
 
 
@@ -117,6 +120,8 @@ def test_wrong_words_are_answered(site: Site, mvstack: Mvstack, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     assert "0 entries" in mvstack("cache", "list", tmp_path / "empty").out
     assert mvstack("cache", "keys", "trust", tmp_path / "nowhere").code == 3
+    for file in ("http://host", "~nobody-of-that-name/site.asc", ""):
+        assert mvstack("cache", "keys", "trust", file).code == 3
     assert mvstack("install", "azure-hbv4", "--cache-only", "--root", tmp_path / "r").code == 4
     gpg.create("A site of tests", "a@example.org")
     to_url = mvstack(

@@ -108,6 +108,13 @@ def test_what_is_no_key_is_not_trusted() -> None:
         gpg.trust(b"hello")
 
 
+def test_a_home_that_is_a_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(tmp_path / "file"))
+    with pytest.raises(Missing, match="name another in MVSTACK_GNUPGHOME"):
+        gpg.trusted()
+
+
 def test_without_gpg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Missing, match="apt-get install gnupg"):

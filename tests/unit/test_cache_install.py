@@ -173,6 +173,22 @@ def test_verify_finds_it_and_pushing_again_mends_it(site: Site, damage: Damage, 
     assert len(list(site.cache.rglob("*.tar.gz"))) == 4
 
 
+def test_an_entry_that_cannot_be_read_hides_no_other(site: Site) -> None:
+    site.push()
+    file = next(site.cache.rglob("*.json.asc"))
+    file.unlink()
+    file.mkdir()
+    found = list(look(site.place, whole=True))
+    assert [one.state for one in found].count("good") == 3
+    assert "Is a directory" in next(one.why for one in found if one.state == "refused")
+
+
+def test_an_index_of_brackets_is_an_index_of_nothing(site: Site) -> None:
+    (site.cache / "easybuild").mkdir(parents=True)
+    (site.cache / store.INDEX).write_text("[" * 200_000)
+    assert store.rows(site.place) == []
+
+
 def test_an_archive_that_was_pushed_damaged_is_refused_whole(site: Site) -> None:
     """Signed by the right key over the right hash, and yet not what the manifest lists."""
     site.push()
@@ -396,7 +412,10 @@ def test_what_is_not_whole_is_not_pushed(site: Site) -> None:
 
 
 def test_a_cache_is_a_folder_or_an_address(tmp_path: Path) -> None:
-    for name in ("ftp://x/y", "s3://bucket", "", " "):
+    for name in (
+        *("ftp://x/y", "s3://bucket", "", " ", "http://", "https:///x", "http://[", "http://h:x/"),
+        *("file://", "file://elsewhere/x", "file://x", "~nobody-of-that-name/x"),
+    ):
         with pytest.raises(InvalidInput):
             place(name)
     with pytest.raises(InvalidInput, match="into a folder"):

@@ -131,7 +131,12 @@ def _looked_at(places: list[str] | None, whole: bool, as_json: bool) -> list[tup
                     step.note(f"{len(found)} entries")
             except Unreachable as why:
                 raise Missing(
-                    Problem("the cache cannot be asked", one.name, found=str(why))
+                    Problem(
+                        "the cache cannot be asked",
+                        one.name,
+                        found=str(why),
+                        todo="name the folder that `cache push --to` filled, or its address",
+                    )
                 ) from None
     return found
 
@@ -218,6 +223,7 @@ def list_keys(as_json: Json = False) -> None:
 def export(
     key: Annotated[str, typer.Option(help="Fingerprint, when several keys can sign.")] = "",
     to: Annotated[Path | None, typer.Option("--to", help="A file; else it is printed.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the public half of the site's key, for machines that install to trust."""
     from mvstack.cache import gpg
@@ -225,10 +231,14 @@ def export(
 
     own = gpg.own_key(key)
     text = gpg.export(own.fingerprint)
+    if to is not None:
+        write_atomically(to, text)
+    if as_json:
+        _emit({"fingerprint": own.fingerprint, "name": own.name, "key": text})
+        return
     if to is None:
         typer.echo(text, nl=False)
         return
-    write_atomically(to, text)
     typer.echo(f"{own.fingerprint} is in {to}; tell the fingerprint by another way than the file")
 
 
@@ -271,6 +281,7 @@ def trust(
 @keys_app.command()
 def forget(
     fingerprint: Annotated[str, typer.Argument(help="The whole fingerprint.")],
+    as_json: Json = False,
 ) -> None:
     """Trust a key no longer; if it is the site's own, it is gone for good."""
     from mvstack.cache import gpg
@@ -279,9 +290,17 @@ def forget(
     wanted = fingerprint.replace(" ", "").upper()
     if wanted not in known:
         raise InvalidInput(
-            Problem("no such key is trusted here", fingerprint, allowed=", ".join(sorted(known)))
+            Problem(
+                "no such key is trusted here",
+                fingerprint or '""',
+                allowed=", ".join(sorted(known)),
+                todo="`mvstack cache keys list` names them; give all 40 digits",
+            )
         )
     gpg.forget(wanted)
+    if as_json:
+        _emit({"forgotten": wanted})
+        return
     typer.echo(f"no longer trusted: {wanted}")
 
 
@@ -292,9 +311,20 @@ def _text(file: str) -> bytes:
     head, _, name = file.rpartition("/")
     if "://" not in file:
         try:
-            return Path(file).read_bytes()
-        except OSError as error:
-            raise InvalidInput(Problem(f"cannot be read: {error.strerror}", file)) from None
+            return Path(file).expanduser().read_bytes()
+        except (OSError, RuntimeError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise InvalidInput(
+                Problem(
+                    f"cannot be read: {why}",
+                    file or '""',
+                    todo="give the file that `mvstack cache keys export --to` wrote",
+                )
+            ) from None
+    if "://" not in head:  # no path behind the host
+        raise InvalidInput(
+            Problem("this is the address of no file", file, allowed="https://host/…/site.asc")
+        )
     try:
         found = place(head).read(name)
     except Unreachable as why:

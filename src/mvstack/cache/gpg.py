@@ -61,7 +61,7 @@ def home() -> Path:
 
 def trusted() -> list[Key]:
     """The keys that are trusted here; none when there is no home yet."""
-    if not home().is_dir():
+    if not os.path.lexists(home()):  # what is there and is no folder is an error
         return []
     own = {key.fingerprint for key in _listed("--list-secret-keys", own=True)}
     return [Key(k.fingerprint, k.name, k.fingerprint in own) for k in _listed("--list-keys")]

@@ -57,7 +57,7 @@ class Place:
                 raise Unreachable(str(why)) from None
             return True
         if not self.folder.is_dir():
-            raise Unreachable(f"{self.folder}: there is no such folder")
+            raise Unreachable(f"{self.folder}: {lacking(self.folder)}")
         file = self.folder / path
         try:
             with file.open("rb") as source, target.open("wb") as stream:
@@ -86,15 +86,41 @@ class Place:
         return self.folder
 
 
+def lacking(folder: Path) -> str:
+    """Why ``folder`` is none, in words."""
+    return "it is no folder" if folder.exists() else "there is no such folder"
+
+
 def place(name: str) -> Place:
     """The cache called ``name``: a path, file://… or http(s)://…. Raises InvalidInput."""
-    scheme = name.partition("://")[0] if "://" in name else ""
-    if scheme not in ("", "file", "http", "https") or not name.strip():
+    if not name.strip():
+        raise InvalidInput(Problem("a cache is a folder or an address", name, allowed=_ALLOWED))
+    if why := _wrong(name):
         raise InvalidInput(
-            Problem(
-                "a cache is a folder or an address",
-                name,
-                allowed="a path, file://, http:// or https://",
-            )
+            Problem("a cache is a folder or an address", name, found=why, allowed=_ALLOWED)
         )
     return Place(name, SilentHosts(state_dir()))
+
+
+_ALLOWED = "a path, file:///path, http://host/… or https://host/…"
+
+
+def _wrong(name: str) -> str:
+    """Why ``name`` can be no place at all; "" when it can."""
+    if "://" not in name:
+        try:
+            Path(name).expanduser()
+        except RuntimeError:
+            return f"there is no user {name.partition('/')[0].removeprefix('~')}"
+        return ""
+    try:
+        parts = urlsplit(name)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return str(error)
+    if parts.scheme == "file":
+        here = host in (None, "localhost") and parts.path.startswith("/")
+        return "" if here else "file:// names a folder of this machine, by its whole path"
+    if parts.scheme not in ("http", "https"):
+        return f"{parts.scheme}:// is not supported"
+    return "" if host else "it names no host"

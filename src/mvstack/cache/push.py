@@ -141,6 +141,10 @@ def look(place: Place, whole: bool) -> Iterator[Verdict]:
             yield Verdict(os_name, content, "good", "", entry.signer, entry.manifest)
         except (store.NotBelieved, unpack.NotWhole) as error:
             yield Verdict(os_name, content, "refused", str(error))
+        except Unreachable as error:
+            if place.folder is None or not place.folder.is_dir():
+                raise
+            yield Verdict(os_name, content, "refused", f"it cannot be read: {error}")
 
 
 def _whole(entry: store.Entry) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from mvstack.cache import gpg
 from mvstack.cache.manifest import Manifest, parse
-from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.place import Place, Unreachable, lacking
 from mvstack.files import write_atomically
 
 INDEX = "easybuild/index.json"
@@ -92,7 +92,7 @@ def names(place: Place) -> list[tuple[str, str]]:
     """Operating system and content hash of all that a cache says it has. Raises Unreachable."""
     if place.folder:
         if not place.folder.is_dir():
-            raise Unreachable(f"{place.folder}: there is no such folder")
+            raise Unreachable(f"{place.folder}: {lacking(place.folder)}")
         files = sorted((place.folder / "easybuild").glob("*/??/*.json.asc"))
         return [(file.parts[-3], file.name.removesuffix(".json.asc")) for file in files]
     if place.read(INDEX) is None:
@@ -104,7 +104,7 @@ def rows(place: Place) -> list[dict[str, Any]]:
     """The rows of the index; none when it is missing or damaged."""
     try:
         found = json.loads(place.read(INDEX) or b"[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     good = isinstance(found, list)
     return [one for one in found if _is_row(one)] if good else []
