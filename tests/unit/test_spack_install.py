@@ -185,6 +185,14 @@ def test_every_module_is_lua(tree: Tree) -> None:
 # --- what is ended in the middle ------------------------------------------------------------------
 
 
+def test_recipes_that_spack_had_half_copied_when_it_was_killed_are_gone(tree: Tree) -> None:
+    """Spack itself ends with "No repo.yaml found" when it meets such a folder."""
+    half = tree.tree / "rendered" / "spack" / ".spack-env" / "repos" / "mvapich_stack"
+    half.mkdir(parents=True)
+    tree.once("after-concretize", f"test ! -e {half}")
+    assert tree.install() == ["MVAPICH", "HPCC"]
+
+
 def test_a_failed_package_is_named_with_phase_log_and_its_words(tree: Tree) -> None:
     tree.once("before-hpcc", "exit 1")
     with pytest.raises(BuildFailed) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -85,6 +86,8 @@ def concretized(
         return Locked(file, read_graph(file), inputs, 0.0)
     _no_deprecated_root(folder / "spack.yaml", spack.isolated.clones)
     file.unlink(missing_ok=True)
+    # Spack copies recipes there, and stumbles over what one that was killed left of it.
+    shutil.rmtree(folder / ".spack-env" / "repos", ignore_errors=True)
     began = time.monotonic()
     try:
         spack.run("concretize", "-e", str(folder), "python", str(SOLVE), note=note)
