@@ -34,6 +34,12 @@ def test_what_is_not_yaml_is_named_with_its_line(text, line):
     assert caught.value.exit_code == 3
 
 
+def test_what_never_ends_is_an_error_of_the_file():
+    with pytest.raises(InvalidInput, match=r"some.yaml: not valid YAML: nested too deeply"):
+        parse_yaml("a: " + "[" * 20_000, HERE)
+    assert parse_yaml("a: &a {b: *a}\n", HERE).data == {"a": {"b": None}}
+
+
 def test_a_file_that_is_no_text_or_not_there(tmp_path):
     (tmp_path / "x.yaml").write_bytes(b"a: \xff\n")
     for name in ("x.yaml", "none.yaml"):

@@ -68,6 +68,14 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
         line = text.count("\n", 0, int(found.group(1))) + 1 if found else 1
         what = str(error).splitlines()[0]
         raise InvalidInput(Problem(f"not valid YAML: {what}", f"{relative(path)}:{line}")) from None
+    except RecursionError:
+        raise InvalidInput(
+            Problem(
+                "not valid YAML: nested too deeply",
+                relative(path),
+                todo="look for brackets that are not closed",
+            )
+        ) from None
     file = YamlFile(path, None)
     file.data = _plain(tree, (), file.lines)
     return file
