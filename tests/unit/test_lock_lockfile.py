@@ -56,6 +56,10 @@ BROKEN: list[tuple[str, Any]] = [
     ("variant netmod is neither", lambda d: _mpi(d)["parameters"].update(netmod={"ucx": 1})),
     ("dependencies is no list", lambda d: _mpi(d).update(dependencies={})),
     ("has no parameters", lambda d: _mpi(d)["dependencies"][0].pop("parameters")),
+    (
+        "virtuals is no list",
+        lambda d: _mpi(d)["dependencies"][0]["parameters"].update(virtuals=3),
+    ),
     ("which the file lacks", lambda d: _mpi(d)["dependencies"][0].update(hash="gone")),
     ("needs itself", lambda d: _mpi(d)["dependencies"][0].update(hash=_mpi(d)["hash"])),
 ]
@@ -85,6 +89,14 @@ def test_files_that_are_nothing_of_the_kind(content: bytes, tmp_path: Path) -> N
     with pytest.raises(InvalidInput) as error:
         read_lock(path)
     assert error.value.problems[0].where == str(path)
+
+
+def test_an_external_names_one_module_or_several() -> None:
+    for modules in ("ucx/1.17", ["ucx/1.17"]):
+        data = locks.raw("good")
+        node = locks.node(data, "ucx")
+        node["external"] = {"path": None, "module": modules}
+        assert parse_lock(json.dumps(data)).nodes[node["hash"]].external == "ucx/1.17"
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

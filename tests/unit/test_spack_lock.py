@@ -111,6 +111,24 @@ def test_a_damaged_lock_says_how_it_heals(tmp_path: Path) -> None:
     assert "remove it" in caught.value.problems[0].todo
 
 
+@pytest.mark.parametrize(
+    ("specs", "why"),
+    [
+        ({"app": spec("app", ("mpi", "link"))}, "it lacks 'mpi'"),
+        ({"app": {"version": "1"}}, "it lacks 'name'"),
+        ({"app": None}, "this is no lock file"),
+        ([], "this is no lock file"),
+    ],
+)
+def test_a_lock_from_which_something_was_cut_says_so_at_once(
+    tmp_path: Path, specs: Any, why: str
+) -> None:
+    file = tmp_path / "spack.lock"
+    file.write_text(json.dumps({"concrete_specs": specs, "roots": [{"hash": "app"}]}))
+    with pytest.raises(Missing, match=why):
+        read_graph(file)
+
+
 def test_spacks_database_says_what_is_installed(tmp_path: Path) -> None:
     assert installed(tmp_path) == {}
     index = tmp_path / ".spack-db" / "index.json"

@@ -199,6 +199,7 @@ def _external(external: Any) -> str:
     if not isinstance(external, dict):
         return str(external)
     modules = external.get("module") or []
+    modules = modules if isinstance(modules, list) else [modules]
     return str(external.get("path") or "") or " ".join(map(str, modules)) or "(nowhere)"
 
 
@@ -224,11 +225,14 @@ def _target(arch: dict[str, Any], file: str, who: str) -> str:
 def _edge(raw: Any, file: str, who: str) -> Edge:
     context = f"{who}: a dependency"
     parameters = _get(raw, "parameters", dict, file, context)
+    virtuals = parameters.get("virtuals") or []
+    if not isinstance(virtuals, list):
+        raise _wrong(file, f"{context}: virtuals is no list", found=str(virtuals)[:80])
     return Edge(
         hash=_get(raw, "hash", str, file, context),
         name=_get(raw, "name", str, file, context),
         types=frozenset(map(str, _get(parameters, "deptypes", list, file, context))),
-        virtuals=frozenset(map(str, parameters.get("virtuals") or ())),
+        virtuals=frozenset(map(str, virtuals)),
     )
 
 

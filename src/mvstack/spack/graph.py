@@ -76,11 +76,14 @@ def read_graph(lock: Path) -> Graph:
     """The graph of a spack.lock. Raises Missing when it is damaged: deleting it heals that."""
     try:
         data = json.loads(lock.read_text())
-        return Graph(data["concrete_specs"], data["roots"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        graph = Graph(data["concrete_specs"], data["roots"])
+        graph.pending(())  # every package that a root or another one names is there
+        return graph
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        lacking = f"it lacks {error}" if isinstance(error, LookupError) else str(error)
         raise Missing(
             Problem(
-                f"this is no lock file: {error}",
+                f"this is no lock file: {lacking}",
                 str(lock),
                 todo="remove it; the same command concretizes anew",
             )
