@@ -118,7 +118,8 @@ def split_name(name: str) -> tuple[str, str]:
     head, _, tail = name.rpartition("/")
     if head.endswith((".yaml", ".yml")):
         return head, tail
-    if Path(name).exists() or name.startswith(("/", "./", "../")):
+    # a folder of that name is none: `lock --to .` makes expanse/cpu, and expanse/cpu stays a system
+    if Path(name).is_file() or name.startswith(("/", "./", "../")):
         return name, ""
     return head, tail
 

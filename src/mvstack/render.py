@@ -151,6 +151,6 @@ def stale(files: dict[str, str], folder: Path) -> list[str]:
         path = folder / name
         if not path.is_file():
             found.append(f"{name}: missing")
-        elif path.read_text() != text:
+        elif path.read_bytes() != text.encode():
             found.append(f"{name}: not what its inputs give now")
     return found + [f"{name}: nothing renders it any more" for name in stray(files, folder)]

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from mvstack.errors import Refused
 from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.plan import Plan, make_plan
+from mvstack.plan import Plan, make_plan, split_name
 from mvstack.render import _quoted, mpi_easyconfig, render, stale, stray, write
 
 RELEASE, POLICY = load_release(), load_policy()
@@ -222,3 +222,18 @@ def test_a_file_that_is_fresh_is_not_touched(tmp_path: Path) -> None:
     before = (tmp_path / "a.txt").stat().st_mtime_ns
     write({"a.txt": "a"}, tmp_path)
     assert (tmp_path / "a.txt").stat().st_mtime_ns == before
+
+
+def test_a_rendered_file_that_is_no_text_any_more_is_stale(tmp_path: Path) -> None:
+    write({"a.lua": "-- ü\n", "b.lua": "-- b\n"}, tmp_path)
+    (tmp_path / "b.lua").write_bytes(b"\xff")
+    found = stale({"a.lua": "-- ü\n", "b.lua": "-- b\n"}, tmp_path)
+    assert found == ["b.lua: not what its inputs give now"]
+
+
+def test_a_folder_called_as_a_partition_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "expanse" / "cpu").mkdir(parents=True)
+    assert split_name("expanse/cpu") == ("expanse", "cpu")
