@@ -84,3 +84,63 @@ def test_what_is_no_library_is_said(old: Path, tmp_path: Path) -> None:
     for wrong in (text, tmp_path / "empty"):
         result = CliRunner().invoke(app, ["abi", str(old), str(wrong)])
         assert isinstance(result.exception, InvalidInput), result.output
+
+
+def wrong(*words: object) -> str:
+    result = CliRunner().invoke(app, ["abi", *map(str, words)])
+    assert isinstance(result.exception, InvalidInput), result.output
+    assert result.exception.exit_code == 3
+    return str(result.exception)
+
+
+def test_libraries_of_something_else_are_not_called_compatible(old: Path, tmp_path: Path) -> None:
+    other = library(tmp_path / "other", "int f(void) { return 0; }\n", "libmpi.so.12")
+    assert "this is no MPI library" in wrong(other, other)
+    assert "this is no MPI library" in wrong("/bin/true", "/bin/true")
+    assert str(other) in wrong(old, other)
+
+
+def test_what_is_not_there_is_an_invalid_argument(old: Path, tmp_path: Path) -> None:
+    assert "there is no such file or folder" in wrong(tmp_path / "none", old)
+    assert "there is no such file" in wrong(old, old, tmp_path / "none")
+    assert "this is a folder" in wrong(old, old, tmp_path)
+
+
+def test_a_name_that_looks_like_an_option_is_a_name(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-v").write_bytes((old / "lib" / "libmpi.so").read_bytes())
+    assert (
+        CliRunner().invoke(app, ["abi", str(old / "lib" / "libmpi.so"), "--", "-v"]).exit_code == 0
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "#!/bin/sh\nprintf 'caf\\351\\n' >&2; exit 1\n",  # words in Latin-1
+        "#!/bin/sh\nexit 0\n",  # it makes no program
+        "#!/nowhere/sh\n",
+        "#!/bin/sh\nsleep 9\n",
+    ],
+)
+def test_an_mpicc_that_does_not_work_is_named(
+    old: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mvstack.abi.library.SECONDS", 1)
+    wrapper = old / "bin" / "mpicc"
+    wrapper.parent.mkdir()
+    wrapper.write_text(script)
+    wrapper.chmod(0o755)
+    said = wrong(old, old)
+    assert str(wrapper) in said and "does not compile and start" in said
+
+
+def test_a_library_for_another_processor_is_told(old: Path, tmp_path: Path) -> None:
+    content = bytearray((old / "lib" / "libmpi.so").read_bytes())
+    content[18:20] = b"\x28\x00" if content[18] == 0xB7 else b"\xb7\x00"  # e_machine: Arm
+    new = tmp_path / "libmpi.so"
+    new.write_bytes(content)
+    result = CliRunner().invoke(app, ["abi", str(old), str(new)])
+    assert isinstance(result.exception, CheckFailed) and "machine" in str(result.exception)

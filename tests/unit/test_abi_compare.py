@@ -39,6 +39,10 @@ def test_another_soname_is_not_found_by_the_loader() -> None:
     assert what(dataclasses.replace(OLD, soname="libmpi.so.0")) == ["soname"]
 
 
+def test_a_library_for_another_processor_is_no_library_here() -> None:
+    assert what(dataclasses.replace(OLD, machine="ELF64 AArch64")) == ["machine"]
+
+
 def test_a_name_that_is_gone_counts_unless_no_program_takes_it() -> None:
     new = dataclasses.replace(OLD, names=OLD.names - {"mpi_send_"})
     assert what(new) == ["names"]

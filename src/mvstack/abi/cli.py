@@ -11,18 +11,16 @@ import typer
 from mvstack.abi import Difference, differences, read_constants, read_library, read_program
 from mvstack.errors import CheckFailed, InvalidInput, Problem
 
-Mpi = Annotated[
-    Path, typer.Argument(exists=True, help="Prefix of an installed MPI, or its libmpi.so.")
-]
+WHAT = "Prefix of an installed MPI, or its libmpi.so."
 
 
 def abi(
-    old: Mpi,
-    new: Mpi,
+    old: Annotated[Path, typer.Argument(metavar="OLD", help=WHAT)],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help=WHAT)],
     programs: Annotated[
         list[Path] | None,
         typer.Argument(
-            exists=True, dir_okay=False, help="Programs linked to OLD; else all that OLD offers."
+            metavar="[PROGRAM]...", help="Programs linked to OLD; else all that OLD offers."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
@@ -35,7 +33,7 @@ def abi(
         if before.soname not in libraries:
             raise InvalidInput(
                 Problem(
-                    f"this program does not name {before.soname}",
+                    f"this program does not name {before.soname or before.path.name}",
                     str(program),
                     found=", ".join(sorted(libraries)) or "no library at all",
                     todo="name programs that are linked to OLD",

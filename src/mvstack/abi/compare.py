@@ -32,6 +32,8 @@ def differences(
     ``old`` has. Constants are compared where both are known.
     """
     found = []
+    if old.machine != new.machine:
+        found.append(Difference("machine", old.machine, new.machine, "the loader passes it over"))
     if old.soname != new.soname:
         found.append(
             Difference(

@@ -26,12 +26,16 @@ _CONSTANTS = (
     "MPI_SUCCESS",
     "MPI_THREAD_MULTIPLE",
 )
+_ALLOWED = "a library, or a prefix with lib/libmpi.so or lib64/libmpi.so"
 _SIZES = ("MPI_Comm", "MPI_Status", "MPI_Aint", "MPI_Offset", "MPI_Count", "MPI_Request")
+
+
+SECONDS = 60  # for mpicc, and for what it compiled
 
 
 @dataclass(frozen=True)
 class Library:
-    """One shared library: its soname, and the names that it defines.
+    """One shared library: its soname, the names that it defines, and the machine it is for.
 
     ``sizes`` holds the bytes of data objects, which the linker may have copied into a program.
     """
@@ -40,6 +44,7 @@ class Library:
     soname: str
     names: frozenset[str]
     sizes: dict[str, int] = field(default_factory=dict)
+    machine: str = ""
 
 
 def find_libmpi(place: Path) -> Path:
@@ -55,9 +60,9 @@ def find_libmpi(place: Path) -> Path:
             return path
     raise InvalidInput(
         Problem(
-            "there is no libmpi.so",
+            "there is no libmpi.so" if place.is_dir() else "there is no such file or folder",
             str(place),
-            allowed="a library, or a prefix with lib/libmpi.so or lib64/libmpi.so",
+            allowed=_ALLOWED,
         )
     )
 
@@ -65,7 +70,7 @@ def find_libmpi(place: Path) -> Path:
 def read_library(place: Path) -> Library:
     """The MPI library at ``place``, the ones of its Fortran bindings included.
 
-    Raises InvalidInput for what is no ELF library, Missing without binutils.
+    Raises InvalidInput for what is no ELF library or none of MPI, Missing without binutils.
     """
     path = find_libmpi(place)
     dynamic = _readelf("-dW", path)
@@ -78,11 +83,24 @@ def read_library(place: Path) -> Library:
                 names.add(row.name)
                 if row.kind == "OBJECT":
                     sizes[row.name] = row.size
-    return Library(path, soname.group(1) if soname else "", frozenset(names), sizes)
+    if not names:
+        raise InvalidInput(
+            Problem("this is no MPI library: no name of MPI is in it", str(path), allowed=_ALLOWED)
+        )
+    machine = " ".join(re.findall(r"^ +(?:Class|Machine): +(.+)$", _readelf("-hW", path), re.M))
+    return Library(path, soname.group(1) if soname else "", frozenset(names), sizes, machine)
 
 
 def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """The MPI names that a program needs, and the libraries that it names."""
+    if not path.is_file():
+        raise InvalidInput(
+            Problem(
+                "this is a folder" if path.is_dir() else "there is no such file",
+                str(path),
+                allowed="a program that is linked to OLD",
+            )
+        )
     needed = frozenset(re.findall(r"\(NEEDED\).*\[(.+)\]", _readelf("-dW", path)))
     names = {row.name for row in _symbols(path) if not row.defined and _OF_MPI.match(row.name)}
     return frozenset(names), needed
@@ -104,26 +122,37 @@ def read_constants(prefix: Path) -> dict[str, int]:
         source = Path(folder) / "constants.c"
         source.write_text(f"{text}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0; }\n")
         program = Path(folder) / "constants"
-        made = subprocess.run(
-            [str(wrapper), str(source), "-o", str(program)], capture_output=True, text=True
-        )
-        said = (
-            subprocess.run([str(program)], capture_output=True, text=True)
-            if not made.returncode
-            else made
-        )
-    if said.returncode:
+        try:
+            said = _said(str(wrapper), str(source), "-o", str(program))
+            if not said.returncode:
+                said = _said(str(program))
+            wrong = said.returncode and (said.stderr.strip() or f"exit status {said.returncode}")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            wrong = str(error)
+    if wrong:
         raise InvalidInput(
             Problem(
                 "a program of three lines does not compile and start with this MPI",
                 str(wrapper),
-                found=(said.stderr.strip() or f"exit status {said.returncode}")[-500:],
+                found=str(wrong)[-500:],
+                todo="mend that wrapper, or give the libmpi.so instead of the prefix: then the "
+                "constants of mpi.h are not compared",
             )
         )
-    return {
-        name: int(value)
-        for name, value in (line.rsplit(" ", 1) for line in said.stdout.splitlines())
-    }
+    rows = re.findall(r"^(\S+) (-?\d+)$", said.stdout, re.MULTILINE)
+    return {name: int(value) for name, value in rows}
+
+
+def _said(*command: str) -> subprocess.CompletedProcess[str]:
+    """What a program said; one that waits for something is ended."""
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=SECONDS,
+    )
 
 
 @dataclass(frozen=True)
@@ -153,9 +182,10 @@ def _bindings(libmpi: Path) -> list[Path]:
 def _readelf(*words: object) -> str:
     try:
         done = subprocess.run(
-            ["readelf", *map(str, words)],
+            ["readelf", *map(str, words[:-1]), "--", str(words[-1])],
             capture_output=True,
             text=True,
+            errors="replace",
             env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin"},
         )
     except FileNotFoundError:
