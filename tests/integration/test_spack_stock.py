@@ -8,6 +8,7 @@ that are not upstream's are taken with Spack's own `--no-checksum`, and the test
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -98,12 +99,14 @@ def test_our_mvapich_installs_from_a_tarball_in_a_mirror(stock: Stock) -> None:
     stock.run("compiler", "find")
     if shutil.which("ccache"):
         stock.run("config", "add", "config:ccache:true")
+    # what a site has written down before it heard of us
+    lines = ["packages:"]
+    for name, spec in MACHINE.items():
+        lines += [f"  {name}:", "    buildable: false", "    externals:"]
+        lines += [f"    - {{spec: {json.dumps(spec)}, prefix: /usr}}"]
+    (stock.home / ".spack" / "packages.yaml").write_text("\n".join([*lines, ""]))
     tools = ("perl", "findutils", "gmake", "m4", "autoconf", "automake", "libtool", "pkgconf")
     stock.run("external", "find", *tools, "diffutils", "gawk")
-    for name, spec in MACHINE.items():
-        entry = f"packages:{name}:externals:[{{spec: {spec!r}, prefix: /usr}}]"
-        stock.run("config", "add", entry)
-        stock.run("config", "add", f"packages:{name}:buildable:false")
     checks = ["--no-checksum"] if found != UPSTREAM else []
     spec = "mvapich@=4.0 netmod=ofi fabrics=shm pmi=simple process_managers=hydra ^libfabric@1.17"
     stock.run("install", *checks, "-j", str(os.cpu_count() or 1), *spec.split())
