@@ -23,7 +23,7 @@ from mvstack.install import builders
 from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.sources import Fetcher, Store
-from mvstack.spack import builder, lock
+from mvstack.spack import builder, installing, lock
 from mvstack.spack.clone import Clones
 from mvstack.spack.isolated import Isolated
 
@@ -180,6 +180,14 @@ def test_every_module_is_lua(tree: Tree) -> None:
     luac = shutil.which("luac5.3") or shutil.which("luac") or ""
     for name in tree.modules():
         subprocess.run([luac, "-p", str(tree.tree / "modules" / name)], check=True)
+
+
+def test_only_the_objects_of_the_package_that_is_built_are_counted(tmp_path: Path) -> None:
+    for stage, name in (("spack-stage-a-1-abc", "a.o"), ("spack-stage-a-1-old", "b.o")):
+        (tmp_path / stage / "src").mkdir(parents=True)
+        (tmp_path / stage / "src" / name).touch()
+        (tmp_path / stage / "src" / "a.c").touch()
+    assert installing._objects(tmp_path, "abc") == 1
 
 
 # --- what is ended in the middle ------------------------------------------------------------------

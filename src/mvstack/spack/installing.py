@@ -90,7 +90,7 @@ class Installing:
     def _tick(self) -> None:
         current = self.said.current
         if current and self._step and current.phase:
-            count = _objects(self.spack.isolated.stage)
+            count = _objects(self.spack.isolated.stage, current.hash)
             self._step.note(f"{current.phase}, {count} objects" if count else current.phase)
 
     def _close(self, error: BaseException | None) -> None:
@@ -188,5 +188,12 @@ def _telling(log: Path, errors: list[str]) -> list[str]:
     return [line[:300] for line in dict.fromkeys(chosen)]
 
 
-def _objects(folder: Path) -> int:
-    return sum(name.endswith((".o", ".lo")) for _, _, names in os.walk(folder) for name in names)
+def _objects(folder: Path, of: str) -> int:
+    """Compiled files of the package with this hash: others' stages are left by who was killed."""
+    stages = folder.glob(f"*-{of}")
+    return sum(
+        name.endswith((".o", ".lo"))
+        for stage in stages
+        for _, _, names in os.walk(stage)
+        for name in names
+    )
