@@ -224,3 +224,19 @@ def test_lock_files_of_both_sides_decide_where_there_are_both(clone: Clone, tmp_
 
     done = clone.mvstack("diff", "HEAD", "--old-locks", str(tmp_path / "nowhere"))
     assert done.returncode == 3 and "there is no such folder" in done.stderr
+    for useless in (options[:2], ("--old-locks", str(tmp_path), "--new-locks", str(tmp_path))):
+        done = clone.mvstack("diff", "HEAD", "expanse/cpu", *useless)
+        assert done.returncode == 3 and "has a lock file on both sides" in done.stderr
+
+
+def test_a_partition_that_only_one_side_has(clone: Clone) -> None:
+    file = clone.top / "environments" / "systems" / "expanse.yaml"
+    text = file.read_text().replace("\n  cpu:\n", "\n  more:\n")
+    file.write_text(text.replace("partitions.cpu.", "partitions.more."))
+    found = clone.diff("HEAD", "expanse/more")["partitions"]
+    assert list(found) == ["expanse/more"] and found["expanse/more"]["added"]
+    found = clone.diff("HEAD", "expanse/cpu")["partitions"]
+    assert list(found) == ["expanse/cpu"] and found["expanse/cpu"]["removed"]
+    for name in ("expanse/none", "expanse/cpu/none"):
+        done = clone.mvstack("diff", "HEAD", name)
+        assert done.returncode == 3 and f"neither side has a partition {name}" in done.stderr

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mvstack.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.model.yamlfile import read_yaml
 
 SECONDS = 300
 """How long a side may render before it counts as hanging; it takes about two."""
@@ -46,7 +47,7 @@ def sides(repository: Path, revision: str, systems: list[str]) -> Iterator[tuple
         extract(repository, commit, old.tree)
         for name in systems:
             if not has_system(old, name) and not has_system(new, name):
-                raise InvalidInput(Problem(f"neither side has a system {name.partition('/')[0]}"))
+                raise _on_neither(old, new, name)
         for side in (old, new):
             there = [name for name in systems if has_system(side, name)]
             if there or not systems:  # without names all are rendered
@@ -91,8 +92,35 @@ def extract(repository: Path, commit: str, folder: Path) -> None:
 
 
 def has_system(side: Side, name: str) -> bool:
-    """Whether that side has the system; a file of somebody's own is on neither side."""
-    return (side.tree / "environments" / "systems" / f"{name.partition('/')[0]}.yaml").is_file()
+    """Whether that side has the system and, where one is named, its partition.
+
+    A file of somebody's own is on neither side.
+    """
+    system, _, partition = name.partition("/")
+    path = side.tree / "environments" / "systems" / f"{system}.yaml"
+    if not system or not path.is_file():
+        return False
+    try:
+        known = read_yaml(path).data["partitions"] if partition else {}
+    except (InvalidInput, KeyError, TypeError):
+        return True  # rendering says what is wrong with it
+    return not partition or partition in known
+
+
+def _on_neither(old: Side, new: Side, name: str) -> InvalidInput:
+    system, _, partition = name.partition("/")
+    there = has_system(old, system) or has_system(new, system)
+    return InvalidInput(
+        Problem(
+            f"neither side has a partition {name}"
+            if partition and there
+            else f"neither side has a system {system or name}".rstrip(),
+            allowed="a system of this repository, or SYSTEM/PARTITION",
+            because="a revision holds no file of your own"
+            if name.endswith((".yaml", ".yml"))
+            else "",
+        )
+    )
 
 
 def render(side: Side, systems: list[str]) -> None:
