@@ -144,15 +144,12 @@ def plan_for(
 
 def installed_plan(system: str, partition: str, root: str, release: str) -> tuple[Path, Any]:
     """The tree of what was installed and its plan. Raises Refused when there is none."""
-    import json
+    from mvstack.install.records import kept_plan
 
     folder = system if system == "local" else f"{system}-{partition}"
     tree = Path(root) / release / folder
     try:
-        plan = json.loads((tree / "records" / "plan.json").read_text())
-        if not (isinstance(plan, dict) and {"tree", "mpi", "release"} <= set(plan)):
-            raise ValueError(f"{tree / 'records' / 'plan.json'} is no plan")
-        return tree, plan
+        return tree, kept_plan(tree)
     except (OSError, ValueError) as error:
         raise Refused(
             Problem(

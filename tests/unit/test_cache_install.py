@@ -423,6 +423,15 @@ def test_a_cache_is_a_folder_or_an_address(tmp_path: Path) -> None:
     assert place(tmp_path.as_uri()).folder == tmp_path
 
 
+def test_records_that_are_no_text_stop_no_push(site: Site) -> None:
+    tree = Path(site.builder.tree)
+    with (tree / "records" / "builds.jsonl").open("ab") as stream:
+        stream.write(b"\xff\n")
+    (tree / "modules" / "all").mkdir(parents=True, exist_ok=True)
+    (tree / "modules" / "all" / "odd.lua").write_bytes(b"\xff\n")
+    assert len(site.push()) == 4
+
+
 def test_a_plan_of_another_version_of_this_tool_is_read(site: Site) -> None:
     file = Path(site.builder.tree) / "records" / "plan.json"
     plan = json.loads(file.read_text())

@@ -12,7 +12,7 @@ from install_tree import install, look, plan_in, states
 
 from mvstack import easyconfigs, hashes
 from mvstack.install.nodes import module_file
-from mvstack.install.records import Records
+from mvstack.install.records import Records, kept_plan
 from mvstack.install.run import pending
 from mvstack.plan import Plan
 from mvstack.render import build_order
@@ -230,3 +230,20 @@ def test_module_files_stand_in_one_hierarchy(tmp_path: Path) -> None:
 )
 def test_only_what_decides_is_hashed(one: str, two: str, same: bool) -> None:
     assert (hashes.normalised(one) == hashes.normalised(two)) is same
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{}", '{"tree": 1, "mpi": 2, "release": 3}', "{", '{"release": "1", "tree": "/x"}'],
+)
+def test_what_is_no_plan_is_not_taken_for_one(plan: Plan, tmp_path: Path, text: str) -> None:
+    records = Records(tmp_path)
+    whole = plan.as_dict()
+    records.plan(whole)
+    assert kept_plan(tmp_path) == json.loads(json.dumps(whole))
+    (records.folder / "plan.json").write_text(text)
+    with pytest.raises(ValueError):
+        kept_plan(tmp_path)
+    (records.folder / "plan.json").write_text(json.dumps({**whole, "mpi": [1]}))
+    with pytest.raises(ValueError, match="is no plan"):
+        kept_plan(tmp_path)

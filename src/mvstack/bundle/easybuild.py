@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
 from mvstack.errors import Problem, Refused
 from mvstack.install.nodes import work
-from mvstack.install.records import Records
+from mvstack.install.records import Records, kept_plan
 from mvstack.install.run import specs_of
 from mvstack.plan import Plan
 from mvstack.progress import Progress
@@ -73,7 +72,7 @@ def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> l
     items = work(plan, render(plan), Records(Path(plan.tree)))
     wanted = {item.content: item.node.easyconfig for item in items}
     try:
-        data = json.loads((Path(plan.tree) / "records" / "plan.json").read_text())
+        data = kept_plan(Path(plan.tree))
     except (OSError, ValueError):
         data = None
     signers: dict[str, None] = {}

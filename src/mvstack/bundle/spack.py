@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from mvstack.cache import gpg
 from mvstack.cache.place import Place
 from mvstack.cache.spack import push
 from mvstack.errors import Problem, Refused
-from mvstack.install.records import Records
+from mvstack.install.records import Records, kept_plan
 from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.render import write
@@ -106,7 +105,7 @@ def sources(
 def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
     """Push what is installed here into the cache ``target``; who signed it."""
     try:
-        data = json.loads((Path(plan.tree) / "records" / "plan.json").read_text())
+        data = kept_plan(Path(plan.tree))
     except (OSError, ValueError):
         raise Refused(
             Problem(

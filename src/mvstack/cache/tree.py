@@ -102,7 +102,8 @@ def _companions(plan: Plan, planned: set[Path]) -> dict[Path, Installed]:
     for file in sorted((tree / "modules").rglob("*.lua")):
         if file in planned or file.parent == core or file.name.endswith(".new"):
             continue
-        root = re.search(rf'"{re.escape(str(tree))}/software/([^/"]+)/([^/"]+)"', file.read_text())
+        text = file.read_text(errors="replace")
+        root = re.search(rf'"{re.escape(str(tree))}/software/([^/"]+)/([^/"]+)"', text)
         easyconfig = tree / "ebfiles_repo" / root[1] / f"{root[1]}-{root[2]}.eb" if root else None
         if root is None or easyconfig is None or not easyconfig.is_file():
             continue
@@ -118,7 +119,7 @@ def _builds(tree: Path) -> dict[str, dict[str, Any]]:
     """The last row of builds.jsonl that tells of a build, by easyconfig."""
     found: dict[str, dict[str, Any]] = {}
     try:
-        lines = (tree / "records" / "builds.jsonl").read_text().splitlines()
+        lines = (tree / "records" / "builds.jsonl").read_text(errors="replace").splitlines()
     except OSError:
         return found
     for line in lines:

@@ -9,6 +9,21 @@ from typing import Any
 from mvstack.files import write_atomically
 
 
+def kept_plan(tree: Path) -> dict[str, Any]:
+    """The plan that ``tree`` was built by. Raises OSError or ValueError when there is none."""
+    path = tree / "records" / "plan.json"
+    plan = json.loads(path.read_text())
+    kinds = {"tree": str, "root": str, "mpi": list, "packages": list, "compiler": dict}
+    if not (
+        isinstance(plan, dict)
+        and "release" in plan
+        and all(isinstance(plan.get(name), kind) for name, kind in kinds.items())
+        and all(isinstance(row, dict) for row in [*plan["mpi"], *plan["packages"]])
+    ):
+        raise ValueError(f"{path} is no plan")
+    return plan
+
+
 class Records:
     """The records of one tree, below ``<tree>/records``."""
 
