@@ -15,7 +15,7 @@ from cache_tree import Site
 from install_tree import plan_in, states
 
 from mvstack.cache import gpg, store, unpack, use
-from mvstack.cache.place import place
+from mvstack.cache.place import Unreachable, place
 from mvstack.cache.push import look
 from mvstack.errors import InvalidInput, Locked, Refused
 from mvstack.install.lock import locked
@@ -264,6 +264,20 @@ def test_a_cache_that_cannot_be_asked_is_no_reason_to_fail(
     other = plan_in(site.top / "third")
     with pytest.raises(Refused, match="there is no such folder"):
         site.install(other, only=True)
+
+
+def test_a_cache_that_cannot_be_looked_into_is_not_called_empty(site: Site) -> None:
+    site.push()
+    (site.cache / "easybuild").rename(site.cache / "away")
+    assert list(look(site.place, whole=False)) == []
+    (site.cache / "easybuild").touch()
+    with pytest.raises(Unreachable, match="easybuild: Not a directory"):
+        list(look(site.place, whole=False))
+    (site.cache / "loop").symlink_to("loop")
+    (site.cache / "file").touch()
+    for name, why in (("loop", "Too many levels"), ("file", "no folder"), ("x", "no such folder")):
+        with pytest.raises(Unreachable, match=why):
+            place(str(site.cache / name)).read("easybuild/index.json")
 
 
 def test_the_first_cache_that_may_be_used_counts(site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,8 +57,7 @@ class Place:
                     return False
                 raise Unreachable(str(why)) from None
             return True
-        if not self.folder.is_dir():
-            raise Unreachable(f"{self.folder}: {lacking(self.folder)}")
+        reachable(self.folder)
         file = self.folder / path
         try:
             with file.open("rb") as source, target.open("wb") as stream:
@@ -86,9 +86,17 @@ class Place:
         return self.folder
 
 
-def lacking(folder: Path) -> str:
-    """Why ``folder`` is none, in words."""
-    return "it is no folder" if folder.exists() else "there is no such folder"
+def reachable(folder: Path) -> None:
+    """Raise Unreachable, with the reason, when ``folder`` is none or nobody may look there."""
+    try:
+        if stat.S_ISDIR(folder.stat().st_mode):
+            return
+        why = "it is no folder"
+    except FileNotFoundError:
+        why = "there is no such folder"
+    except OSError as error:
+        why = error.strerror or str(error)
+    raise Unreachable(f"{folder}: {why}")
 
 
 def place(name: str) -> Place:

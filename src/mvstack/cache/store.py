@@ -23,7 +23,7 @@ from typing import Any
 
 from mvstack.cache import gpg
 from mvstack.cache.manifest import Manifest, parse
-from mvstack.cache.place import Place, Unreachable, lacking
+from mvstack.cache.place import Place, Unreachable, reachable
 from mvstack.files import write_atomically
 
 INDEX = "easybuild/index.json"
@@ -91,9 +91,15 @@ def find(place: Place, os_name: str, content: str) -> Entry | None:
 def names(place: Place) -> list[tuple[str, str]]:
     """Operating system and content hash of all that a cache says it has. Raises Unreachable."""
     if place.folder:
-        if not place.folder.is_dir():
-            raise Unreachable(f"{place.folder}: {lacking(place.folder)}")
-        files = sorted((place.folder / "easybuild").glob("*/??/*.json.asc"))
+        reachable(place.folder)
+        entries = place.folder / "easybuild"
+        try:
+            next(entries.iterdir(), None)  # glob passes over what cannot be read
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise Unreachable(f"{entries}: {error.strerror}") from None
+        files = sorted(entries.glob("*/??/*.json.asc"))
         return [(file.parts[-3], file.name.removesuffix(".json.asc")) for file in files]
     if place.read(INDEX) is None:
         raise Unreachable(f"{place.url}/{INDEX} is not there: is it a cache?")
