@@ -159,6 +159,13 @@ MORE = """  - name: MORE
 """
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_checkout_of_somebody_else_is_compared(clone: Clone) -> None:
+    for path in (clone.top, clone.top / ".git"):
+        os.chown(path, 65534, 65534)
+    assert clone.diff("HEAD", "alps", code=0)["changes"] is False
+
+
 def test_a_system_that_only_one_side_has(clone: Clone) -> None:
     text = (clone.top / "environments/systems/alps.yaml").read_text()
     (clone.top / "environments/systems/daint.yaml").write_text(

@@ -171,7 +171,9 @@ def render(side: Side, systems: list[str]) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = ["git", "-C", str(repository), *arguments]
+    # a site's checkout may belong to somebody else; what is read is what is run here anyway
+    own = f"safe.directory={repository}"
+    command = ["git", "-c", own, "-C", str(repository), *arguments]
     try:
         return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     except FileNotFoundError:
