@@ -130,7 +130,17 @@ def test_a_file_that_somebody_elses_spack_put_there(tmp_path: Path) -> None:
     assert [(v.state, v.path) for v in store.verify()] == [("good", path)]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"sha256": "x"}]', "\udce4"])
+WRONG = {"sha256": "0" * 64, "filename": "y", "software": 3, "size": "z", "place": None}
+LEADING_OUT = {**WRONG, "sha256": "../../../y", "software": "y@1", "size": 1, "place": "here"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[1]", '[{"sha256": "x"}]', "\udce4", "[" * 200_000),
+        *(json.dumps([WRONG]), json.dumps([LEADING_OUT])),
+    ],
+)
 def test_a_lost_or_damaged_index_costs_the_names_only(tmp_path: Path, text: str) -> None:
     store = Store(tmp_path)
     sha256 = put(store, b"data")

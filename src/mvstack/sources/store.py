@@ -227,9 +227,10 @@ class Store:
         names = {field.name for field in fields(Entry)}
         try:
             rows = json.loads(self.index.read_text())
-            return [Entry(**{key: row[key] for key in row if key in names}) for row in rows]
-        except (OSError, ValueError, TypeError):
+            found = [Entry(**{key: row[key] for key in row if key in names}) for row in rows]
+        except (OSError, ValueError, TypeError, RecursionError):
             return []
+        return [entry for entry in found if _is_entry(entry)]
 
     def _rows(self) -> list[tuple[Path, Entry]]:
         """Every line of the index with its file, and every file that has no line."""
@@ -314,6 +315,16 @@ def _state(path: Path) -> Literal["good", "damaged", "missing", "stray"]:
         return "missing"
     except OSError:  # a bad sector is damage, too
         return "damaged"
+
+
+def _is_entry(entry: Entry) -> bool:
+    """Whether a row of the index says what it should, in words, and names a file by its hash."""
+    words = {key: value for key, value in asdict(entry).items() if key != "size"}
+    return (
+        all(isinstance(value, str) for value in words.values())
+        and isinstance(entry.size, int)
+        and SHA256.fullmatch(entry.sha256) is not None
+    )
 
 
 def _sync(path: Path) -> None:
