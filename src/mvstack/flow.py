@@ -147,11 +147,14 @@ def report_system(
 ) -> None:
     """`mvstack report`: the terminal's table and the HTML page."""
     from mvstack.report import as_json as to_json
-    from mvstack.report import gather
+    from mvstack.report import gather, write_html
 
     tree, _ = installed_here(name, release, root, "report")
     if as_json:
-        print(json.dumps(to_json(gather(tree)), indent=2))
+        data = gather(tree)
+        if html is not None:
+            write_html(data, html)
+        print(json.dumps(to_json(data), indent=2))
         return
     _report(tree, html, console)
 

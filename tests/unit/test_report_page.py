@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mvstack import flow
 from mvstack.errors import InvalidInput
 from mvstack.report import gather, write_html
 from mvstack.report.page import render
@@ -325,3 +326,14 @@ def test_any_figure_can_be_shown(tree, values):
     drawable = any(0 < size < 2**60 and v and 1e-18 < v < 1e18 for size, v in values.items())
     assert ("there is nothing to draw" in said) is not drawable
     assert ("no place for size 0 B" in said) is (0 in values)
+
+
+def test_who_asks_for_json_and_a_page_gets_both(tree, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(flow, "installed_here", lambda *_: (tree, {}))
+    page = tmp_path / "page.html"
+    flow.report_system("local", None, None, page, True, None)
+    assert json.loads(capsys.readouterr().out)["tree"]
+    assert page.read_text().startswith("<!doctype html>")
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        flow.report_system("local", None, None, tmp_path, True, None)
+    assert capsys.readouterr().out == ""
