@@ -1,5 +1,10 @@
 """``python -m mvstack``."""
 
-from mvstack.cli import main
+import sys
+
+try:
+    from mvstack.cli import main
+except KeyboardInterrupt:  # before there is anything that could say more
+    sys.exit(130)
 
 main()

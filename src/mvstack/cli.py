@@ -99,6 +99,7 @@ def discover(
 ) -> None:
     """Look at this machine and print a system file that a person can edit."""
     from mvstack import discover as looking
+    from mvstack.discover.system import NAME as SYSTEM_NAME
 
     if capture is not None:
         looking.capture(capture)
@@ -110,6 +111,15 @@ def discover(
         return
     if not root.is_dir():
         raise InvalidInput(Problem("there is no such folder", str(root)))
+    if not SYSTEM_NAME.fullmatch(name):
+        raise InvalidInput(
+            Problem(
+                "this cannot be the name of a system",
+                "--name",
+                found=name,
+                allowed="up to 40 small letters, digits and . _ -, beginning with a letter",
+            )
+        )
     machine = looking.look(root)
     if as_json:
         emit(machine.model_dump(mode="json"))

@@ -304,6 +304,18 @@ def test_a_full_disk_below_standard_output_is_no_traceback(more: tuple[str, ...]
     assert "No space left" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_interrupted_before_it_has_begun_it_just_ends(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    said = process("explain", PYTHONPATH=f"{tmp_path}:{TOP / 'src'}")
+    assert said == (130, "", "")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "Expanse", "a/b", "x" * 41])
+def test_a_name_that_no_system_can_have_is_refused_at_once(mvstack: Mvstack, name: str) -> None:
+    said = mvstack("discover", "--name", name)
+    assert (said.code, said.out) == (3, "") and "beginning with a letter" in said.err
+
+
 def test_help_in_a_locale_without_arrows() -> None:
     said = process("--help", PYTHONIOENCODING="ascii")
     assert said.code == 0 and "discover" in said.out
