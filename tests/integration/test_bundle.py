@@ -53,7 +53,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 def bundled(site: Site, name: str, **more: Any) -> tuple[Path, dict[str, Any]]:
     target = site.top / "bundle"
     arguments = {"binaries": True, "root": Path(site.builder.root), "caches": Caches(), **more}
-    about = make(name, target, release=None, progress=Progress(mode="quiet"), **arguments)
+    arguments = {"release": None, "progress": Progress(mode="quiet"), **arguments}
+    about = make(name, target, **arguments)
     return target, about
 
 
@@ -144,6 +145,9 @@ def test_the_same_command_goes_on_and_other_folders_are_left_alone(site: Site) -
     (bundle / "SHA256SUMS").unlink()  # as if interrupted
     assert bundled(site, "azure-hbv4")[1] == first
     assert (bundle / "SHA256SUMS").is_file()
+    with pytest.raises(InvalidInput, match="no release"):
+        bundled(site, "azure-hbv4", release="none")
+    assert (bundle / "SHA256SUMS").is_file()  # what was typed wrong harms no bundle
     shutil.rmtree(bundle)
     bundle.mkdir()
     (bundle / "letters").touch()

@@ -47,6 +47,7 @@ def make(
     _ours(target)
     plans = [stages.plan_for(system, one, release, root, caches) for one in partitions]
     target.mkdir(parents=True, exist_ok=True)
+    (target / SUMS).unlink(missing_ok=True)  # not before all that was typed is known to be right
     write_atomically(target / "manifest.json", "{}\n")  # marks the folder as ours; complete last
     with progress.step("bundle", "this checkout"):
         own = checkout.archive(target / "repository.tar.gz")
@@ -94,7 +95,6 @@ def _ours(target: Path) -> None:
             ),
             outcome="Nothing was written.",
         )
-    (target / SUMS).unlink(missing_ok=True)
 
 
 def _system_file(name: str, target: Path) -> bool:
