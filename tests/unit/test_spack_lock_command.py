@@ -65,6 +65,18 @@ def test_one_that_fails_stops_no_other(here: Tree, monkeypatch: pytest.MonkeyPat
     assert "expanse/gpu: stack: 3 packages, 2 of them to build" in done.stdout
 
 
+def test_what_is_typed_wrong_is_told_before_anything_is_solved(here: Tree) -> None:
+    (here.top / "file").touch()
+    done = run(here, "expanse/cpu", "expans", "alps/none", "--to", str(here.top / "file"))
+    assert isinstance(done.exception, MvstackError) and done.exception.exit_code == 3
+    told = [problem.message for problem in done.exception.problems]
+    assert len(told) == 3 and "expans" in told[0] and "none" in told[1]
+    assert "lock files cannot be kept there" in told[2]
+    assert not (here.top / "root" / "spack").exists() and "Nothing was solved" in str(
+        done.exception
+    )
+
+
 def test_compiler_and_stack_do_not_share_a_configuration(
     here: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mvstack.errors import MvstackError, together
+from mvstack.errors import InvalidInput, MvstackError, Problem, together
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ def lock(
     from mvstack.progress import Progress
 
     names = systems or [name for name in system_names() if not load_system(name).discover]
+    _before_solving(names, to)
     progress = Progress(0, mode="quiet" if as_json else "auto")
     done: list[Solved] = []
     errors: list[MvstackError] = []
@@ -74,6 +77,35 @@ def lock(
             )
     if errors:
         raise together(errors, outcome="Nothing was installed.")
+
+
+def _before_solving(names: list[str], to: Path | None) -> None:
+    """Raise for names that mean nothing and a folder that is none: solving takes minutes."""
+    from mvstack import stages
+
+    errors: list[MvstackError] = []
+    for name in names:
+        try:
+            stages.load(name)
+        except MvstackError as error:
+            errors.append(error)
+    if to is not None:
+        try:
+            to.mkdir(parents=True, exist_ok=True)
+            if not os.access(to, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            errors.append(
+                InvalidInput(
+                    Problem(
+                        f"lock files cannot be kept there: {error.strerror}",
+                        str(to),
+                        todo="name a folder that you may write to with --to",
+                    )
+                )
+            )
+    if errors:
+        raise together(errors, outcome="Nothing was solved for.")
 
 
 def locks(
