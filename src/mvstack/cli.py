@@ -102,6 +102,14 @@ def discover(
     from mvstack.discover.system import NAME as SYSTEM_NAME
 
     if capture is not None:
+        if root != Path("/"):
+            raise InvalidInput(
+                Problem(
+                    "a capture is made of this machine, not of a folder",
+                    "--capture with --root",
+                    todo="leave one of them out",
+                )
+            )
         looking.capture(capture)
         if as_json:
             emit({"capture": str(capture)})

@@ -291,6 +291,9 @@ def test_wrong_usage_is_json_for_a_script(mvstack: Mvstack) -> None:
 def test_a_capture_tells_a_script_where_it_is(mvstack: Mvstack, tmp_path: Path) -> None:
     said = mvstack("discover", "--capture", tmp_path / "here", "--json")
     assert said.code == 0 and json.loads(said.out) == {"capture": str(tmp_path / "here")}
+    said = mvstack("discover", "--root", tmp_path / "here", "--capture", tmp_path / "there")
+    assert said.code == 3 and "leave one of them out" in said.err
+    assert not (tmp_path / "there").exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is not here")
