@@ -99,5 +99,7 @@ def load_policy(folder: Path | None = None) -> Policy:
 
 def _model(model: type[M], path: Path) -> M:
     if not path.is_file():
-        raise InvalidInput(Problem("there is no such file", where=relative(path)))
+        what = "this is no file" if path.exists() else "there is no such file"
+        todo = "give the path of a YAML file; `mvstack discover > mine.yaml` writes a system's"
+        raise InvalidInput(Problem(what, where=relative(path), todo=todo))
     return validated(model, read_yaml(path))
