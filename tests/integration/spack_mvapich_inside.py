@@ -13,7 +13,7 @@ import spack.repo
 from spack.spec import Spec, substitute_abstract_variants
 from spack.util.environment import EnvironmentModifications
 
-QUESTIONS, *PROGRAMS = sys.argv[-4:]
+QUESTIONS, *PROGRAMS = sys.argv[-5:]
 asked = json.loads(QUESTIONS)
 recipe = spack.repo.PATH.get_pkg_class("mvapich")
 PREFIXES = [

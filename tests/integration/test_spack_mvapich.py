@@ -75,7 +75,12 @@ QUESTIONS = {
 def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mvapich")
     programs = []
-    for name, text in (("mvapich", MVAPICH), ("mpich", MPICH), ("mvapich2", "MVAPICH2 Version: 2")):
+    for name, text in (
+        ("mvapich", MVAPICH),
+        ("mpich", MPICH),
+        ("mvapich2", "MVAPICH2 Version: 2"),
+        ("mvapich-plus", MVAPICH),  # says the same of itself
+    ):
         program = folder / name / "bin" / "mpichversion"
         program.parent.mkdir(parents=True)
         program.write_text(f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\n")
@@ -216,10 +221,10 @@ def test_the_licence_is_that_of_its_copyright(answers):
 
 def test_a_build_of_the_site_is_found_and_those_of_others_are_not(answers):
     assert answers["executables"] == ["^mpichversion$"]
-    (version, (variants,)), (mpich, _), (mvapich2, _) = answers["found"]
+    (version, (variants,)), *others = answers["found"]
     assert version == "4.0"
     assert {"netmod=ofi", "process_managers=hydra", "threads=single"} <= set(variants.split())
-    assert (mpich, mvapich2) == (None, None)
+    assert [version for version, _ in others] == [None] * 3  # MPICH, MVAPICH2, MVAPICH-Plus
 
 
 def test_there_are_stand_alone_tests(answers):

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from mvstack import spackspecs
 from mvstack.recipes import RECIPES, read_recipe
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "easyconfigs" / "easyblocks"))
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "easyconfigs" / "easyblocks"))
+sys.path.insert(0, str(TOP / "spack-repo"))
 
-import mvapich_options as tables
+import mvapich_options as tables  # noqa: E402
 
 FOLDER = RECIPES / "mvapich2"
 RECIPE = read_recipe(FOLDER / "package.py")

@@ -209,12 +209,36 @@ MVAPICH CC:             gcc -O2
             [],
             "embedded=none pmi=pmi1 process_managers=slurm",
         ),
+        (  # --with-slurm is an option of hydra too, for lists of hosts
+            "ch4:ucx",
+            "--with-pm=hydra --with-slurm=/opt/slurm --disable-error-checking",
+            [],
+            "process_managers=hydra pmi=simple error_checking=no threads=multiple",
+        ),
+        (
+            "ch4:ucx",
+            "--with-slurm=/opt/slurm --enable-error-checking=yes --enable-threads=runtime",
+            [],
+            "pmi=simple error_checking=all threads=multiple",
+        ),
+        (  # configure takes quotes out, and leaves those that were inside others
+            "ch4:ucx",
+            "--with-pmi2=/usr --with-pm=none CFLAGS='-O2 -DX=it\\'s",
+            [],
+            "pmi=pmi2 process_managers=none",
+        ),
     ],
 )
 def test_variants_of_a_build_that_is_there(device, options, needed, expected):
     found = said.variants_said(TEXT.format(device=device, options=options), needed)
     assert set(expected.split()) - set(found) == set()
     assert len({word.lstrip("+~").split("=")[0] for word in found}) == len(found)
+
+
+def test_the_third_generation_checks_all_arguments_unless_told():
+    text = TEXT.format(device="ch4:ofi", options="--with-pm=hydra")
+    assert "error_checking=runtime" in said.variants_said(text, [])
+    assert "error_checking=all" in said.variants_said(text.replace("4.0", "3.0"), [])
 
 
 # --- configure -------------------------------------------------------------------------------

@@ -18,7 +18,16 @@ from spack.package import *
 from .checking import known_options, level_of, unknown_options, without_foreign_spawn
 from .said import variants_said
 from .standalone import StandAloneTests
-from .tables import FILE_SYSTEMS, LIBFABRIC, OUTSIDE, PROVIDER, REFUSALS, REFUSED_4_1, UCX
+from .tables import (
+    EMBEDDED,
+    FILE_SYSTEMS,
+    LIBFABRIC,
+    OUTSIDE,
+    PROVIDER,
+    REFUSALS,
+    REFUSED_4_1,
+    UCX,
+)
 
 
 class Mvapich(
@@ -156,6 +165,14 @@ class Mvapich(
             depends_on("ucx +cuda +gdrcopy", when="+cuda")
             depends_on("ucx +rocm", when="+rocm")
 
+    # The embedded libraries build what they find: without these a fabric is left out unsaid.
+    for _library, _fabrics in EMBEDDED.items():
+        for _fabric, (_others, _) in _fabrics.items():
+            for _needed in _others:
+                depends_on(_needed, when=f"embedded={_library} fabrics={_fabric}")
+    # CUDA 13 took cudaDeviceProp.computeMode away, which yaksa reads in 3.0 and 4.0.
+    depends_on("cuda@:12", when="+cuda")
+
     depends_on("pmix", when="pmi=pmix")
     depends_on("cray-pmi", when="pmi=cray")
     depends_on("slurm", when="process_managers=slurm")
@@ -169,7 +186,7 @@ class Mvapich(
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
     # offered for no splice. 4.1's is not known. By soname only: no splice of 3.0 was run.
-    can_splice("mpich@3.4 device=ch4 +fortran", when="@3.0 +fortran")
+    can_splice("mpich@3.4 device=ch4 +fortran", when="@3.0 +fortran file_systems=auto")
 
     # --- what does not go together, and what to say instead -----------------------------------
 
@@ -191,7 +208,12 @@ class Mvapich(
 
     @classmethod
     def determine_version(cls, exe):
-        """The version, from `mpichversion`; None for MPICH's, or MVAPICH2's."""
+        """The version, from `mpichversion`; None for MPICH's, or MVAPICH2's.
+
+        MVAPICH-Plus says the same of itself; its folders tell, as they do to its own recipe.
+        """
+        if re.search(r"mvapich[-_/]?plus", os.path.realpath(exe)):
+            return None
         said = re.search(
             r"^MVAPICH Version\s*:\s*(\S+)", Executable(exe)(output=str, error=str), re.M
         )
@@ -359,6 +381,8 @@ class Mvapich(
                 inside = spec.satisfies(f"embedded={option}")
                 args.append(f"--with-{option}=" + ("embedded" if inside else self.root(option)))
         if spec.satisfies("embedded=ucx"):
+            verbs = self.root("rdma-core")
+            args.append(f"--with-verbs={verbs}" if verbs else "--without-verbs")
             # Said to UCX's configure: a release build, as its own contrib/configure-release.
             args += [
                 "--disable-logging",
@@ -401,6 +425,8 @@ class Mvapich(
         io = ["--disable-romio" if spec.satisfies("file_systems=none") else "--enable-romio"]
         if systems:
             io.append("--with-file-system=" + "+".join(systems))
+        if "daos" in systems:
+            io.append(f"--with-daos={self.root('daos')}")
         # The level is always said: `ndebug` alone leaves configure's default, and `opt` means 03
         # (zero three) to 4.0, which is no level at all.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
@@ -452,6 +478,21 @@ class Mvapich(
                     f"{makefile}: CFLAGS says {level or 'no -O at all'}, "
                     f"asked for {self.optimisation}"
                 )
+
+    @run_after("configure")
+    def every_fabric_is_there(self):
+        """Refuse an embedded library that went on without a fabric that was asked for."""
+        for library, fabrics in EMBEDDED.items():
+            if not self.spec.satisfies(f"embedded={library}"):
+                continue
+            with open(join_path(self.stage.source_path, "modules", library, "config.h")) as made:
+                defined = set(re.findall(r"^#define (HAVE_\w+) 1$", made.read(), re.M))
+            for fabric, (_, word) in fabrics.items():
+                if self.spec.satisfies(f"fabrics={fabric}") and word not in defined:
+                    raise InstallError(
+                        f"the embedded {library} was configured without {fabric}: "
+                        f"modules/{library}/config.h defines no {word}; its config.log says why"
+                    )
 
     # --- use ----------------------------------------------------------------------------------
 

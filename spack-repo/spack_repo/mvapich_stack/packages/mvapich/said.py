@@ -1,15 +1,21 @@
 """From what an installed MVAPICH says of itself to the variants of the recipe. Pure."""
 
 import re
-import shlex
+
+# Other words of configure for values of the recipe.
+SPELLINGS = {
+    "threads": {"runtime": "multiple", "yes": "multiple", "default": "multiple", "no": "single"},
+    "error_checking": {"yes": "all", "none": "no"},
+}
 
 
 def options_said(text):
     """The options of configure in the text of `mpichversion`: name → value, "" when none."""
     line = re.search(r"^MVAPICH configure\s*:\s*(.*)$", text, re.M)
     options = {}
-    for word in shlex.split(line.group(1)) if line else []:
-        name, _, value = word.partition("=")
+    # configure says its words bare or in quotes, and quotes that are none of a pair among them
+    for word in line.group(1).split() if line else []:
+        name, _, value = word.strip("'\"").partition("=")
         options[name] = value
     return options
 
@@ -27,14 +33,17 @@ def launcher_said(options):
     pmi, manager = options.get("--with-pmi", ""), options.get("--with-pm", "")
     if options.get("--with-pmix") or pmi == "pmix":
         found = ["pmi=pmix"]
-    elif pmi == "cray" or options.get("--with-pmi2"):
+    elif pmi == "cray" or "cray" in options.get("--with-pmi2", ""):
         found = ["pmi=cray"]
+    elif options.get("--with-pmi2"):
+        found = ["pmi=pmi2"]
     elif pmi == "slurm":
         found = ["pmi=pmi1"]
     else:
         word = pmi.split("/")[0]
         found = ["pmi=" + (word if word in ("pmi1", "pmi2") else "simple")]
-    if "slurm" in (manager, pmi, options.get("--with-pmilib")) or "--with-slurm" in options:
+    # --with-slurm alone tells hydra where Slurm's lists of hosts come from.
+    if "slurm" in (manager, pmi, options.get("--with-pmilib")):
         return [*found, "process_managers=slurm"]
     if manager in ("no", "none"):
         return [*found, "process_managers=none"]
@@ -67,12 +76,14 @@ def variants_said(text, needed):
     ]
     found.append("embedded=" + (",".join(inside) or "none"))
     found += launcher_said(options)
+    old = re.search(r"^MVAPICH Version\s*:\s*3\.", text, re.M)
     for variant, option, default in (
-        ("threads", "--enable-threads", "multiple"),
-        ("error_checking", "--enable-error-checking", "runtime"),
-        ("datatype_engine", "--with-datatype-engine", "auto"),
+        ("threads", "threads", "multiple"),
+        ("error_checking", "error-checking", "all" if old else "runtime"),
     ):
-        found.append(f"{variant}={options.get(option) or default}")
+        value = "no" if off(option) else options.get(f"--enable-{option}") or default
+        found.append(f"{variant}={SPELLINGS[variant].get(value, value)}")
+    found.append(f"datatype_engine={options.get('--with-datatype-engine') or 'auto'}")
     systems = sorted(filter(None, options.get("--with-file-system", "").split("+")))
     found.append("file_systems=" + ("none" if off("romio") else ",".join(systems) or "auto"))
     for variant, stem in (

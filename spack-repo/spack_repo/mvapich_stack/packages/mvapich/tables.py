@@ -30,6 +30,22 @@ PROVIDER = {
     "tcp": "tcp",
 }
 
+# What an embedded library needs of others for a fabric, and the word in its config.h that proves
+# that it found it: both build what they find and go on without the rest.
+EMBEDDED = {
+    "libfabric": {
+        "infiniband": (("rdma-core",), "HAVE_VERBS"),
+        "roce": (("rdma-core",), "HAVE_VERBS"),
+        "efa": (("rdma-core",), "HAVE_EFA"),
+        "omni-path": (("uuid", "numactl", "opa-psm2"), "HAVE_OPX"),
+        "psm3": (("rdma-core", "uuid", "numactl"), "HAVE_PSM3"),
+    },
+    "ucx": {
+        "infiniband": (("rdma-core",), "HAVE_IB"),
+        "roce": (("rdma-core",), "HAVE_IB"),
+    },
+}
+
 FILE_SYSTEMS = (
     "daos",
     "gpfs",

@@ -119,7 +119,7 @@ class Configuring:
             "--enable-shared",
             "--disable-static",
             "--disable-silent-rules",
-            # DT_RPATH: a program keeps to this library whatever LD_LIBRARY_PATH says.
+            # mpicc leaves to the linker whether a program gets DT_RPATH or DT_RUNPATH.
             "--disable-new-dtags",
             "--enable-cxx",
             "--enable-fortran=all",

@@ -2,11 +2,13 @@
 
 import os
 import re
-import shlex
 
 from spack.package import *
 
 from .words import DEVICES, MRAIL
+
+# Other words of configure for values of the recipe.
+THREADS = {"runtime": "multiple", "yes": "multiple", "no": "single"}
 
 
 class Finding:
@@ -37,8 +39,8 @@ class Finding:
         line = re.search(r"^MVAPICH2 configure\s*:\s*(.*)$", text, re.M)
         device = re.search(r"^MVAPICH2 Device\s*:\s*(\S+)", text, re.M)
         options = {}
-        for word in shlex.split(line[1]) if line else []:
-            name, _, value = word.partition("=")
+        for word in line[1].split() if line else []:
+            name, _, value = word.strip("'\"").partition("=")
             options[name] = value
 
         def on(name, default):
@@ -61,9 +63,12 @@ class Finding:
         if pm == ["slurm"]:
             word = options.get("--with-pmi", "pmi2").split("/")[0]
             said.append("pmi_version=" + {"simple": "pmi1"}.get(word, word))
-        said.append("threads=" + (options.get("--enable-threads") or "multiple"))
+        threads = "no" if not on("threads", True) else options.get("--enable-threads")
+        said.append("threads=" + THREADS.get(threads or "", threads or "multiple"))
         said.append("ch3_rank_bits=" + options.get("--with-ch3-rank-bits", "16"))
-        said.append("error_checking=" + (options.get("--enable-error-checking") or "all"))
+        checking = options.get("--enable-error-checking") or "all"
+        checking = "no" if not on("error-checking", True) else checking
+        said.append("error_checking=" + {"yes": "all"}.get(checking, checking))
         if not on("romio", True):
             said.append("file_systems=none")
         else:

@@ -142,13 +142,13 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
     depends_on("psm", when="fabrics=psm")
     depends_on("opa-psm2", when="fabrics=psm2")
     depends_on("libfabric", when="fabrics=nemesisofi")
-    depends_on("cuda", when="+cuda")
+    # CUDA 13 asks cuCtxCreate for one argument more.
+    depends_on("cuda@:12", when="+cuda")
     depends_on("slurm", when="process_managers=slurm")
     depends_on("pmix", when="pmi_version=pmix")
     depends_on("pmix", when="process_managers=jsm")
     depends_on("flux-core", when="process_managers=flux")
     depends_on("lustre", when="file_systems=lustre")
-    depends_on("orangefs", when="file_systems=pvfs2")
 
     # --- what does not go together, and what to say instead -----------------------------------
 

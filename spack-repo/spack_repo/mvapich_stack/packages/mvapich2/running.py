@@ -4,6 +4,8 @@ import os
 import re
 import socket
 
+from spack_repo.mvapich_stack.slurm import could_start
+
 from spack.package import *
 
 from .words import DEVICES
@@ -61,12 +63,14 @@ class Running:
         if spec.satisfies("process_managers=slurm"):
             slurm = spec["slurm"].prefix.bin
             answer = Executable(join_path(slurm, "sinfo"))
-            said = answer("-h", "-o", "%a %T", output=str, error=str, fail_on_error=False)
-            if answer.returncode != 0 or not re.search(r"^up .*(idle|mixed)", said, re.M):
-                raise SkipTest(f"srun starts this build's ranks, and Slurm does not answer: {said}")
+            said = answer("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
+            if answer.returncode != 0 or not could_start(said):
+                raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
             return [join_path(slurm, "srun"), f"--mpi={self.slurms_word}", "-n", "2"]
         if self.managers[:1] == ["mpirun"]:
             return self.by_mpirun_rsh
+        if self.managers == ["remshell"]:
+            raise SkipTest("remshell starts ranks by ssh, also on this host")
         if self.managers and self.managers[0] in ("hydra", "gforker", "remshell"):
             return [join_path(here, "mpiexec"), "-n", "2"]
         raise SkipTest("something outside this build starts its ranks: process_managers=none")

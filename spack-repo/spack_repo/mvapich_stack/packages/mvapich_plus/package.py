@@ -148,10 +148,11 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
     requires("gpu=rocm", "gpu=mi300a", when="+rocm", msg="+rocm is gpu=rocm or gpu=mi300a: set one")
     for _release, _systems in EL.items():
         for _system in _systems:
-            requires(
-                f"el={_release}",
+            # A conflict and no requirement, which would hold for a site's own installation too.
+            conflicts(
+                f"el={'9' if _release == '8' else '8'}",
                 when=f"os={_system}",
-                msg=f"the RPM must be that of the system: set el={_release} on {_system}",
+                msg=f"the RPM must be that of the system: use el={_release} on {_system}",
             )
 
     with when("~unconfirmed"):
@@ -234,6 +235,8 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
         else:
             said += ["gpu=none ~cuda ~rocm"]
         said.append("process_managers=" + ("hydra" if hydra else "slurm"))
+        release = re.search(r"(?:rhel|\.el)([89])", prefix)
+        said += [f"el={release.group(1)}"] if release else []
         compiler = re.search(r"gcc\d+(?:\.\d+)*", prefix)
         said += [f"compiler={compiler.group(0)}"] if compiler else []
         return said + ["+unconfirmed"]  # what a site has needs no confirmation of ours

@@ -11,12 +11,13 @@ import re
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
+from spack_repo.mvapich_stack.slurm import could_start
 
 from spack.package import *
 
 # Each programming model by the compiler that configure tells it from, and the folders (below
 # libexec/osu-micro-benchmarks) that its programs go to.
-COMPILERS = {"mpi": ("mpicc", "mpicxx"), "openshmem": ("oshcc", "oshcxx"), "upc": ("upcc", "")}
+COMPILERS = {"mpi": ("mpicc", "mpicxx"), "openshmem": ("oshcc", "oshc++"), "upc": ("upcc", "")}
 FOLDERS = {
     "mpi": (
         "mpi/collective",
@@ -28,6 +29,15 @@ FOLDERS = {
     ),
     "openshmem": ("openshmem",),
     "upc": ("upc",),
+}
+# Open MPI's mpiexec refuses root, and two ranks on one core, unless told: a container has both.
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 XCCL_FOLDERS = ("xccl/collective", "xccl/pt2pt")
 TOP = os.path.join("libexec", "osu-micro-benchmarks")
@@ -77,6 +87,8 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
     depends_on("gmake", type="build")
     depends_on("mpi")
     depends_on("sos", when="models=openshmem")
+    # CUDA 13 changed cudaMemPrefetchAsync, which 5.9 to 7.5 call the old way.
+    depends_on("cuda@:12", when="+cuda")
     depends_on("nccl", when="+cuda +xccl")
     depends_on("rccl", when="+rocm +xccl")
     for _arch in CudaPackage.cuda_arch_values:
@@ -107,8 +119,15 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
     for _gpu in ("cuda", "rocm"):
         conflicts("+sycl", when=f"+{_gpu}", msg=f"configure takes one of them: drop {_gpu} or sycl")
     conflicts("+sycl", when="@:7.3", msg="Intel GPUs are known since 7.4: use @7.4:, or ~sycl")
-    conflicts("+xccl", when="@:5.7 +cuda", msg="NCCL is known since 5.8: use @5.9:, or ~xccl")
+    conflicts(
+        "+xccl",
+        when="@:7.2 +cuda",
+        msg="before 7.3 NCCL's programs are others and go elsewhere: use @7.3:, or ~xccl",
+    )
     conflicts("+xccl", when="@:7.2 +rocm", msg="RCCL is known since 7.3: use @7.3:, or ~xccl")
+
+    conflicts("+papi", when="@:6", msg="PAPI is known since 7.0: use @7.0:, or ~papi")
+    conflicts("+graphing", when="@:6.1", msg="plots are known since 6.2: use @6.2:, or ~graphing")
 
     # --- building: once for each model, into one prefix -----------------------------------------
 
@@ -222,10 +241,13 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
         srun = which("srun")
         if srun is None:
             raise SkipTest("the MPI has no launcher of its own, and there is no srun here")
-        words = [
-            mpi.variants[name].value for name in ("pmi", "pmi_version") if name in mpi.variants
-        ]
-        kind = [f"--mpi={word}" for word in words if word in ("pmi1", "pmi2", "pmix")]
+        answer = which("sinfo", required=True)
+        said = answer("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
+        if answer.returncode != 0 or not could_start(said):
+            raise SkipTest(f"srun starts this MPI's ranks, and has no node to: {said}")
+        # What --mpi= must say the MPI knows; others' builds tell srun by their environment.
+        word = getattr(mpi.package, "slurms_word", None)
+        kind = [f"--mpi={word}"] if word and mpi.satisfies("process_managers=slurm") else []
         return srun, [*kind, "-n", str(ranks)]
 
     def run_program(self, folder, name, arguments, pattern):
@@ -234,7 +256,10 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
             raise SkipTest("built without the benchmarks of MPI")
         start, words = self.launcher(2)
         program = join_path(self.prefix, TOP, *folder.split("/"), name)
-        out = start(*words, program, *arguments, output=str, error=str)
+        for name, value in OPEN_MPI.items():
+            start.add_default_env(name, value)
+        # A wrong provider or PMI hangs rather than fails.
+        out = start(*words, program, *arguments, output=str, error=str, timeout=180)
         if not re.search(pattern, out, re.M):
             raise AssertionError(f"{name} did not print {pattern!r}; it printed:\n{out}")
         return out
