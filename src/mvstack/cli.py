@@ -372,11 +372,27 @@ def _usage_as_json(end: SystemExit) -> None:
         emit(WrongUsage(Problem(told(), todo="the same command with --help")).as_dict())
 
 
+def _no_empty_folder(words: list[str]) -> None:
+    """Refuse ``--root ""``: Python takes it for the current folder, where a script with an unset
+    variable would then install."""
+    for word, value in zip(words, [*words[1:], None], strict=False):
+        name, sign, joined = word.partition("=")
+        if name in ("--root", "--to") and (joined if sign else value) == "":
+            raise WrongUsage(
+                Problem(
+                    f"{name} is given an empty word",
+                    allowed="a folder; `.` is the current one",
+                    todo="say which; in a script a variable may not be set",
+                )
+            )
+
+
 def main() -> None:
     """Run a command and turn what went wrong into a message and an exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name or an arrow that the locale lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        _no_empty_folder(sys.argv[1:])
         app(prog_name="mvstack", standalone_mode=True)
     except MvstackError as error:
         _fail(error)

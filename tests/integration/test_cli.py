@@ -281,6 +281,16 @@ def test_wrong_usage(mvstack: Mvstack) -> None:
     assert mvstack("install", "local", "-j", "0").code == 2
 
 
+@pytest.mark.parametrize("words", [("--root", ""), ("--root=",), ("--to", "", "--json")])
+def test_an_unset_variable_is_not_the_current_folder(
+    mvstack: Mvstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = mvstack("render", "expanse", *words)
+    assert said.code == 2 and "empty word" in said.out + said.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_wrong_usage_is_json_for_a_script(mvstack: Mvstack) -> None:
     said = mvstack("explain", "--bogus", "--json")
     told = json.loads(said.out)

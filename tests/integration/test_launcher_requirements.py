@@ -54,7 +54,8 @@ def test_no_file_asks_for_another_version_than_the_one_before_it() -> None:
 def test_versions_that_must_be_these() -> None:
     exact = (TOP / "requirements" / "exact.txt").read_text()
     wanted = dict(re.findall(r"^([a-z-]+)==(\S+) +# \S", exact, re.M))
-    assert wanted.keys() == {"easybuild", "reframe-hpc"}
+    assert wanted.keys() == {"easybuild", "reframe-hpc", "clingo"}
+    assert pins("spack.txt")["clingo"] == wanted.pop("clingo")
     runtime = pins("runtime.txt")
     assert wanted.items() <= runtime.items()
     parts = {name: v for name, v in runtime.items() if name.startswith("easybuild-")}
