@@ -7,6 +7,7 @@ Pytest's own list groups skips by line; this one names each test. `tests/run` se
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ COUNTED = {"passed": ("passed", "xfailed"), "failed": ("failed", "error", "xpass
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell's `&` has its children ignore Ctrl-C, and so would all that tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than a few seconds (-m 'not slow')")
 
 

@@ -13,13 +13,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from install_tree import look, plan_in
 
 from mvstack.errors import Missing
-from mvstack.install import eb, modules
+from mvstack.install import modules
 from mvstack.plan import Plan
 
 
 def lmod() -> str:
     try:
-        return eb._lmod()
+        return modules.lmod_command()
     except Missing as error:
         pytest.skip(error.problems[0].message)
 
