@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ from mvstack import __version__, stages
 from mvstack.abi.cli import abi
 from mvstack.bundle.cli import bundle
 from mvstack.cache.cli import app as cache_app
+from mvstack.console import emit, emit_or_say, no_empty_folder
 from mvstack.diff.cli import diff
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, WrongUsage, together
 from mvstack.model.load import load_policy, load_release, release_names, system_names
@@ -69,11 +69,6 @@ Yes = Annotated[
     ),
 ]
 out = Console(highlight=False, soft_wrap=False)
-
-
-def emit(data: Any) -> None:
-    """Print JSON."""
-    typer.echo(json.dumps(data, indent=2))
 
 
 def _progress(as_json: bool, total: int = 0) -> Any:
@@ -270,22 +265,6 @@ def install(
     )
 
 
-def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:
-    """What an installation did, as JSON or in a line."""
-    if as_json:
-        emit(rows)
-    elif not rows:
-        typer.echo("all of it was there already; nothing was built")
-    else:
-        typer.echo(
-            "\n".join(
-                f"{row['result']}: {row['package']} {row['version']} "
-                f"{row.get('module', '')}".rstrip()
-                for row in rows
-            )
-        )
-
-
 @app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
 def test(
     system: System = "local",
@@ -372,27 +351,12 @@ def _usage_as_json(end: SystemExit) -> None:
         emit(WrongUsage(Problem(told(), todo="the same command with --help")).as_dict())
 
 
-def _no_empty_folder(words: list[str]) -> None:
-    """Refuse ``--root ""``: Python takes it for the current folder, where a script with an unset
-    variable would then install."""
-    for word, value in zip(words, [*words[1:], None], strict=False):
-        name, sign, joined = word.partition("=")
-        if name in ("--root", "--to") and (joined if sign else value) == "":
-            raise WrongUsage(
-                Problem(
-                    f"{name} is given an empty word",
-                    allowed="a folder; `.` is the current one",
-                    todo="say which; in a script a variable may not be set",
-                )
-            )
-
-
 def main() -> None:
     """Run a command and turn what went wrong into a message and an exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name or an arrow that the locale lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        _no_empty_folder(sys.argv[1:])
+        no_empty_folder(sys.argv[1:])
         app(prog_name="mvstack", standalone_mode=True)
     except MvstackError as error:
         _fail(error)

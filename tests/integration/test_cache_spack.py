@@ -93,6 +93,7 @@ def test_from_one_root_into_another(
     rows = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {"mvapich", "hpcc"} <= {row["package"] for row in rows}
     assert {row["result"] for row in rows} == {"pushed"}
+    assert all(row["bytes"] for row in rows)
     again = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {row["result"] for row in again} == {"already there"}
 
