@@ -9,9 +9,11 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+# Reads a word that we write when all is done; when we die without it, ends what we started.
+_WATCH = 'read -r _ || kill -s KILL -- "-$1" 2>/dev/null'
 TICK = 2.0  # seconds between looks at what goes on while the program says nothing
 
 
@@ -33,7 +35,7 @@ def follow(
     ``line`` gets each line of its output, both streams in one, without the line's end; a carriage
     return ends a line too. ``tick`` is called when there was none for some seconds. Raises Silent
     after ``silence`` seconds without a word. Whatever ends this function, an exception of ``line``
-    included, ends the program and all that it started; if we die without a word the kernel ends it.
+    included, ends the program and all that it started; so does our own death by kill -9.
     """
     process = subprocess.Popen(
         list(command),
@@ -46,8 +48,9 @@ def follow(
         preexec_fn=_die_with_parent,
     )
     try:
-        _lines(process, line, tick, silence)
-        return process.wait()
+        with _watched(process.pid):
+            _lines(process, line, tick, silence)
+            return process.wait()
     finally:
         end(process)
 
@@ -88,6 +91,25 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+@contextlib.contextmanager
+def _watched(group: int) -> Iterator[None]:
+    """Have another process end the process group ``group`` when we die in this block."""
+    with subprocess.Popen(
+        ["/bin/sh", "-c", _WATCH, "watch", str(group)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as watch:
+        try:
+            yield
+        finally:
+            watch.communicate(b"done\n")
+
+
 def _die_with_parent() -> None:
-    """Ask the kernel to end the program when mvstack itself is killed."""
+    """Ask the kernel to end the program at once when mvstack itself is killed.
+
+    What the program started itself is ended by the watch, a moment later.
+    """
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
