@@ -17,7 +17,16 @@ from mvstack.install.prerequisites import lacking
 sys.path.insert(0, str(Path(__file__).parent / "integration"))
 from checks_tree import installed_plan
 
-TOOLS = {"shellcheck": "shellcheck", "pgrep": "procps"}  # program: its package
+TOOLS = {  # program: its package
+    "shellcheck": "shellcheck",
+    "pgrep": "procps",
+    "git": "git",  # mvstack diff, and Spack's clones
+    "gpg": "gpg",  # the signatures of caches
+    "srun": "slurm-wlm",  # tests/slurm/loopback
+    "munge": "munge",
+    "ss": "iproute2",
+    "unshare": "util-linux",
+}
 
 
 def main() -> None:
