@@ -77,6 +77,30 @@ def test_a_program_of_another_library_is_not_judged(old: Path, tmp_path: Path) -
     assert "libmpi.so.12" in str(result.exception)
 
 
+def binding(prefix: Path, soname: str) -> Path:
+    """The Fortran binding's library beside a libmpi."""
+    source, out = prefix / "fort.c", prefix / "lib" / "libmpifort.so"
+    source.write_text("int mpi_init_(void) { return 0; }\n")
+    made = ["gcc", "-shared", "-fPIC", f"-Wl,-soname,{soname}", str(source), "-o", str(out)]
+    subprocess.run(made, check=True)
+    return prefix
+
+
+def test_a_program_may_name_the_fortran_binding_alone(old: Path, tmp_path: Path) -> None:
+    """So does one in Fortran that was linked with --as-needed."""
+    binding(old, "libmpifort.so.12")
+    source, out = tmp_path / "main.c", tmp_path / "main"
+    source.write_text("int mpi_init_(void);\nint main(void) { return mpi_init_(); }\n")
+    subprocess.run(["gcc", str(source), f"-L{old}/lib", "-lmpifort", "-o", str(out)], check=True)
+    same = binding(library(tmp_path / "same", MPI, "libmpi.so.12"), "libmpifort.so.12")
+    result = CliRunner().invoke(app, ["abi", str(old), str(same), str(out)])
+    assert result.exit_code == 0, result.output
+    other = binding(library(tmp_path / "other", MPI, "libmpi.so.12"), "libmpifort.so.0")
+    result = CliRunner().invoke(app, ["abi", str(old), str(other), str(out)])
+    assert isinstance(result.exception, CheckFailed)
+    assert "soname of a binding" in str(result.exception)
+
+
 def test_what_is_no_library_is_said(old: Path, tmp_path: Path) -> None:
     text = tmp_path / "libmpi.so"
     text.write_text("INPUT(libmpi.so.12)\n")

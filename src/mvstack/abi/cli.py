@@ -28,9 +28,10 @@ def abi(
     """Say whether programs linked to the MPI in OLD run with the one in NEW, without a rebuild."""
     before, after = read_library(old), read_library(new)
     needed: frozenset[str] | None = None
+    named: frozenset[str] = frozenset()
     for program in programs or []:
         names, libraries = read_program(program)
-        if before.soname not in libraries:
+        if not before.sonames & libraries:
             raise InvalidInput(
                 Problem(
                     f"this program does not name {before.soname or before.path.name}",
@@ -40,12 +41,14 @@ def abi(
                 )
             )
         needed = names | (needed or frozenset())
+        named |= before.sonames & libraries
     found = differences(
         before,
         after,
         read_constants(old) if old.is_dir() else {},
         read_constants(new) if new.is_dir() else {},
         needed,
+        named,
     )
     counted = len(before.names if needed is None else needed)
     if as_json:

@@ -25,11 +25,13 @@ def differences(
     old_constants: dict[str, int],
     new_constants: dict[str, int],
     needed: frozenset[str] | None = None,
+    named: frozenset[str] = frozenset(),
 ) -> list[Difference]:
     """Why programs linked to ``old`` cannot run with ``new``; empty when nothing speaks against it.
 
     ``needed`` are the names that the programs at hand take from MPI; None means every name that
-    ``old`` has. Constants are compared where both are known.
+    ``old`` has. ``named`` are the libraries of ``old`` that the programs name: one in Fortran may
+    name that of its binding alone. Constants are compared where both are known.
     """
     found = []
     if old.machine != new.machine:
@@ -40,6 +42,15 @@ def differences(
                 "soname",
                 old.soname,
                 new.soname,
+                "the loader looks for the old name and does not find it",
+            )
+        )
+    if gone := sorted(named - new.sonames - {old.soname}):
+        found.append(
+            Difference(
+                "soname of a binding",
+                _some(gone),
+                _some(sorted(new.sonames)),
                 "the loader looks for the old name and does not find it",
             )
         )

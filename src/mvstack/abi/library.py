@@ -45,6 +45,7 @@ class Library:
     names: frozenset[str]
     sizes: dict[str, int] = field(default_factory=dict)
     machine: str = ""
+    sonames: frozenset[str] = frozenset()  # of it and of its bindings' libraries
 
 
 def find_libmpi(place: Path) -> Path:
@@ -73,11 +74,11 @@ def read_library(place: Path) -> Library:
     Raises InvalidInput for what is no ELF library or none of MPI, Missing without binutils.
     """
     path = find_libmpi(place)
-    dynamic = _readelf("-dW", path)
-    soname = re.search(r"\(SONAME\).*\[(.+)\]", dynamic)
+    all_of_it = [path, *_bindings(path)]
+    soname = _soname(path)
     names: set[str] = set()
     sizes: dict[str, int] = {}
-    for one in [path, *_bindings(path)]:
+    for one in all_of_it:
         for row in _symbols(one):
             if row.defined and _OF_MPI.match(row.name):
                 names.add(row.name)
@@ -88,7 +89,13 @@ def read_library(place: Path) -> Library:
             Problem("this is no MPI library: no name of MPI is in it", str(path), allowed=_ALLOWED)
         )
     machine = " ".join(re.findall(r"^ +(?:Class|Machine): +(.+)$", _readelf("-hW", path), re.M))
-    return Library(path, soname.group(1) if soname else "", frozenset(names), sizes, machine)
+    sonames = frozenset(filter(None, map(_soname, all_of_it)))
+    return Library(path, soname, frozenset(names), sizes, machine, sonames)
+
+
+def _soname(path: Path) -> str:
+    found = re.search(r"\(SONAME\).*\[(.+)\]", _readelf("-dW", path))
+    return found.group(1) if found else ""
 
 
 def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:

@@ -185,7 +185,8 @@ class Mvapich(
 
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
-    # offered for no splice. 4.1's is not known. By soname only: no splice of 3.0 was run.
+    # offered for no splice. 4.1's is not known. Programs in C and with mpi_f08 and MPI-IO that were
+    # linked to MPICH 4.0.2 ran with 3.0rc in its place (2026-11-21); Spack's splice was not run.
     can_splice("mpich@3.4 device=ch4 +fortran", when="@3.0 +fortran file_systems=auto")
 
     # --- what does not go together, and what to say instead -----------------------------------
