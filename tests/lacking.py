@@ -22,6 +22,7 @@ TOOLS = {  # program: its package
     "pgrep": "procps",
     "git": "git",  # mvstack diff, and Spack's clones
     "gpg": "gpg",  # the signatures of caches
+    "gpg-agent": "gpg-agent",
     "srun": "slurm-wlm",  # tests/slurm/loopback
     "munge": "munge",
     "ss": "iproute2",

@@ -111,9 +111,9 @@ def create(name: str, email: str) -> Key:
     done = _gpg("--gen-key", "-", text=_KEY.format(name=name, email=email))
     made = [key for key in trusted() if key.own and key.fingerprint not in before]
     if done.returncode or len(made) != 1:
-        raise Missing(
-            Problem("gpg could not make a key", str(home()), found=_words(done), todo="see above")
-        )
+        said = _words(done)
+        todo = "install gpg-agent, then the same command" if "agent" in said else "see above"
+        raise Missing(Problem("gpg could not make a key", str(home()), found=said, todo=todo))
     return made[0]
 
 

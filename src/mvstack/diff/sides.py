@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from mvstack.errors import InvalidInput, Missing, Problem, Refused
 from mvstack.model.yamlfile import read_yaml
@@ -88,7 +89,9 @@ def extract(repository: Path, commit: str, folder: Path) -> None:
         )
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-        tar.extractall(folder, filter="data")
+        # Debian 12's Python 3.11.2 has no filters yet; the archive is git's, of this repository
+        safely: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        tar.extractall(folder, **safely)
 
 
 def has_system(side: Side, name: str) -> bool:
