@@ -8,8 +8,10 @@ import archspec.cpu
 def target_for(target: str, compiler: str, version: str) -> str:
     """The archspec target that programs for ``target`` are compiled for.
 
-    It is ``target``, or the nearest older one that this version of the compiler has options for:
-    zen3 for a zen4 and gcc 12.2.0. A target that archspec does not know is left as it is.
+    It is ``target``, or the nearest older one for which archspec finds options of this version of
+    the compiler: zen3 for a zen4 and gcc 12.2.0, because its rows for zen4 end at 12.2, begin again
+    at 12.3, and 12.2.0 counts as newer than 12.2. Spack refuses what archspec does not find. A
+    target that archspec does not know is left as it is.
     """
     known = archspec.cpu.TARGETS.get(target)
     # x86_64_v4 and its like, which are no processor, come after all that are

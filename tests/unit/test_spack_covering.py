@@ -270,6 +270,12 @@ def test_the_level_that_counts(line, level):
     assert checking.level_of(f"X = -O1\n{line}\nY = -O3\n") == level
 
 
+def test_a_fabric_that_an_embedded_library_went_on_without_is_told():
+    wanted = {"infiniband": "HAVE_VERBS", "efa": "HAVE_EFA", "psm3": "HAVE_PSM3"}
+    config = "#define HAVE_VERBS 1\n#define HAVE_EFA 0\n/* #undef HAVE_PSM3 */\n"
+    assert checking.left_out(config, wanted) == {"efa": "HAVE_EFA", "psm3": "HAVE_PSM3"}
+
+
 def test_the_spawn_of_other_pmi2_is_left_out_with_slurm():
     source = (
         "static int pmi2_init()\n\nstatic int pmi2_spawn(int count,\n{ PMI2_keyval_t x; }\n\n"

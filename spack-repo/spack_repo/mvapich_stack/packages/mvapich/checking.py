@@ -36,6 +36,12 @@ def unknown_options(words, known):
     return found
 
 
+def left_out(config, wanted):
+    """Those of `wanted`, fabric → word, whose word the text of a config.h does not define as 1."""
+    defined = set(re.findall(r"^#define (HAVE_\w+) 1$", config, re.M))
+    return {fabric: word for fabric, word in wanted.items() if word not in defined}
+
+
 def level_of(makefile):
     """The -O level that counts in the CFLAGS of a generated Makefile's text, "" when none does."""
     line = re.search(r"^CFLAGS\s*=(.*)$", makefile, re.M)

@@ -15,7 +15,7 @@ from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModificati
 
 from spack.package import *
 
-from .checking import known_options, level_of, unknown_options, without_foreign_spawn
+from .checking import known_options, left_out, level_of, unknown_options, without_foreign_spawn
 from .said import variants_said
 from .standalone import StandAloneTests
 from .tables import (
@@ -486,14 +486,18 @@ class Mvapich(
         for library, fabrics in EMBEDDED.items():
             if not self.spec.satisfies(f"embedded={library}"):
                 continue
+            wanted = {
+                fabric: word
+                for fabric, (_, word) in fabrics.items()
+                if self.spec.satisfies(f"fabrics={fabric}")
+            }
             with open(join_path(self.stage.source_path, "modules", library, "config.h")) as made:
-                defined = set(re.findall(r"^#define (HAVE_\w+) 1$", made.read(), re.M))
-            for fabric, (_, word) in fabrics.items():
-                if self.spec.satisfies(f"fabrics={fabric}") and word not in defined:
-                    raise InstallError(
-                        f"the embedded {library} was configured without {fabric}: "
-                        f"modules/{library}/config.h defines no {word}; its config.log says why"
-                    )
+                missing = left_out(made.read(), wanted)
+            for fabric, word in missing.items():
+                raise InstallError(
+                    f"the embedded {library} was configured without {fabric}: "
+                    f"modules/{library}/config.h defines no {word}; its config.log says why"
+                )
 
     # --- use ----------------------------------------------------------------------------------
 
