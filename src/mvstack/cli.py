@@ -17,6 +17,7 @@ from mvstack.cache.cli import app as cache_app
 from mvstack.console import emit, emit_or_say, no_empty_folder
 from mvstack.diff.cli import diff
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, WrongUsage, together
+from mvstack.image.cli import app as image_app
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
 from mvstack.sources.spec import known_sources
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.add_typer(sources_app, name="sources")
 app.add_typer(cache_app, name="cache")
+app.add_typer(image_app, name="image")
 app.command(epilog="Example: mvstack bundle local --sources --to /mnt/stick/local")(bundle)
 app.command(epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks")(lock)
 app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")(

@@ -108,15 +108,6 @@ def same_machine(plan: Plan, machine: Machine) -> None:
                 allowed=f"{wanted.name} or one that has all it has",
             )
         )
-    elif here is not None and here != wanted:
-        problems.append(
-            Problem(
-                "this machine's processor is another one, so -march=native would not fit",
-                where,
-                found=here.name,
-                allowed=wanted.name,
-            )
-        )
     if problems:
         last = problems[-1]
         problems[-1] = Problem(

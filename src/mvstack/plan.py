@@ -14,6 +14,7 @@ from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.model.words import listed, nearest
+from mvstack.targets import options_for
 
 DEFAULT_ROOT = "/opt/mvapich-stack"
 
@@ -102,6 +103,8 @@ class Plan:
     passed_over: list[dict[str, str]]
     externals: list[dict[str, str]] = field(default_factory=list)
     fallback: str = ""
+    # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
+    optimization: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys in the order in which a person reads them."""
@@ -160,6 +163,7 @@ def make_plan(
     (product, version) to bytes that a person accepted. Raises Refused when nothing fits.
     """
     part = system.partitions[partition]
+    _check_without(system, partition, release)
     choice = choose(system, partition, release, policy, unavailable, fallback)
     root = root or system.install.root or DEFAULT_ROOT
     folder = system.name if system.discover else f"{system.name}-{partition}"
@@ -182,14 +186,32 @@ def make_plan(
         access=list(part.scheduler_options),
         compiler=part.compiler.model_dump(),
         mpi=builds,
-        packages=_packages(release, choice, builds, unavailable),
+        packages=_packages(release, part, choice, builds, unavailable),
         passed_over=[dict(item.__dict__) for item in choice.passed_over],
         externals=[
             {"package": package, "spec": spec, "prefix": prefix}
             for package, spec, prefix in spackspecs.externals(part)
         ],
         fallback=_fallback_sentence(choice),
+        optimization=""
+        if system.discover
+        else options_for(part.target, part.compiler.name, part.compiler.version),
     )
+
+
+def _check_without(system: System, partition: str, release: Release) -> None:
+    """Refuse to leave out what the release does not carry: it is a slip of the pen."""
+    known = [package.name for package in release.packages]
+    for name in system.partitions[partition].without:
+        if name not in known:
+            raise InvalidInput(
+                Problem(
+                    f"without: release {release.name} has no package {name}",
+                    f"{system.name}/{partition}",
+                    allowed=listed(known),
+                    nearest=nearest(name, known),
+                )
+            )
 
 
 def _mpi_build(
@@ -314,12 +336,15 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
 
 def _packages(
     release: Release,
+    part: Partition,
     choice: Choice,
     builds: list[MpiBuild],
     unavailable: frozenset[tuple[str, str]],
 ) -> list[Package]:
     fitting: list[ReleasePackage] = []
     for package in release.packages:
+        if package.name in part.without:
+            continue
         if package.only_over and choice.product not in package.only_over:
             continue
         if (package.name, package.version) in unavailable:

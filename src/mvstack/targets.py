@@ -25,6 +25,20 @@ def target_for(target: str, compiler: str, version: str) -> str:
     return target
 
 
+def options_for(target: str, compiler: str, version: str) -> str:
+    """The options that make ``compiler`` write for ``target``, or the nearest that it knows.
+
+    "" when archspec knows none: the compiler then writes for its family.
+    """
+    known = archspec.cpu.TARGETS.get(target_for(target, compiler, version))
+    if known is None:
+        return ""
+    try:
+        return str(known.optimization_flags(compiler, version)).strip()
+    except archspec.cpu.UnsupportedMicroarchitecture:
+        return ""
+
+
 def family_of(target: str) -> str:
     """The family of ``target``, which every compiler knows: x86_64, aarch64, ppc64le."""
     known = archspec.cpu.TARGETS.get(target)

@@ -36,7 +36,13 @@ def refused(**changes):
         ("expanse", "cpu", "mvapich 4.1 ch4:ucx", "pmi2"),
         ("expanse", "gpu", "mvapich-plus 5.0.0 ch4:ucx", "pmi2"),
         ("azure-hbv4", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("azure-hbv3", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("azure-hx", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("azure-ndv5", "gpu", "mvapich-plus 5.0.0 ch4:ucx", "pmi2"),
         ("aws-hpc7a", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
+        ("aws-hpc6a", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
+        ("aws-c6i", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
+        ("aws-p5", "gpu", "mvapich-plus 5.0.0 ch4:ofi", "pmi2"),
         ("alps", "cpu", "mvapich 4.1 ch4:ofi", "cray"),
     ],
 )

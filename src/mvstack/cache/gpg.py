@@ -169,6 +169,29 @@ def verified(signed: bytes) -> tuple[str, str]:
     if b"-----BEGIN PGP SIGNED MESSAGE-----" not in signed:
         raise BadSignature("it is not signed", "have it pushed again by who built it")
     done = _gpg("--decrypt", data=signed)
+    signer = _signer(done)
+    return done.stdout.decode("utf-8", "replace"), signer
+
+
+def sign_detached(data: bytes, fingerprint: str) -> str:
+    """A signature of ``data`` for a file of its own. Raises Refused when gpg will not."""
+    words = ("--local-user", fingerprint, "--digest-algo", "SHA256", "--armor", "--detach-sign")
+    done = _gpg(*words, data=data)
+    if done.returncode:
+        raise Refused(Problem("gpg could not sign", str(home()), found=_words(done)))
+    return done.stdout.decode()
+
+
+def verified_detached(data: bytes, signature: bytes) -> str:
+    """The fingerprint of the trusted key that signed ``data``. Raises BadSignature."""
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+        file = Path(folder) / "signature"
+        file.write_bytes(signature)
+        return _signer(_gpg("--verify", str(file), "-", data=data))
+
+
+def _signer(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The key of exactly one good signature that gpg has checked. Raises BadSignature."""
     status = [line.split() for line in _status(done)]
     words = {line[0] for line in status if line}
     if unknown := [line for line in status if line and line[0] == "ERRSIG"]:
@@ -187,7 +210,7 @@ def verified(signed: bytes) -> tuple[str, str]:
     if len(valid) != 1 or len(good) != 1 or done.returncode:
         said = ", ".join(sorted(words & _TELLING)) or _words(done)
         raise BadSignature(f"its signature cannot be relied on ({said})")
-    return done.stdout.decode("utf-8", "replace"), valid[0]
+    return valid[0]
 
 
 _TELLING = {"EXPKEYSIG", "REVKEYSIG", "EXPSIG", "NODATA", "NO_PUBKEY"}
@@ -257,7 +280,7 @@ def _gpg(
                 todo="Debian: apt-get install gnupg; RHEL: dnf install gnupg2",
             )
         )
-    needs_agent = at is None and words[0] != "--decrypt"
+    needs_agent = at is None and words[0] not in ("--decrypt", "--verify")
     with _usable(at or home()) as folder, _alone(Path(folder), needs_agent):
         command = [
             *(program, "--homedir", folder, "--batch", "--no-tty", "--quiet"),

@@ -31,6 +31,7 @@ class EasyBuild:
     system_compiler: bool
     umask: str = "022"
     jobs: int | None = None
+    optimization: str = ""
     extra: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -70,6 +71,8 @@ class EasyBuild:
         ]
         if shutil.which("ccache"):
             options.append(f"--use-ccache={self.root}/ccache")
+        if self.optimization:  # else EasyBuild's own choice, -march=native
+            options.append(f"--optarch=GCC:{self.optimization}")
         if self.jobs:
             options.append(f"--parallel={self.jobs}")
         return [*_program(), *options, *self.extra, *more, easyconfig]

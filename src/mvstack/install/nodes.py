@@ -61,7 +61,7 @@ def work(plan: Plan, files: dict[str, str], records: Records) -> list[Work]:
         text = _text(plan, node, files)
         content = hashes.of(
             hashes.normalised(text),
-            plan.target,
+            plan.target + plan.optimization,
             blocks if node.kind == "mpi" else "",
             below.get("compiler", "") if node.kind in ("mpi", "toolchain") else "",
             below.get(node.mpi, ""),

@@ -63,7 +63,13 @@ def install(
         to_build = [item for item in missing if item.node.easyconfig not in offered]
         sources = _fetch(to_build, plan, rendered, fetcher, progress) if to_build else {}
         easybuild = eb.EasyBuild(
-            root, tree, rendered, plan.compiler["origin"] == "system", umask, jobs
+            root,
+            tree,
+            rendered,
+            plan.compiler["origin"] == "system",
+            umask,
+            jobs,
+            plan.optimization,
         )
         _withdraw_changed(todo, plan)
         rows = [

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from mvstack.model.base import Strict
+from mvstack.model.image import ImageSpec
 from mvstack.model.vocabulary import (
     Builder,
     Fabric,
@@ -56,7 +57,10 @@ class Wish(Strict):
 
 
 class Partition(Strict):
-    """Nodes of one kind. ``cores`` are physical cores of one node, ``memory_gb`` its memory."""
+    """Nodes of one kind. ``cores`` are physical cores of one node, ``memory_gb`` its memory.
+
+    ``without`` names packages of the release that are left out here, each with the reason.
+    """
 
     title: str = ""
     nodes: Annotated[int, Field(ge=1)] = 1
@@ -77,6 +81,8 @@ class Partition(Strict):
     compiler: Compiler
     externals: dict[str, External] = Field(default_factory=dict)
     mpi: Wish = Wish()
+    without: dict[str, str] = Field(default_factory=dict)
+    image: ImageSpec | None = None
 
     @field_validator("target")
     @classmethod

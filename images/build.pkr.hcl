@@ -1,0 +1,65 @@
+# What is done to an instance of any cloud, in order. A step that fails ends the build, and Packer then
+# removes the instance and all that it made for it; no image is kept.
+build {
+  sources = [
+    "source.azure-arm.image",
+    "source.amazon-ebs.image",
+    "source.qemu.image",
+  ]
+
+  provisioner "shell" {
+    inline = [
+      "mkdir -p /var/tmp/mvapich-stack-image",
+      "if command -v cloud-init >/dev/null; then cloud-init status --wait >/dev/null || true; fi",
+    ]
+  }
+
+  provisioner "file" {
+    source      = var.kit
+    destination = "/var/tmp/mvapich-stack-image/kit.tar"
+  }
+
+  provisioner "shell" {
+    inline = [
+      "cd /var/tmp/mvapich-stack-image",
+      "echo '${var.kit_sha256}  kit.tar' | sha256sum --check --quiet",
+      "sudo tar --no-same-owner -xf kit.tar && rm kit.tar",
+      "echo 'mvapich-stack: provisioning'",
+      "sudo ./provision/run",
+      "echo 'mvapich-stack: provisioning again, which must change nothing'",
+      "sudo ./provision/run --expect-unchanged",
+    ]
+  }
+
+  provisioner "shell" {
+    inline = [
+      "echo 'mvapich-stack: testing in the image'",
+      "sudo /var/tmp/mvapich-stack-image/provision/smoke",
+      "sudo /var/tmp/mvapich-stack-image/provision/inventory",
+    ]
+  }
+
+  provisioner "file" {
+    direction   = "download"
+    source      = "/var/tmp/mvapich-stack-image/inventory.tar"
+    destination = var.inventory
+  }
+
+  provisioner "shell" {
+    inline = [
+      "echo 'mvapich-stack: generalising'",
+      "sudo /var/tmp/mvapich-stack-image/provision/generalise",
+    ]
+    skip_clean = true
+  }
+
+  post-processor "manifest" {
+    output     = var.manifest
+    strip_path = true
+    custom_data = {
+      name     = local.name
+      build_id = var.build_id
+      commit   = var.commit
+    }
+  }
+}

@@ -1,0 +1,51 @@
+"""The files of a build's folder that are published with the image, and their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from mvstack.errors import Missing, Problem, Refused, relative
+
+SUMS, SIGNATURE, STATE = "SHA256SUMS", "SHA256SUMS.asc", "image.json"
+# The state goes on changing after the build, and the sums cannot hold themselves.
+NOT_SIGNED = frozenset({SUMS, SIGNATURE, STATE})
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
+
+
+def artefacts(folder: Path, but: Collection[str] = NOT_SIGNED) -> dict[str, str]:
+    """Name → SHA-256 of every file below ``folder`` but those named, sorted by name.
+
+    Raises Refused for what is no plain file or has an odd name, Missing for what cannot be read.
+    """
+    found, problems = {}, []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if name in but or (path.is_dir() and not path.is_symlink()):
+            continue
+        if path.is_symlink() or not path.is_file():
+            problems.append(Problem("is no plain file, and what it is cannot be signed", name))
+        elif not NAME.fullmatch(name):
+            problems.append(
+                Problem(
+                    "has a name that a list of sums cannot hold safely",
+                    repr(name),
+                    allowed="letters, digits and _ . + -, not beginning with a dot or a dash",
+                )
+            )
+        else:
+            found[name] = sha256(path)
+    if problems:
+        raise Refused(*problems, outcome="Nothing was signed.")
+    return found
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file in hexadecimal. Raises Missing when it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise Missing(Problem(f"cannot be read: {error.strerror}", relative(path))) from None

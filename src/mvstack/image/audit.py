@@ -1,0 +1,149 @@
+"""Look through a generalised image, offline, for what must not be in one. Nothing is changed."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from mvstack.errors import Missing
+from mvstack.image.audit_accounts import accounts
+from mvstack.image.audit_rules import IDENTITY, RULES, SECRET, Rule
+from mvstack.image.audit_trust import authorities
+from mvstack.image.finding import Finding
+from mvstack.image.globs import any_of, matcher
+from mvstack.image.packages import owned
+from mvstack.image.walk import CAPABILITY, Node, walk
+from mvstack.model.base import Strict
+from mvstack.units import clean
+
+# Keys are looked for below these; a key among the examples of a package is no secret.
+_KEYS_BELOW = any_of(("/etc/**", "/root/**", "/home/**", "/var/lib/**", "/opt/*", "/srv/**"))
+_KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9 ]+ )?PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-")
+_LARGEST_KEY = 1 << 20  # bytes; a file with a key in it is small
+_PRIVATE = "private key"
+_COMMENT = re.compile(r"^\s*(?:#|//).*$", re.MULTILINE)
+
+
+class Allowed(Strict):
+    """A pattern of paths that may be in the image although a rule is against it, and why."""
+
+    path: Annotated[str, StringConstraints(pattern=r"^/\S+$")]
+    why: Annotated[str, StringConstraints(min_length=10)]
+
+
+@dataclass
+class _Sum:
+    rule: Rule
+    files: int = 0
+    size: int = 0
+
+
+def audit(root: Path, allowed: Iterable[Allowed] = ()) -> list[Finding]:
+    """What is in the file tree ``root`` that an image must not hold, sorted by path.
+
+    What ``allowed`` covers stays in the list, does not fail and says why it may be there. Raises
+    Missing for what cannot be read.
+    """
+    nodes = sorted(walk(root), key=lambda node: node.path)
+    rows = list(allowed)
+    found = {
+        *_by_rule(nodes),
+        *_keys(nodes),
+        *_privileged(root, nodes),
+        *_machine_id(nodes),
+        *accounts(root),
+        *authorities(root),
+    }
+    told = {finding.path for finding in found if finding.what != _PRIVATE}
+    # a host key is a private key too: it is told once
+    kept = [one for one in found if one.what != _PRIVATE or one.path not in told]
+    return sorted(_excused(finding, rows) for finding in kept)
+
+
+def _excused(finding: Finding, allowed: list[Allowed]) -> Finding:
+    for row in allowed:
+        if finding.fails and matcher(row.path).fullmatch(finding.path):
+            return Finding(finding.path, finding.what, f"allowed: {row.why}", fails=False)
+    return finding
+
+
+def _by_rule(nodes: list[Node]) -> Iterator[Finding]:
+    patterns = [(rule, any_of(rule.paths)) for rule in RULES]
+    everything = any_of(path for rule in RULES for path in rule.paths)
+    sums: dict[str, _Sum] = {}
+    for node in nodes:
+        if not everything.fullmatch(node.path):
+            continue
+        rule = next((rule for rule, paths in patterns if _fits(rule, paths, node)), None)
+        if rule and rule.below:
+            total = sums.setdefault(rule.below, _Sum(rule))
+            total.files += 1
+            total.size += node.status.st_size
+        elif rule:
+            yield Finding(node.path, rule.what, rule.why, rule.fails)
+    for folder, total in sums.items():
+        what = f"{total.rule.what}: {total.files} files, {total.size / 1e6:.1f} MB"
+        yield Finding(folder, what, total.rule.why, total.rule.fails)
+
+
+def _fits(rule: Rule, paths: re.Pattern[str], node: Node) -> bool:
+    if not paths.fullmatch(node.path):
+        return False
+    if rule.when == "entry":
+        return True
+    if rule.when == "there":
+        return not node.is_folder
+    if not node.is_file or not node.status.st_size:
+        return False
+    if rule.found is None:
+        return True
+    text = node.read(_LARGEST_KEY).decode("utf-8", "replace")
+    return bool(rule.found.search(_COMMENT.sub("", text)))
+
+
+def _keys(nodes: list[Node]) -> Iterator[Finding]:
+    for node in nodes:
+        small = node.is_file and 0 < node.status.st_size <= _LARGEST_KEY
+        if small and _KEYS_BELOW.fullmatch(node.path) and _KEY.search(node.read()):
+            yield Finding(node.path, _PRIVATE, SECRET)
+
+
+def _privileged(root: Path, nodes: list[Node]) -> Iterator[Finding]:
+    """Files that give their rights to whoever runs them and that no package owns."""
+    found = {node.path: how for node in nodes if node.is_file and (how := _rights(node))}
+    if not found:
+        return
+    try:
+        packaged = owned(root)
+    except Missing as error:
+        why = f"whether a package owns them is unknown: {error.problems[0].message}"
+        yield Finding("/", f"{len(found)} files that give rights to who runs them", why)
+        return
+    for path, how in found.items():
+        if path not in packaged:
+            why = "nothing updates it, and a fault in it gives its rights to every user"
+            yield Finding(path, f"{how} file that no package owns", why)
+
+
+def _rights(node: Node) -> str:
+    mode = node.status.st_mode
+    if mode & stat.S_ISUID:
+        return "setuid"
+    if mode & stat.S_ISGID and mode & 0o111:
+        return "setgid"
+    return "privileged (capabilities)" if CAPABILITY in node.attributes() else ""
+
+
+def _machine_id(nodes: list[Node]) -> Iterator[Finding]:
+    """machine-id(5): empty, "uninitialized" or no file at all in an image of several machines."""
+    for node in nodes:
+        if node.path in ("/etc/machine-id", "/var/lib/dbus/machine-id") and node.is_file:
+            text = node.read(100).decode("utf-8", "replace").strip()
+            if text not in ("", "uninitialized"):
+                yield Finding(node.path, f"machine id {clean(text)}", IDENTITY)

@@ -1,0 +1,217 @@
+"""The base disk for QEMU: a distribution's packages on a disk that starts, made from nothing else.
+
+mmdebstrap installs the packages, mkfs.ext4 fills a partition with them, extlinux makes it start
+from a BIOS. With SOURCE_DATE_EPOCH and fixed identifiers, the same packages give the same files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from mvstack import hashes
+from mvstack.errors import BuildFailed, Missing, Problem
+from mvstack.image import tools
+
+#: What a disk needs to start and be provisioned; all else the provisioning brings.
+PACKAGES = (
+    "linux-image-cloud-amd64",
+    "systemd-sysv",
+    "dbus",
+    "openssh-server",
+    "cloud-init",
+    "cloud-guest-utils",
+    "sudo",
+    "ifupdown",
+    "isc-dhcp-client",
+    "netbase",
+    "e2fsprogs",
+    "ca-certificates",
+)
+_UUID = uuid.uuid5(uuid.NAMESPACE_DNS, "root.mvapich-stack")
+START = 1  # MiB before the partition
+_FILES = {
+    "etc/fstab": f"UUID={_UUID} / ext4 errors=remount-ro,discard 0 1\n",
+    "etc/hostname": "localhost\n",
+    "etc/hosts": "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n",
+    # NoCloud alone: other sources are looked for on the network, which takes minutes
+    "etc/cloud/cloud.cfg.d/90-mvapich-stack.cfg": (
+        "# Written by mvapich-stack (src/mvstack/image/base.py).\n"
+        "datasource_list: [NoCloud, None]\n"
+        # one kind of key: making the others takes longer than all else at the first start
+        "ssh_genkeytypes: [ed25519]\n"
+        "ssh_deletekeys: true\n"
+    ),
+    "boot/extlinux/extlinux.conf": (
+        "DEFAULT linux\nPROMPT 0\nTIMEOUT 0\nLABEL linux\n  LINUX /vmlinuz\n  INITRD /initrd.img\n"
+        f"  APPEND root=UUID={_UUID} ro console=ttyS0 net.ifnames=0 quiet\n"
+    ),
+    # a host key of one kind only
+    "etc/ssh/sshd_config.d/90-mvapich-stack.conf": "HostKey /etc/ssh/ssh_host_ed25519_key\n",
+}
+
+
+def key(suite: str, disk_gb: int, early: Sequence[str], packages: str) -> str:
+    """What decides the base disk, as a hash: its cache is named by it."""
+    code = Path(__file__).read_text()
+    return hashes.of(hashes.normalised(code), suite, disk_gb, list(early), packages)[:16]
+
+
+def make_base(
+    disk: Path,
+    suite: str,
+    disk_gb: int,
+    log: Path,
+    note: Callable[[str], None],
+    early: Sequence[str] = (),
+    packages: str = "",
+    epoch: int = 0,
+) -> None:
+    """Make ``disk`` (qcow2) of ``disk_gb`` GB from the packages of ``suite``; whole or not at all.
+
+    ``early`` are packages beside those that a disk needs to start. ``packages`` is a list of exact
+    versions (packages.txt of an earlier build), "" the newest.
+    Raises Missing without a loop device, BuildFailed with the log.
+    """
+    disk.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=disk.parent, prefix=".base-") as name:
+        work = Path(name)
+        root, raw = work / "root", work / "raw"
+        _bootstrap(root, suite, [*PACKAGES, *early], packages, epoch, log, note)
+        _configure(root)
+        note("making the disk")
+        _partition(raw, root, disk_gb, log, epoch)
+        with mounted(raw) as mount:
+            tools.run(
+                ["extlinux", "--install", mount / "boot" / "extlinux"], log, what="making it start"
+            )
+        _boot_sector(raw)
+        note("compressing")
+        whole = work / "disk.qcow2"
+        tools.run(
+            ["qemu-img", "convert", "-O", "qcow2", "-W", "-m", "4", raw, whole],
+            log,
+            what="making the qcow2",
+        )
+        whole.replace(disk)
+
+
+def _bootstrap(
+    root: Path,
+    suite: str,
+    names: Sequence[str],
+    packages: str,
+    epoch: int,
+    log: Path,
+    note: Callable[[str], None],
+) -> None:
+    pins = root.parent / "pins"
+    pins.write_text(pinned(packages))
+    command: list[str | Path] = ["mmdebstrap", "--variant=minbase", f"--include={','.join(names)}"]
+    if packages:
+        # before the first package is chosen, and gone from the disk afterwards
+        place = "etc/apt/preferences.d/mvapich-stack-build"
+        command += [
+            f'--setup-hook=mkdir -p "$1/etc/apt/preferences.d" && cp "{pins}" "$1/{place}"',
+            f'--customize-hook=rm "$1/{place}"',
+        ]
+    # units that start at every boot and have nothing to do here; a third of the first start
+    masked = " ".join(f'"$1/etc/systemd/system/{unit}.timer"' for unit in ("e2scrub_all", "fstrim"))
+    command += [
+        f"--customize-hook=for unit in {masked}; do ln -sf /dev/null $unit; done",
+        '--customize-hook=chroot "$1" passwd --lock root',
+        suite,
+        root,
+    ]
+    tools.run(
+        command, log, note, what="bringing the packages", env={"SOURCE_DATE_EPOCH": str(epoch)}
+    )
+
+
+def pinned(packages: str) -> str:
+    """apt's preferences for a list of ``name:arch=version`` lines."""
+    rows = []
+    for line in packages.splitlines():
+        name, _, version = line.partition("=")
+        if version:
+            package = name.partition(":")[0]
+            rows.append(f"Package: {package}\nPin: version {version}\nPin-Priority: 1001\n")
+    return "\n".join(rows)
+
+
+def _configure(root: Path) -> None:
+    for name, text in _FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for path in (root / "etc" / "ssh").glob("ssh_host_*"):
+        path.unlink()
+    (root / "etc" / "machine-id").write_text("")
+    # the host's own, which mmdebstrap brought for its chroot
+    (root / "etc" / "resolv.conf").unlink(missing_ok=True)
+    shutil.rmtree(root / "var" / "log" / "journal", ignore_errors=True)
+
+
+def _partition(raw: Path, root: Path, disk_gb: int, log: Path, epoch: int) -> None:
+    size = disk_gb * 1024
+    with raw.open("wb") as stream:
+        stream.truncate(size * 2**20)
+    table = f"label: dos\nlabel-id: 0x6d766170\nstart={START}MiB, type=83, bootable\n"
+    done = subprocess.run(
+        ["/usr/sbin/sfdisk", "--quiet", str(raw)], input=table, text=True, capture_output=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise BuildFailed(Problem("the disk could not be partitioned", str(raw), found=done.stderr))
+    command: list[str | Path] = [
+        "mkfs.ext4", "-q", "-F", "-L", "root", "-U", str(_UUID),
+        # extlinux of Debian 12 reads no 64bit and no metadata_csum_seed
+        "-O", "^64bit,^metadata_csum",
+        "-E", f"offset={START * 2**20},hash_seed={_UUID},root_owner=0:0",
+        "-d", root, raw, f"{size - START - 1}M",
+    ]  # fmt: skip
+    # e2fsprogs takes the times that it writes itself from here
+    tools.run(command, log, what="filling the disk", env={"E2FSPROGS_FAKE_TIME": str(epoch or 1)})
+
+
+def _boot_sector(raw: Path) -> None:
+    sector = Path("/usr/lib/EXTLINUX/mbr.bin").read_bytes()[:440]
+    with raw.open("r+b") as stream:
+        stream.write(sector)
+
+
+@contextlib.contextmanager
+def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
+    """The file system of a raw disk, mounted as long as the block lasts.
+
+    Raises Missing when this machine gives no loop device.
+    """
+    with tempfile.TemporaryDirectory(prefix="mvstack-mount-") as name:
+        # noload: a journal that was not replayed must not be written to
+        options = f"loop,offset={START * 2**20}" + (",ro,noload" if read_only else "")
+        done = subprocess.run(
+            ["mount", "-t", "ext4", "-o", options, str(raw), name],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Missing(
+                Problem(
+                    "a disk could not be mounted through a loop device",
+                    str(raw),
+                    found=done.stderr.strip(),
+                    todo="run it where root may use /dev/loop-control; a container needs it passed",
+                )
+            )
+        try:
+            yield Path(name)
+        finally:
+            os.sync()
+            subprocess.run(["umount", name], check=False, capture_output=True)

@@ -1,0 +1,291 @@
+"""Build an image: the installed release, a kit, an instance that Packer makes into it, its papers.
+
+Each step is kept in image.json when it is done, so that the same command goes on where it was.
+Packer's own step is one: an instance that was interrupted is gone, and begun anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mvstack import hashes
+from mvstack.errors import InvalidInput, Problem
+from mvstack.image import base, kit, packer, papers, store, tools, vm
+from mvstack.image.plan import ImagePlan
+from mvstack.image.render import image_files
+from mvstack.image.store import Version
+from mvstack.image.strip import TEMPLATES
+from mvstack.model.load import REPOSITORY
+from mvstack.plan import Plan
+from mvstack.progress import Progress, Step
+
+#: The kit's and the release's place on the instance, the same on every cloud.
+ON_INSTANCE = "/var/tmp/mvapich-stack-image"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person says of a build beside the system.
+
+    ``site`` is the site's own file of Packer variables (subscription, gallery, subnet, …),
+    ``packages`` a list of exact versions, ``provision`` the folder with provision/ and files/,
+    ``variables`` what goes over all else (tests against emulators).
+    """
+
+    version: str | None = None
+    site: Path | None = None
+    packages: Path | None = None
+    provision: Path = TEMPLATES
+    variables: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One build: what it is of, where it works, and how it says what it does."""
+
+    plan: Plan
+    image: ImagePlan
+    wanted: Wanted
+    version: Version
+    work: Path
+    files: dict[str, str]
+    packages: str
+    progress: Progress
+
+    @property
+    def log(self) -> Path:
+        """The log of all steps but Packer's."""
+        return self.work / "build.log"
+
+    @contextmanager
+    def step(self, name: str, what: str, log: Path | None = None) -> Iterator[Step]:
+        """One step, shown, and kept when it ended well."""
+        began = time.monotonic()
+        with self.progress.step("image", what, log=log or self.log) as step:
+            yield step
+        self.version.note(name, time.monotonic() - began)
+
+
+def commit() -> tuple[str, bool, int]:
+    """The commit of this checkout, whether files differ from it, and its time (seconds since 1970).
+
+    ("", True, 0) where this is no git checkout.
+    """
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(REPOSITORY), *words]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    name = git("rev-parse", "HEAD")
+    changed = bool(git("status", "--porcelain"))
+    return name, changed or not name, int(git("log", "-1", "--format=%ct") or 0)
+
+
+def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
+    """A hash of all that decides an image, packages of the distribution aside."""
+    texts = {
+        str(path.relative_to(wanted.provision)): path.read_text(errors="replace")
+        for folder in ("provision", "files")
+        for path in sorted((wanted.provision / folder).rglob("*"))
+        if path.is_file()
+    }
+    templates = {path.name: path.read_text() for path in sorted(TEMPLATES.glob("*.pkr.hcl"))}
+    nodes = Path(plan.tree) / "records" / "nodes.json"
+    site = wanted.site.read_text() if wanted.site else ""
+    return hashes.of(
+        image.as_dict(),
+        texts,
+        templates,
+        nodes.read_text() if nodes.is_file() else "",
+        packages,
+        site,
+    )
+
+
+def check_tools(image: ImagePlan) -> None:
+    """Raise Missing when a program that this build takes is not here."""
+    if image.cloud == "qemu":
+        names = (*tools.FOR_ALL, *tools.FOR_QEMU)
+        tools.need(names, "making an image for QEMU", root=True)
+    else:
+        tools.need(tools.FOR_ALL, f"making an image for {image.cloud}")
+
+
+def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: Progress) -> Job:
+    """The job of a build: a new version, or the unfinished one of the same inputs."""
+    packages = _read(wanted.packages) if wanted.packages else ""
+    name, changed, _ = commit()
+    facts = {
+        "system": image.system,
+        "partition": image.partition,
+        "cloud": image.cloud,
+        "commit": name + ("+changes" if changed else ""),
+        "tree": plan.tree,
+    }
+    digest = inputs(plan, image, wanted, packages)
+    version = store.begin(folder, plan.release, image.name, digest, wanted.version, facts)
+    work = store.work_folder(version)
+    work.mkdir(parents=True, exist_ok=True)
+    files = image_files(plan, image)
+    return Job(plan, image, wanted, version, work, files, packages, progress)
+
+
+def build(job: Job) -> None:
+    """Make the image of ``job``: a candidate, whole and with its papers, that nobody has tested.
+
+    Raises BuildFailed, InvalidInput (Packer refuses the templates), Refused (the name is taken).
+    """
+    version = job.version
+    with job.step("templates", "templates, validated"):
+        left_out = packer.prepare(job.work / "templates")
+    if left_out:
+        version.set(not_executed=left_out)
+    if not version.done("kit") or not (job.work / "kit.tar").is_file():
+        _kit(job)
+    if job.image.cloud == "qemu":
+        _base(job)
+    if not version.done("packer"):
+        _packer(job)
+    papers.write(job)
+    version.set(state="candidate")
+
+
+def _kit(job: Job) -> None:
+    archive = job.work / "release.tar.zst"
+    with job.step("release", f"the release in {job.plan.tree}, packed") as step:
+        digest = kit.release_archive(Path(job.plan.tree), archive, step.note, job.log)
+    with job.step("kit", "the kit for the instance"):
+        known = job.version.data
+        # nothing that differs from build to build: that stands in the papers beside the image
+        facts = {
+            "image": job.image.name,
+            "version": known["version"],
+            "release": job.image.release,
+            "commit": known["commit"],
+            "machine": job.image.machine,
+            "serves": job.image.serves,
+            "tree": job.image.tree,
+            "release_sha256": digest,
+        }
+        found = kit.make_kit(
+            job.work / "kit.tar", job.files, facts, archive, job.packages, job.wanted.provision
+        )
+    job.version.set(release_sha256=digest, kit_sha256=found)
+
+
+def _base(job: Job) -> None:
+    suite, size, early = job.image.base["suite"], job.image.disk_gb, job.image.early
+    images = job.version.folder.parents[2]
+    disk = images / "base" / f"{suite}-{base.key(suite, size, early, job.packages)}.qcow2"
+    if not disk.is_file():
+        with job.step("base", f"the base disk, from the packages of {suite}") as step:
+            epoch = commit()[2]
+            base.make_base(disk, suite, size, job.log, step.note, early, job.packages, epoch)
+    job.version.set(base=disk.name, base_sha256=kit.sha256(disk))
+
+
+def _packer(job: Job) -> None:
+    files = [_variables_file(job)]
+    if job.wanted.site:
+        files.append(job.wanted.site)
+    variables = _variables(job)
+    log = job.work / "packer.log"
+    source = job.image.source
+    packer.validate(job.work / "templates", source, files, variables)
+    with job.step("packer", f"an instance made into the image ({source})", log) as step:
+        shutil.rmtree(job.work / "disk", ignore_errors=True)
+        made = packer.build(job.work / "templates", source, files, variables, log, step.note)
+    job.version.set(made=[_made(row) for row in made])
+    shutil.copyfile(log, job.version.folder / "packer.log")
+    if job.image.cloud == "qemu":
+        (job.work / "disk" / "disk.qcow2").replace(job.version.folder / "disk.qcow2")
+
+
+def _made(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row.get(name) for name in ("builder_type", "artifact_id", "build_time")}
+
+
+def _variables_file(job: Job) -> Path:
+    path = job.work / "variables.pkrvars.json"
+    path.write_text(job.files["image/variables.pkrvars.json"])
+    return path
+
+
+def _variables(job: Job) -> dict[str, Any]:
+    known = job.version.data
+    variables: dict[str, Any] = {
+        "version": known["version"],
+        "build_id": known["build_id"],
+        "commit": known["commit"],
+        "kit": str(job.work / "kit.tar"),
+        "kit_sha256": known["kit_sha256"],
+        "manifest": str(job.work / "manifest.json"),
+        "inventory": str(job.work / "inventory.tar"),
+    }
+    (job.work / "manifest.json").unlink(missing_ok=True)
+    if job.image.cloud == "qemu":
+        key = vm.make_key(job.work)
+        seed = vm.make_seed(job.work, key, known["build_id"], root=True)
+        part = job.image.hardware
+        variables |= {
+            "qemu_disk": str(job.version.folder.parents[2] / "base" / known["base"]),
+            "qemu_disk_sha256": known["base_sha256"],
+            "qemu_output": str(job.work / "disk"),
+            "qemu_accelerator": vm.accelerator(),
+            "qemu_machine": vm.arguments(seed, "{{ .SSHHostPort }}"),
+            "qemu_cpus": int(part["cores"]),
+            "qemu_memory_mb": int(part["memory_gb"]) * 1024,
+            "ssh_private_key_file": str(key),
+        }
+    return variables | job.wanted.variables
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise InvalidInput(
+            Problem(
+                f"the list of packages cannot be read: {error.strerror}",
+                str(path),
+                todo="give packages.txt of an earlier build of the same system",
+            )
+        ) from None
+
+
+def unpacked(inventory: Path, folder: Path) -> Path:
+    """The inventory of an instance as a file tree."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(inventory) as tar:
+        for member in tar.getmembers():
+            name = member.name.lstrip("./")
+            if ".." in Path(name).parts or not (member.isreg() or member.isdir()):
+                continue
+            target = folder / name
+            if member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            stream = tar.extractfile(member)
+            assert stream is not None
+            with stream, target.open("wb") as out:
+                shutil.copyfileobj(stream, out)
+    return folder
+
+
+def builder() -> str:
+    """Who builds, as a URI for the provenance: MVSTACK_BUILDER, else this machine's name."""
+    return os.environ.get("MVSTACK_BUILDER") or f"urn:mvapich-stack:builder:{os.uname().nodename}"

@@ -1,0 +1,196 @@
+"""What a cloud is to us: it holds images, and what builds of images leave behind.
+
+Everything that a build makes carries tags (TAG and its like), so that it can be found again without
+any record of ours. ``aws`` and ``azure`` are the two clouds; each imports its SDK only when used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol
+
+from mvstack.errors import Missing, MvstackError, Problem, Refused
+
+State = Literal["building", "candidate", "published"]
+
+TAG, OURS = "mvapich-stack", "image"  # the tag that everything of ours has, and its value
+BUILD, IMAGE, VERSION = f"{TAG}-build", f"{TAG}-image", f"{TAG}-version"
+STATE, COMMIT = f"{TAG}-state", f"{TAG}-commit"
+
+_STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-")
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that a build made and that nobody needs once that build has ended.
+
+    ``kind`` is the cloud's own word (instance, resource group, …), ``id`` names it there. ``build``
+    is the build's id, empty where the thing has no tags and was found by what it belongs to.
+    ``created`` is UTC, as ``2026-11-21T21:15:00Z``, or empty where the cloud does not say.
+    """
+
+    kind: str
+    id: str
+    build: str
+    image: str
+    created: str
+    region: str
+
+
+@dataclass(frozen=True)
+class CloudImage:
+    """One version of an image, with its identifier in each region that it is in."""
+
+    image: str
+    version: str
+    state: State
+    build: str
+    commit: str
+    created: str
+    regions: dict[str, str] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Published:
+    """What :meth:`Cloud.publish` did: where the image is now, and which copies it made for that."""
+
+    image: str
+    version: str
+    regions: dict[str, str] = field(hash=False)
+    copied: tuple[str, ...] = ()
+    shared_with: tuple[str, ...] = ()
+
+
+class Cloud(Protocol):
+    """What the steps of `mvstack image` ask of a cloud.
+
+    Every method raises Missing (no SDK, no credentials), Refused (the cloud does not allow it) or
+    MvstackError (anything else that the cloud answers), each with the cloud's own words.
+    """
+
+    name: str
+
+    def leftovers(self) -> list[Leftover]:
+        """What is in state ``building``, and what belongs to it, in the order to remove it in.
+
+        A cloud does not know which builds still run: the caller leaves those out, by ``build``.
+        """
+        ...
+
+    def remove(self, leftover: Leftover) -> None:
+        """Remove it and wait until it is gone. It is no error when it is gone already."""
+        ...
+
+    def images(self) -> list[CloudImage]:
+        """Candidates and published images, by name and version."""
+        ...
+
+    def accept(self, image: str, version: str) -> None:
+        """Call a built image a candidate, after its tests. Changes nothing when it is one.
+
+        Raises Refused when that version was never built or is published.
+        """
+        ...
+
+    def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
+        """Make a candidate available in ``regions``; what is there is not copied again.
+
+        Can be run again after it was cut off. Raises Refused when that version is published
+        already, was never built, or is no candidate yet.
+        """
+        ...
+
+
+def image_name(image: str, version: str) -> str:
+    """The name of a version in a cloud: ``mvapich-stack-azure-hbv4-hpc-2026.11.0``."""
+    return f"{TAG}-{image}-{version}"
+
+
+def ours(tags: Mapping[str, str]) -> bool:
+    """Whether what has these tags was made by a build of ours."""
+    return tags.get(TAG) == OURS
+
+
+def when(build: str) -> str:
+    """When a build began, from its id; empty when it is not of that form."""
+    if found := _STAMP.match(build):
+        try:
+            began = datetime(*(int(part) for part in found.groups()), tzinfo=UTC)  # type: ignore[arg-type,misc]
+        except ValueError:
+            return ""
+        return began.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return ""
+
+
+def module(name: str, package: str) -> Any:
+    """The SDK's module ``name``. Raises Missing, naming the command that installs ``package``."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Missing(
+            Problem(
+                f"the Python package {package} is not installed",
+                name,
+                found=str(error),
+                todo="python3 -m pip install 'mvapich-stack[clouds]'   (versions: requirements/)",
+            )
+        ) from None
+
+
+def never_built(image: str, version: str, where: str) -> Refused:
+    """The error for a version that is not there."""
+    return Refused(
+        Problem(
+            f"version {version} of {image} was never built",
+            where,
+            found=f"nothing there is called {image_name(image, version)}",
+            todo="`mvstack image list` shows what there is; `mvstack image build` builds",
+        ),
+        outcome="Nothing was published.",
+    )
+
+
+def published_already(image: str, version: str, where: str) -> Refused:
+    """The error for a version that may not be changed any more."""
+    return Refused(
+        Problem(
+            f"version {version} of {image} is published already",
+            where,
+            because="a published version never changes: whoever started it can start it again",
+            todo="build and publish the next version",
+        ),
+        outcome="Nothing was changed.",
+    )
+
+
+def must_be_candidate(image: str, version: str, state: str, where: str) -> None:
+    """Raise Refused when a version in that state may not be published."""
+    if state == "published":
+        raise published_already(image, version, where)
+    if state != "candidate":
+        raise Refused(
+            Problem(
+                f"version {version} of {image} is no candidate",
+                where,
+                found=f"{STATE} = {state}" if state else f"no tag {STATE}",
+                allowed=f"{STATE} = candidate",
+                because="its build has not ended, or its tests did not pass",
+                todo="see how the build ended; `mvstack image clean` removes what it left",
+            ),
+            outcome="Nothing was published.",
+        )
+
+
+def took_too_long(what: str, where: str, seconds: float) -> MvstackError:
+    """The error for something that the cloud has accepted and not done."""
+    return MvstackError(
+        Problem(
+            f"{what} did not end within {seconds:.0f} s",
+            where,
+            todo="run the same command again later: it goes on where this one ended",
+        )
+    )

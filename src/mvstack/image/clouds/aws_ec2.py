@@ -1,0 +1,125 @@
+"""EC2 of one region through boto3, with its errors told as ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mvstack.errors import Missing, MvstackError, Problem, Refused
+from mvstack.image.clouds import module, took_too_long
+
+LIMIT = 3600.0  # seconds that AWS may take; a copy of an AMI to another continent takes minutes
+_REFUSED = ("Unauthorized", "AccessDenied", "AuthFailure", "OptInRequired", "Expired")
+_KEYS = {
+    "describe_images": "Images",
+    "describe_instances": "Reservations",
+    "describe_key_pairs": "KeyPairs",
+    "describe_security_groups": "SecurityGroups",
+    "describe_snapshots": "Snapshots",
+    "describe_volumes": "Volumes",
+}
+
+
+class Ec2:
+    """A client for ``region``; ``pause`` seconds between two looks in :meth:`wait`."""
+
+    def __init__(self, region: str, pause: float) -> None:
+        self.region, self.pause = region, pause
+        self._botocore = module("botocore.exceptions", "boto3")
+        boto3 = module("boto3", "boto3")
+        # a session of our own: boto3's default one remembers credentials that were changed since
+        self._client = self._told(lambda: boto3.Session().client("ec2", region_name=region))
+
+    def call(self, operation: str, **arguments: Any) -> Any:
+        """One request. Raises Missing, Refused or MvstackError; see :class:`Cloud`."""
+        return self._told(lambda: getattr(self._client, operation)(**arguments), operation)
+
+    def all(self, operation: str, **arguments: Any) -> list[dict[str, Any]]:
+        """All pages of one of the describe operations."""
+        key = _KEYS[operation]
+
+        def pages() -> list[dict[str, Any]]:
+            if not self._client.can_paginate(operation):
+                return list(getattr(self._client, operation)(**arguments)[key])
+            found = self._client.get_paginator(operation).paginate(**arguments)
+            return [item for page in found for item in page[key]]
+
+        rows: list[dict[str, Any]] = self._told(pages, operation)
+        return rows
+
+    def one(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """The only item of a describe operation. Raises MvstackError when there is none."""
+        if found := self.all(operation, **arguments):
+            return found[0]
+        raise MvstackError(Problem("AWS does not show what was there", self.region, str(arguments)))
+
+    def gone(self, operation: str, **arguments: Any) -> None:
+        """One request that removes something; that it is gone already is no error."""
+        try:
+            self.call(operation, **arguments)
+        except _NotFound:
+            return
+
+    def wait(self, is_so: Callable[[], bool], what: str) -> None:
+        """Return when ``is_so`` or what it asks for is gone. Raises MvstackError after LIMIT."""
+        begin = time.monotonic()
+        try:
+            while not is_so():
+                if time.monotonic() - begin > LIMIT:
+                    raise took_too_long(what, self.region, LIMIT)
+                time.sleep(self.pause)
+        except _NotFound:
+            return
+
+    def _told(self, ask: Callable[[], Any], operation: str = "") -> Any:
+        errors = self._botocore
+        where = f"AWS {self.region}"
+        try:
+            return ask()
+        except (errors.NoCredentialsError, errors.PartialCredentialsError) as error:
+            raise Missing(
+                Problem(
+                    "AWS's credentials were not found",
+                    where,
+                    found=str(error),
+                    todo="set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                )
+            ) from None
+        except errors.ClientError as error:
+            raise _as_ours(error, where, operation) from None
+        except (errors.BotoCoreError, ValueError) as error:
+            raise MvstackError(
+                Problem(
+                    "AWS could not be asked",
+                    where,
+                    found=str(error),
+                    todo="see that the network, the region and AWS_ENDPOINT_URL are right",
+                )
+            ) from None
+
+
+class _NotFound(MvstackError):
+    """What was asked about is not there."""
+
+
+def _as_ours(error: Any, where: str, operation: str) -> MvstackError:
+    told = error.response.get("Error", {})
+    code, text = str(told.get("Code", "")), str(told.get("Message", ""))
+    problem = Problem(f"AWS refuses {operation}", where, found=f"{code}: {text}")
+    if code.endswith((".NotFound", ".Unavailable")):
+        return _NotFound(problem)
+    if code.startswith(_REFUSED) or "TokenId" in code:
+        return Refused(problem)
+    return MvstackError(problem)
+
+
+def tags_of(item: dict[str, Any]) -> dict[str, str]:
+    """The tags of anything that EC2 describes."""
+    return {row["Key"]: row["Value"] for row in item.get("Tags") or []}
+
+
+def snapshots_of(ami: dict[str, Any]) -> list[str]:
+    """The snapshots that an AMI consists of."""
+    disks = [one.get("Ebs", {}) for one in ami.get("BlockDeviceMappings") or []]
+    return [str(disk["SnapshotId"]) for disk in disks if disk.get("SnapshotId")]

@@ -1,0 +1,275 @@
+"""Azure: images are versions in a Compute Gallery; a build has a resource group of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mvstack.errors import Missing, MvstackError, Problem, Refused
+from mvstack.image.clouds import (
+    BUILD,
+    COMMIT,
+    IMAGE,
+    OURS,
+    STATE,
+    TAG,
+    VERSION,
+    CloudImage,
+    Leftover,
+    Published,
+    image_name,
+    module,
+    must_be_candidate,
+    never_built,
+    ours,
+    published_already,
+    when,
+)
+
+ENDPOINT, AUTHORITY = "MVSTACK_AZURE_ARM_ENDPOINT", "MVSTACK_AZURE_AUTHORITY"
+_PUBLIC = "https://management.azure.com"
+_RETRIES = 3
+_REFUSED = (401, 403)
+
+
+class Azure:
+    """The gallery ``gallery`` in ``group``; an image's definition has the image's name.
+
+    ``subscription`` is AZURE_SUBSCRIPTION_ID where it is empty. ``pause`` is the time between two
+    looks at something that takes a while, in seconds; Azure's own wish counts more. Credentials are
+    found as azure-identity finds them (az login, AZURE_CLIENT_ID and its like, a managed identity).
+    MVSTACK_AZURE_ARM_ENDPOINT and MVSTACK_AZURE_AUTHORITY name another cloud than the public one.
+    """
+
+    name = "azure"
+
+    def __init__(
+        self, group: str, gallery: str, subscription: str = "", pause: float = 5.0
+    ) -> None:
+        self.group, self.gallery, self._pause = group, gallery, pause
+        self.subscription = subscription or os.environ.get("AZURE_SUBSCRIPTION_ID", "")
+        self._made: dict[str, Any] = {}
+
+    def leftovers(self) -> list[Leftover]:
+        """See :class:`Cloud`. A resource group holds the machine, its disk and its network."""
+        wanted = f"tagName eq '{TAG}' and tagValue eq '{OURS}'"
+        with self._told("resource groups"):
+            groups = list(self._resources.resource_groups.list(filter=wanted))
+        with self._told("images"):
+            images = list(self._compute.images.list())
+        found = [
+            *(("resource group", one) for one in groups),
+            *(("gallery image version", one) for one in self._versions()),
+            *(("image", one) for one in images),
+        ]
+        return [_leftover(kind, one) for kind, one in found if _state(one) == "building"]
+
+    def remove(self, leftover: Leftover) -> None:
+        """See :class:`Cloud`."""
+        parts = leftover.id.split("/")
+        group = parts[4]
+        with self._told(f"removing {leftover.id}"), self._gone_is_good():
+            if leftover.kind == "resource group":
+                self._resources.resource_groups.begin_delete(group).result()
+            elif leftover.kind == "image":
+                self._compute.images.begin_delete(group, parts[8]).result()
+            elif leftover.kind == "gallery image version":
+                versions = self._compute.gallery_image_versions
+                versions.begin_delete(group, parts[8], parts[10], parts[12]).result()
+            else:
+                raise ValueError(f"Azure has no {leftover.kind}")
+
+    def images(self) -> list[CloudImage]:
+        """See :class:`Cloud`."""
+        found = []
+        for one in self._versions():
+            if (state := _state(one)) in ("candidate", "published"):
+                tags = one.tags
+                found.append(
+                    CloudImage(
+                        image=tags.get(IMAGE, ""),
+                        version=tags.get(VERSION, ""),
+                        state=state,  # type: ignore[arg-type]
+                        build=tags.get(BUILD, ""),
+                        commit=tags.get(COMMIT, ""),
+                        created=when(tags.get(BUILD, "")),
+                        regions=dict.fromkeys(_regions(one), str(one.id)),
+                    )
+                )
+        return sorted(found, key=lambda one: (one.image, one.version))
+
+    def accept(self, image: str, version: str) -> None:
+        """See :class:`Cloud`; the managed image that a build with Packer 1.6.6 goes through too."""
+        found = self._version(image, version)
+        if _state(found) == "published":
+            raise published_already(image, version, self._where)
+        if _state(found) != "candidate":
+            with self._told(f"tagging version {version} of {image}"):
+                found.tags = {**found.tags, STATE: "candidate"}
+                self._put(image, version, found)
+        with self._told("images"):
+            managed = [one for one in self._compute.images.list() if _is(one, image, version)]
+        for one in managed:
+            with self._told(f"tagging {one.name}"):
+                tags = {"tags": {**one.tags, STATE: "candidate"}}
+                self._compute.images.begin_update(one.id.split("/")[4], one.name, tags).result()
+
+    def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
+        """See :class:`Cloud`. From then on ``latest`` of the image's definition may mean it.
+
+        Who may start it is who may read the gallery: that is decided there, once for all versions.
+        """
+        found = self._version(image, version)
+        must_be_candidate(image, version, _state(found), self._where)
+        there = _regions(found)
+        added = [one for one in map(_region, regions) if one not in there]
+        profile = found.publishing_profile
+        profile.target_regions = [
+            *(profile.target_regions or []),
+            *({"name": region} for region in dict.fromkeys(added)),
+        ]
+        profile.exclude_from_latest = False
+        found.tags = {**found.tags, STATE: "published"}
+        with self._told(f"publishing version {version} of {image}"):
+            self._put(image, version, found)
+        everywhere = dict.fromkeys([*there, *added], str(found.id))
+        return Published(image, version, everywhere, tuple(dict.fromkeys(added)))
+
+    @property
+    def _where(self) -> str:
+        return f"gallery {self.gallery} in {self.group}"
+
+    @property
+    def _compute(self) -> Any:
+        return self._client("azure.mgmt.compute", "azure-mgmt-compute", "ComputeManagementClient")
+
+    @property
+    def _resources(self) -> Any:
+        name = "azure.mgmt.resource.resources"
+        return self._client(name, "azure-mgmt-resource", "ResourceManagementClient")
+
+    def _client(self, name: str, package: str, kind: str) -> Any:
+        if name not in self._made:
+            if not self.subscription:
+                raise Missing(
+                    Problem(
+                        "no subscription of Azure is named",
+                        todo="set AZURE_SUBSCRIPTION_ID, or name it in the site's file",
+                    )
+                )
+            endpoint = os.environ.get(ENDPOINT, _PUBLIC).rstrip("/")
+            self._made[name] = getattr(module(name, package), kind)(
+                _credential(),
+                self.subscription,
+                base_url=endpoint,
+                credential_scopes=[f"{endpoint}/.default"],
+                polling_interval=self._pause,
+                retry_total=_RETRIES,
+            )
+        return self._made[name]
+
+    def _versions(self) -> list[Any]:
+        """Every version of every image in the gallery that a build of ours made."""
+        with self._told(self._where):
+            compute = self._compute
+            found = [
+                version
+                for definition in compute.gallery_images.list_by_gallery(self.group, self.gallery)
+                for version in compute.gallery_image_versions.list_by_gallery_image(
+                    self.group, self.gallery, definition.name
+                )
+            ]
+        return [one for one in found if ours(one.tags or {})]
+
+    def _version(self, image: str, version: str) -> Any:
+        errors = module("azure.core.exceptions", "azure-core")
+        try:
+            with self._told(self._where):
+                return self._compute.gallery_image_versions.get(
+                    self.group, self.gallery, image, version
+                )
+        except MvstackError as error:
+            if isinstance(error.__cause__, errors.ResourceNotFoundError):
+                raise never_built(image, version, self._where) from None
+            raise
+
+    def _put(self, image: str, version: str, changed: Any) -> None:
+        # the whole version as it was read, changed: what is left out of it would be taken away
+        versions = self._compute.gallery_image_versions
+        place = (self.group, self.gallery, image, version)
+        versions.begin_create_or_update(*place, changed).result()
+
+    @contextlib.contextmanager
+    def _gone_is_good(self) -> Iterator[None]:
+        errors = module("azure.core.exceptions", "azure-core")
+        with contextlib.suppress(errors.ResourceNotFoundError):
+            yield
+
+    @contextlib.contextmanager
+    def _told(self, doing: str) -> Iterator[None]:
+        """The SDK's errors as ours; the SDK's stays the cause."""
+        errors = module("azure.core.exceptions", "azure-core")
+        try:
+            yield
+        except errors.ClientAuthenticationError as error:
+            raise Missing(
+                Problem(
+                    "Azure does not let us in",
+                    doing,
+                    found=_first_line(error),
+                    todo="az login, or set AZURE_CLIENT_ID, AZURE_TENANT_ID and "
+                    "AZURE_CLIENT_SECRET",
+                )
+            ) from error
+        except errors.HttpResponseError as error:
+            kind = Refused if error.status_code in _REFUSED else MvstackError
+            problem = Problem("Azure refuses it", doing, found=_first_line(error))
+            raise kind(problem) from error
+        except errors.AzureError as error:
+            raise MvstackError(
+                Problem(
+                    "Azure could not be asked",
+                    doing,
+                    found=_first_line(error),
+                    todo=f"see that the network (and {ENDPOINT}, if set) is right",
+                )
+            ) from error
+
+
+def _credential() -> Any:
+    identity = module("azure.identity", "azure-identity")
+    if authority := os.environ.get(AUTHORITY):
+        return identity.DefaultAzureCredential(authority=authority, disable_instance_discovery=True)
+    return identity.DefaultAzureCredential()
+
+
+def _leftover(kind: str, item: Any) -> Leftover:
+    build = item.tags.get(BUILD, "")
+    return Leftover(
+        kind, str(item.id), build, item.tags.get(IMAGE, ""), when(build), str(item.location)
+    )
+
+
+def _state(item: Any) -> str:
+    tags = item.tags or {}
+    return str(tags.get(STATE, "")) if ours(tags) else ""
+
+
+def _is(item: Any, image: str, version: str) -> bool:
+    return bool(item.name == image_name(image, version) and _state(item) == "building")
+
+
+def _regions(version: Any) -> list[str]:
+    targets = version.publishing_profile.target_regions if version.publishing_profile else []
+    return [_region(one.name) for one in targets or []]
+
+
+def _region(name: str) -> str:
+    """Azure writes a region's name in two ways: ``West Europe`` is ``westeurope``."""
+    return name.replace(" ", "").lower()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:500] if str(error).strip() else type(error).__name__

@@ -1,0 +1,127 @@
+"""The kit: one archive with all that an instance needs to become the image, by hash.
+
+The same bytes for the same inputs: names sorted, times and owners fixed. It holds the provisioning
+steps, the rendered files, two programs for the test in the image, and the release as it was built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mvstack.image import tools
+from mvstack.image.strip import TEMPLATES
+from mvstack.model.load import REPOSITORY
+
+#: Of an installed tree, what is not part of a release: how it was built.
+LEFT_OUT = ("logs", "build", "ebfiles_repo", "spack", "report.html", "records/last-test")
+PROGRAMS = ("world.c", "collectives.c")
+
+
+def release_archive(tree: Path, archive: Path, note: Callable[[str], None], log: Path) -> str:
+    """Pack the installed ``tree`` into ``archive`` (.tar.zst); its SHA-256.
+
+    Raises BuildFailed when zstd fails (a full disk).
+    """
+    plain = archive.with_suffix("")
+    with tarfile.open(plain, "w", format=tarfile.PAX_FORMAT) as tar:
+        for path in _members(tree):
+            name = str(path.relative_to(tree))
+            note(name)
+            info = _plain(tar.gettarinfo(path, name))
+            if info.isreg():
+                with path.open("rb") as stream:
+                    tar.addfile(info, stream)
+            else:
+                tar.addfile(info)
+    # one thread: the bytes of several depend on how many there are
+    command: list[str | Path] = [
+        "zstd",
+        "--quiet",
+        "--force",
+        "--rm",
+        "-6",
+        "--single-thread",
+        plain,
+        "-o",
+        archive,
+    ]
+    tools.run(command, log, what="packing the release")
+    return sha256(archive)
+
+
+def _members(tree: Path) -> list[Path]:
+    """Folders before what they hold, all in order of their names."""
+    found = []
+    for path in sorted(tree.rglob("*")):
+        name = str(path.relative_to(tree))
+        if any(name == out or name.startswith(f"{out}/") for out in LEFT_OUT):
+            continue
+        if "/easybuild/" in f"/{name}" and name.endswith((".log", ".bz2", ".gz")):
+            continue  # EasyBuild's own logs
+        if path.is_symlink() or path.is_file() or path.is_dir():
+            found.append(path)
+    return found
+
+
+def make_kit(
+    kit: Path,
+    image: dict[str, str],
+    facts: dict[str, Any],
+    archive: Path,
+    packages: str = "",
+    provision: Path = TEMPLATES,
+) -> str:
+    """Write ``kit`` and return its SHA-256.
+
+    ``image`` are the rendered files below ``image/``, ``facts`` becomes the image's own
+    /etc/mvapich-stack/image.json, ``archive`` is the release, ``packages`` a list of exact
+    versions of an earlier build, ``provision`` the folder with provision/ and files/.
+    """
+    texts: dict[str, tuple[bytes, int]] = {}
+    for top in ("provision", "files"):
+        for path in sorted((provision / top).rglob("*")):
+            if path.is_file():
+                mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+                texts[str(path.relative_to(provision))] = (path.read_bytes(), mode)
+    for name, text in image.items():
+        texts[name] = (text.encode(), 0o644)
+    for name in PROGRAMS:
+        source = REPOSITORY / "tests" / "reframe" / "src" / name
+        texts[f"tests/{name}"] = (source.read_bytes(), 0o644)
+    texts["image.json"] = ((json.dumps(facts, indent=1) + "\n").encode(), 0o644)
+    texts["release.sha256"] = (f"{sha256(archive)}  release.tar.zst\n".encode(), 0o644)
+    if packages:
+        texts["packages.txt"] = (packages.encode(), 0o644)
+    part = kit.with_suffix(".part")
+    with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, (data, mode) in sorted(texts.items()):
+            info = _plain(tarfile.TarInfo(name))
+            info.size, info.mode = len(data), mode
+            tar.addfile(info, io.BytesIO(data))
+        info = _plain(tar.gettarinfo(archive, "release.tar.zst"))
+        info.mode = 0o644
+        with archive.open("rb") as stream:
+            tar.addfile(info, stream)
+    part.replace(kit)
+    return sha256(kit)
+
+
+def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Without what differs from machine to machine."""
+    info.uid = info.gid = 0
+    info.uname = info.gname = "root"
+    info.mtime = 0
+    info.mode &= 0o7755
+    return info
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,228 @@
+"""Run Packer: validate the templates for an image, build it, and let Packer clean up after itself.
+
+Packer removes what it made when a build fails or is interrupted. So an interrupt is handed on to it
+and waited for, and when mvstack itself is killed Packer is interrupted, not killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.image.strip import modern, strip, templates
+
+_VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
+#: The newest Packer for which templates are stripped; see images/modern.yaml.
+OLD = (1, 6, 6)
+CLEANING = 900  # seconds that an interrupted Packer has to remove what it made
+# What Packer says in a failed build, and what it means; the first that is found is told.
+_REASONS = (
+    (re.compile(r"(FAILED: .*)"), "{0}"),
+    (re.compile(r"(REFUSED: .*)"), "{0}"),
+    (re.compile(r"(AMI Name: '[^']*' is used by an existing AMI.*)"), "{0}"),
+    (re.compile(r"(the managed image named .* already exists.*)", re.I), "{0}"),
+    (re.compile(r"(.*[Ii]mage [Vv]ersion .* already exists.*)"), "{0}"),
+    (re.compile(r"(Timeout waiting for SSH.*)"), "{0}"),
+    (
+        re.compile(r"(.*(?:connection lost|remote command exited without|ssh: disconnect|EOF).*)"),
+        "{0}",
+    ),
+    (re.compile(r"(Script exited with non-zero exit status: \d+).*"), "{0}"),
+)
+
+
+def version() -> tuple[int, int, int]:
+    """The version of the Packer on PATH. Raises Missing."""
+    try:
+        said = subprocess.run(
+            ["packer", "version"], capture_output=True, text=True, check=False, env=_environment()
+        ).stdout
+    except FileNotFoundError:
+        said = ""
+    if found := _VERSION.search(said):
+        major, minor, patch = map(int, found.groups())
+        return major, minor, patch
+    raise Missing(
+        Problem(
+            "Packer is not installed",
+            found=said.strip()[:200],
+            todo="apt-get install -y packer   (or https://developer.hashicorp.com/packer/install)",
+        )
+    )
+
+
+def prepare(folder: Path) -> list[str]:
+    """Write the templates to ``folder`` as the Packer on PATH reads them; names that were left out.
+
+    For a current Packer they are as in the repository, and `packer init` is run by the caller.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.pkr.hcl"):
+        old.unlink()
+    texts, newer = templates(), modern()
+    left_out: list[str] = []
+    if version() <= OLD:
+        texts = strip(texts, newer)
+        left_out = [
+            *newer.files,
+            *(f"{source}: {name}" for source, names in newer.arguments.items() for name in names),
+            *(f"{source}: {name}" for source, names in newer.blocks.items() for name in names),
+        ]
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return left_out
+
+
+def validate(folder: Path, source: str, files: list[Path], variables: dict[str, Any]) -> None:
+    """`packer validate` of one source. Raises InvalidInput with Packer's own words."""
+    done = subprocess.run(
+        ["packer", "validate", *_arguments(source, files, variables), "."],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=_environment(),
+    )
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()
+        raise InvalidInput(
+            Problem(
+                f"packer validate refuses the templates for {source}",
+                str(folder),
+                found=" ".join(said.split())[:1500],
+                todo="mend images/*.pkr.hcl, or name what is newer in images/modern.yaml",
+            )
+        )
+
+
+def build(
+    folder: Path,
+    source: str,
+    files: list[Path],
+    variables: dict[str, Any],
+    log: Path,
+    note: Callable[[str], None],
+    environment: dict[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """`packer build` of one source; what its manifest says of what was made.
+
+    Raises BuildFailed when it fails, after Packer has removed what it made, with the line that says
+    why; Refused when an image of that name exists already. An interrupt is handed on to Packer and
+    raised again when it has cleaned up.
+    """
+    command = [
+        "packer",
+        "build",
+        "-color=false",
+        "-timestamp-ui",
+        *_arguments(source, files, variables),
+        ".",
+    ]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[str] = []
+    with log.open("a", buffering=1) as stream:
+
+        def line(text: str) -> None:
+            stream.write(text + "\n")
+            lines.append(text)
+            if told := _bare(text):
+                note(told)
+
+        status = _run(command, folder, {**_environment(), **(environment or {})}, line)
+    if status:
+        raise _failure(lines, status, source, log)
+    manifest = Path(str(variables["manifest"]))
+    made = json.loads(manifest.read_text())
+    builds: list[dict[str, Any]] = made["builds"]
+    return builds
+
+
+def _arguments(source: str, files: list[Path], variables: dict[str, Any]) -> list[str]:
+    words = [f"-only={source}", *(f"-var-file={path.resolve()}" for path in files)]
+    for name, value in variables.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        words.append(f"-var={name}={text}")
+    return words
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CHECKPOINT_DISABLE": "1", "PACKER_NO_COLOR": "1"}
+
+
+def _run(command: list[str], cwd: Path, env: dict[str, str], line: Callable[[str], object]) -> int:
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # a Ctrl-C at the terminal reaches it through us, once
+        preexec_fn=_interrupt_with_parent,
+    )
+    assert process.stdout is not None
+    try:
+        for text in process.stdout:
+            line(text.rstrip("\n"))
+        return process.wait()
+    except BaseException:
+        line("mvstack: interrupted; Packer removes what it made")
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(KeyboardInterrupt):
+            for text in process.stdout:
+                line(text.rstrip("\n"))
+            process.wait(CLEANING)
+        raise
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _interrupt_with_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGINT)
+
+
+def _bare(text: str) -> str:
+    """A line of Packer without its time and the name of the source."""
+    return re.sub(r"^(\d{4}-\S+: )?(==> )?\s*[\w.-]+: ?", "", text).strip()
+
+
+def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFailed | Refused:
+    said = ""
+    for pattern, form in _REASONS:
+        hits = [found.group(1) for text in lines if (found := pattern.search(text))]
+        if hits:
+            said = form.format(hits[-1]).strip()
+            break
+    shown = said or " | ".join(filter(None, (_bare(text) for text in lines[-4:])))
+    kept = [_bare(text) for text in lines if "FAILED" in text or "REFUSED" in text]
+    detail = "; ".join(dict.fromkeys([shown, *kept]))[:1500]
+    problem = Problem(
+        f"Packer could not build {source} (status {status})",
+        str(log),
+        found=detail,
+        todo="read the log named above; `mvstack image clean` shows whether anything was left",
+    )
+    outcome = "No image was kept, and nothing was published."
+    if re.search(r"is used by an existing AMI|already exists", shown):
+        taken = Problem(
+            "an image of that name and version exists already",
+            str(log),
+            found=shown[:600],
+            because="a version of an image never changes once it is made",
+            todo="build the next version (leave --version out)",
+        )
+        return Refused(taken, outcome=outcome)
+    return BuildFailed(problem, outcome=outcome)

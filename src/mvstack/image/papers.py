@@ -1,0 +1,170 @@
+"""The papers of an image: manifest, audit, list of packages, SBOM, vulnerabilities, provenance.
+
+Of a QEMU image they are read off the finished disk, mounted read-only. A cloud's disk cannot be
+had, so there they are read off what the instance said of itself before it was generalised;
+manifest and audit are left out: the first start from the image looks at what an audit would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mvstack import __version__, easyconfigs
+from mvstack.errors import CheckFailed, Problem
+from mvstack.files import write_atomically
+from mvstack.image import base, manifest, packer, provenance, tools, vulnerabilities
+from mvstack.image.audit import audit
+from mvstack.image.components import Component, components, known_facts
+from mvstack.image.finding import Finding
+from mvstack.image.packages import installed, manager
+from mvstack.image.sbom import Subject, sbom
+
+if TYPE_CHECKING:
+    from mvstack.image.build import Job
+
+MANIFEST, PACKAGES, AUDIT = "manifest.txt", "packages.txt", "audit.json"
+VULNERABILITIES = "vulnerabilities.json"
+
+
+def write(job: Job) -> None:
+    """Write the papers of a finished build into its folder.
+
+    Raises CheckFailed, naming each path, when the audit finds what must not be in an image, and
+    when packages are not those of the list that was given.
+    """
+    if job.image.cloud == "qemu":
+        raw = job.work / "disk.raw"
+        try:
+            disk = job.version.folder / "disk.qcow2"
+            convert: list[str | Path] = ["qemu-img", "convert", "-O", "raw", disk, raw]
+            tools.run(convert, job.log, what="reading the disk")
+            with base.mounted(raw, read_only=True) as root:
+                with job.step("manifest", "every file of the disk, hashed"):
+                    entries = manifest.collect(root)
+                    manifest.write(entries, job.version.folder / MANIFEST)
+                with job.step("audit", "what must not be left on the disk"):
+                    found = audit(root)
+                _of_tree(job, root)
+        finally:
+            raw.unlink(missing_ok=True)
+        _audited(job, found)
+    else:
+        from mvstack.image.build import unpacked
+
+        root = job.work / "inventory"
+        shutil.rmtree(root, ignore_errors=True)
+        _of_tree(job, unpacked(job.work / "inventory.tar", root))
+    _same_packages(job)
+
+
+def _of_tree(job: Job, root: Path) -> None:
+    """What is read off a file tree, be it a disk or an inventory."""
+    from mvstack.image.build import commit
+
+    folder = job.version.folder
+    with job.step("sbom", "packages and SBOM"):
+        names = ":{arch}" if manager(root) == "dpkg" else ".{arch}"
+        lines = [
+            f"{one.name}{names.format(arch=one.arch)}={one.version}" for one in installed(root)
+        ]
+        write_atomically(folder / PACKAGES, "\n".join(lines) + "\n")
+        subject = Subject(job.image.name, job.version.version, commit()[2])
+        sbom(root, subject, stack(root / job.plan.tree.lstrip("/"))).write(folder)
+    with job.step("vulnerabilities", "known vulnerabilities"):
+        database = os.environ.get("MVSTACK_OSV", "")
+        gate = vulnerabilities.Gate(accepted=vulnerabilities.read_accepted())
+        report = vulnerabilities.report(
+            root, Path(database) if database else None, gate, datetime.now(UTC).date()
+        )
+        report.write(folder / VULNERABILITIES)
+    job.version.set(vulnerabilities={"state": report.state, "why": report.why})
+
+
+def stack(tree: Path) -> list[Component]:
+    """The components of the release's tree, with what the recipes say of them."""
+    return components(tree, known_facts(easyconfigs.index().values()))
+
+
+def _audited(job: Job, found: Sequence[Finding]) -> None:
+    rows: list[dict[str, Any]] = [dict(one.__dict__) for one in found]
+    write_atomically(job.version.folder / AUDIT, json.dumps(rows, indent=1) + "\n")
+    bad = [one for one in found if one.fails]
+    if bad:
+        raise CheckFailed(
+            *(
+                Problem(one.what, f"{job.image.name}:{one.path}", because=one.why)
+                for one in bad[:40]
+            ),
+            outcome=f"{len(bad)} things are left on the disk that must not be: {job.version.title} "
+            "is no candidate. images/provision/generalise removes them.",
+        )
+
+
+def _same_packages(job: Job) -> None:
+    if not job.packages:
+        return
+    wanted = {line for line in job.packages.splitlines() if line}
+    there = set((job.version.folder / PACKAGES).read_text().splitlines())
+    if wanted != there:
+        lacking, more = sorted(wanted - there), sorted(there - wanted)
+        raise CheckFailed(
+            Problem(
+                "the image holds other packages than the list that it was to be built from",
+                str(job.wanted.packages),
+                found=", ".join(more[:20]) or "nothing more",
+                allowed=", ".join(lacking[:20]) or "nothing less",
+                because="the distribution's mirror has those versions no more",
+                todo="build from a snapshot of the mirror, or without --packages",
+            )
+        )
+
+
+def origin(job_version: Any, plan: Any, image: Any, downloads: Sequence[dict[str, Any]]) -> None:
+    """Write provenance.json over all that the version's folder holds now."""
+    from mvstack.image.build import builder
+
+    known, folder = job_version.data, job_version.folder
+    tree = Path(plan.tree)
+    parts = stack(tree)
+    name, _, changed = str(known["commit"]).partition("+")
+    begin = datetime.strptime(known["build_id"].partition("-")[0], "%Y%m%dT%H%M%SZ")
+    packages = folder / PACKAGES
+    from mvstack.image.kit import sha256
+
+    build = provenance.Build(
+        id=known["build_id"],
+        builder=builder(),
+        versions={"mvstack": __version__, "packer": ".".join(map(str, packer.version()))},
+        system=image.system,
+        partition=image.partition,
+        release=image.release,
+        version=known["version"],
+        repository="https://github.com/mvapich-stack/mvapich-stack",
+        commit=name,
+        modified=bool(changed),
+        base=provenance.Input(
+            " ".join(str(value) for value in image.base.values()), known.get("base_sha256", "")
+        ),
+        package_list=provenance.Input(PACKAGES, sha256(packages)),
+        payload=provenance.Input("release.tar.zst", known["release_sha256"]),
+        started=begin.replace(tzinfo=UTC),
+        finished=datetime.fromtimestamp(time.time(), UTC),
+        downloads=[
+            provenance.Input(f"{row['id']} {row['version']}", row["sha256"], row["url"])
+            for row in downloads
+        ],
+        sources=provenance.inputs_of(parts),
+    )
+    provenance.write(provenance.provenance(folder, build), folder)
+
+
+def today() -> date:
+    """The day that the papers bear."""
+    return datetime.now(UTC).date()

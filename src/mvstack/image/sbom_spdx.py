@@ -1,0 +1,137 @@
+"""The SPDX half of the SBOM (spdx.github.io/spdx-spec/v2.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mvstack.image import purl
+from mvstack.image.components import Component
+from mvstack.image.packages import Distribution, Package
+
+_UNKNOWN = "NOASSERTION"
+_REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
+Document = dict[str, Any]
+
+
+def of_rpm(
+    packages: Iterable[Package], of: Distribution, name: str, version: str, time: str
+) -> Document:
+    """The document of an image whose packages are RPM's, laid out as debsbom does."""
+    ref = f"SPDXRef-{_id(name)}"
+    rows = [_rpm(package, of) for package in packages]
+    subject = _package(ref, name, version) | {"primaryPackagePurpose": "OPERATING_SYSTEM"}
+    return {
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "name": name,
+        "creationInfo": {"created": time, "creators": []},
+        "packages": [subject, *rows],
+        "relationships": [
+            _relation("SPDXRef-DOCUMENT", "DESCRIBES", ref),
+            *(_relation(row["SPDXID"], "PACKAGE_OF", ref) for row in rows),
+        ],
+    }
+
+
+def _rpm(package: Package, of: Distribution) -> Document:
+    ref = f"SPDXRef-{_id(f'{package.name}-{package.version}-{package.arch}')}"
+    row = _package(ref, package.name, package.version, purl.of_rpm(package, of))
+    row["sourceInfo"] = f"built from {package.source} {package.source_version}"
+    if package.licence:  # RPM's tag is a text of its own, and an SPDX expression since 2023 only
+        row["licenseComments"] = f"the package says: {package.licence}"
+    return row
+
+
+def add(document: Document, stack: Sequence[Component], of: Distribution, tool: str) -> None:
+    """Add the release's components, and us as a tool; everything in a fixed order."""
+    subject = _subject(document)
+    _find(document, subject)["comment"] = f"distribution: {of.name}"
+    document["creationInfo"]["creators"].append(f"Tool: {tool}")
+    rows = [_component(one) for one in stack]
+    document["packages"] = sorted([*document["packages"], *rows], key=lambda row: row["SPDXID"])
+    document["relationships"] = sorted(
+        [
+            *document["relationships"],
+            *(_relation(row["SPDXID"], "PACKAGE_OF", subject) for row in rows),
+        ],
+        key=lambda row: (
+            row["spdxElementId"],
+            row["relationshipType"],
+            row["relatedSpdxElement"],
+            row.get("comment", ""),
+        ),
+    )
+    names = sorted({name for one in stack for name in _REFERENCE.findall(one.licence)})
+    if names:
+        document["hasExtractedLicensingInfos"] = [
+            {"licenseId": name, "extractedText": "The text stands in the source of the package."}
+            for name in names
+        ]
+
+
+def _subject(document: Document) -> str:
+    for row in document["relationships"]:
+        if row["relationshipType"] == "DESCRIBES":
+            return str(row["relatedSpdxElement"])
+    raise ValueError("the SPDX document describes nothing")
+
+
+def _find(document: Document, ref: str) -> Document:
+    found: Document = next(row for row in document["packages"] if row["SPDXID"] == ref)
+    return found
+
+
+def _component(one: Component) -> Document:
+    ref = f"SPDXRef-mvapich-stack-{_id(f'{one.module or one.name}-{one.version}')}"
+    row = _package(ref, one.name, one.version, purl.of_component(one))
+    row["primaryPackagePurpose"] = "APPLICATION"
+    if one.title:
+        row["summary"] = one.title
+    if one.licence:
+        row["licenseDeclared"] = one.licence
+    if len(one.sources) == 1:
+        source = one.sources[0]
+        row["downloadLocation"] = (source.url if source.upstream else "") or _UNKNOWN
+        row["checksums"] = [{"algorithm": "SHA256", "checksumValue": source.sha256}]
+        row["packageFileName"] = source.file
+    if one.sources:
+        row["sourceInfo"] = "; ".join(
+            f"{source.file} sha256:{source.sha256} from {source.place}" for source in one.sources
+        )
+    if one.remarks:
+        row["comment"] = "; ".join(one.remarks)
+    return row
+
+
+def _package(ref: str, name: str, version: str, url: str = "") -> Document:
+    row: Document = {
+        "SPDXID": ref,
+        "name": name,
+        "versionInfo": version,
+        "downloadLocation": _UNKNOWN,
+        "filesAnalyzed": False,
+        "licenseConcluded": _UNKNOWN,
+        "licenseDeclared": _UNKNOWN,
+        "copyrightText": _UNKNOWN,
+    }
+    if url:
+        row["externalRefs"] = [
+            {
+                "referenceCategory": "PACKAGE_MANAGER",
+                "referenceType": "purl",
+                "referenceLocator": url,
+            }
+        ]
+    return row
+
+
+def _relation(one: str, kind: str, other: str) -> Document:
+    return {"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other}
+
+
+def _id(text: str) -> str:
+    """``text`` as SPDX lets an identifier be: letters, digits, dots and dashes."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", text)

@@ -1,0 +1,125 @@
+"""Sign what was built, and tell what became of it since.
+
+``SHA256SUMS`` names every artefact of a build's folder, as ``sha256sum --check`` reads it;
+``SHA256SUMS.asc`` is its signature by the key that signs the site's binary caches. The state of the
+build (``image.json``) goes on changing and is not signed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mvstack.cache import gpg
+from mvstack.errors import CheckFailed, Problem, Refused, relative
+from mvstack.files import write_atomically
+from mvstack.image.artefacts import NAME, NOT_SIGNED, SIGNATURE, SUMS, artefacts, sha256
+
+_LINE = re.compile(rf"([0-9a-f]{{64}})  ({NAME.pattern})")
+_AGAIN = "take it from where it was built, or build the image again"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Who signed a build's folder, by the fingerprint of the key, and its files with SHA-256."""
+
+    signer: str
+    files: dict[str, str]
+
+
+def sign(folder: Path, key: str = "") -> Verified:
+    """Write SHA256SUMS and SHA256SUMS.asc over every artefact of ``folder``.
+
+    ``key`` is a fingerprint or its end; without it there must be one key that can sign. Raises
+    Refused when there is no such key, nothing to sign, or something that cannot be signed.
+    """
+    signer = gpg.own_key(key)
+    files = artefacts(folder)
+    if not files:
+        raise Refused(Problem("there is nothing to sign", relative(folder)))
+    text = "".join(f"{digest}  {name}\n" for name, digest in files.items())
+    signature = gpg.sign_detached(text.encode(), signer.fingerprint)
+    # an interruption between the two leaves a signature that does not fit, and is seen
+    (folder / SIGNATURE).unlink(missing_ok=True)
+    write_atomically(folder / SUMS, text)
+    write_atomically(folder / SIGNATURE, signature)
+    return Verified(signer.fingerprint, files)
+
+
+def verify(folder: Path) -> Verified:
+    """Who signed ``folder``, when every artefact is as it was signed and there is no other.
+
+    Raises Refused when it is not signed by a key that is trusted here, CheckFailed naming each file
+    that was changed, is missing, or is there and was not signed.
+    """
+    sums, signature = folder / SUMS, folder / SIGNATURE
+    for path in (sums, signature):
+        if not path.is_file():
+            raise Refused(
+                Problem(
+                    "the build is not signed",
+                    relative(path),
+                    found="there is no such file",
+                    todo="mvstack image build signs what it has built and tested",
+                )
+            )
+    text = sums.read_bytes()
+    try:
+        signer = gpg.verified_detached(text, signature.read_bytes())
+    except gpg.BadSignature as error:
+        raise Refused(
+            Problem(
+                f"the build cannot be believed: {error}",
+                relative(signature),
+                todo=error.todo if "not trusted" in str(error) else _AGAIN,
+            )
+        ) from None
+    files = _parsed(text.decode("utf-8", "replace"), sums)
+    problems = [*_differing(folder, files), *_extra(folder, files)]
+    if problems:
+        raise CheckFailed(*problems, outcome="The build is not what was signed.")
+    return Verified(signer, files)
+
+
+def _parsed(text: str, path: Path) -> dict[str, str]:
+    files = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _LINE.fullmatch(line)
+        if match is None or match[2] in NOT_SIGNED:
+            where = f"{relative(path)}:{number}"
+            raise Refused(Problem("is no line that mvstack signs", where, found=line[:80]))
+        files[match[2]] = match[1]
+    return files
+
+
+def _differing(folder: Path, files: dict[str, str]) -> list[Problem]:
+    problems = []
+    for name, digest in files.items():
+        path = folder / name
+        where = relative(path)
+        if path.is_symlink() or not path.is_file():
+            problems.append(Problem("is missing, and was signed", where, todo=_AGAIN))
+        elif (found := sha256(path)) != digest:
+            problems.append(
+                Problem(
+                    "was changed after it was signed",
+                    where,
+                    found=f"sha256 {found}",
+                    allowed=f"sha256 {digest}",
+                    todo=_AGAIN,
+                )
+            )
+    return problems
+
+
+def _extra(folder: Path, files: dict[str, str]) -> list[Problem]:
+    names = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
+    return [
+        Problem("is there, and was not signed", relative(folder / name), todo="take it away")
+        for name in sorted(names - {*files, *NOT_SIGNED})
+    ]

@@ -1,0 +1,232 @@
+"""Test a built image: start it as a machine of its own, look at it, run the checks in it.
+
+Of a QEMU image only: a cloud's image is started in the cloud, where images/tests and `mvstack test`
+do the same over ssh (docs/images.md). The disk is not touched: the machine writes to a layer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from mvstack.errors import CheckFailed, Missing, Problem, Refused
+from mvstack.files import write_atomically
+from mvstack.image import carry, vm
+from mvstack.image.build import Job
+from mvstack.image.store import Version, work_folder
+from mvstack.image.strip import TEMPLATES
+
+REPORT = "tests.json"
+_THERE = "/tmp/mvapich-stack-test"
+
+
+def test(job: Job) -> dict[str, Any]:
+    """Start the image of ``job``, run all tests, write tests.json, and return it.
+
+    Raises CheckFailed naming each test that failed; tests.json is written all the same. Refused for
+    an image of a cloud, Missing without pytest-testinfra.
+    """
+    version, image = job.version, job.image
+    if image.cloud != "qemu":
+        raise Refused(
+            Problem(
+                f"{version.title} is an image of {image.cloud}, and cannot be started here",
+                todo="start it there; docs/images.md says how the same tests run over ssh",
+            )
+        )
+    if importlib.util.find_spec("testinfra") is None:
+        raise Missing(
+            Problem("pytest-testinfra is not installed", todo="start mvstack by its launcher")
+        )
+    work = work_folder(version) / "test"
+    work.mkdir(parents=True, exist_ok=True)
+    key = vm.make_key(work)
+    seed = vm.make_seed(work, key, f"test-{version.data['build_id']}", root=False)
+    part = image.hardware
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        with job.step(
+            "start", "the image, started as a machine of its own", work / "console.log"
+        ) as s:
+            machine = stack.enter_context(
+                vm.started(
+                    version.folder / "disk.qcow2",
+                    work,
+                    user=_default_user(image.os),
+                    key=key,
+                    seed=seed,
+                    cpus=int(part["cores"]),
+                    memory_mb=int(part["memory_gb"]) * 1024,
+                    note=s.note,
+                )
+            )
+        started = time.monotonic() - began
+        with job.step("testinfra", "tests of the machine", work / "testinfra.log") as step:
+            machine.ssh_config(work / "ssh_config")
+            inside = _testinfra(job, work, step.note)
+        with job.step(
+            "reframe", "the release's checks, in the image", work / "reframe.log"
+        ) as step:
+            checks = _reframe(machine, image.tree, work, step.note)
+    report = {
+        "image": image.name,
+        "version": version.version,
+        "where": f"QEMU, {vm.accelerator()}, {part['cores']} processors, {part['memory_gb']} GB",
+        "seconds": {"start": round(started, 1), "all": round(time.monotonic() - began, 1)},
+        "machine": inside,
+        "checks": checks,
+    }
+    write_atomically(version.folder / REPORT, json.dumps(report, indent=1) + "\n")
+    failed = [case for case in [*inside, *checks] if case["result"] in ("fail", "missing")]
+    if failed:
+        raise CheckFailed(
+            *(Problem(f"{case['name']}: {case['why']}"[:600], image.name) for case in failed),
+            outcome=f"{len(failed)} of {len(inside) + len(checks)} tests failed; {version.title} "
+            f"is no image to publish. Everything: {version.folder / REPORT}",
+        )
+    return report
+
+
+def _default_user(os_name: str) -> str:
+    """The user that cloud-init makes of the distribution's own defaults."""
+    return os_name.rstrip("0123456789.")
+
+
+def _testinfra(job: Job, work: Path, note: Callable[[str], None]) -> list[dict[str, Any]]:
+    facts = work / "image.json"
+    facts.write_text(job.files["image/image.json"])
+    junit = work / "testinfra.xml"
+    junit.unlink(missing_ok=True)
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pytest",
+        str(TEMPLATES / "tests"),
+        "-p",
+        "no:cacheprovider",
+    ]
+    command += ["--hosts=ssh://image", f"--ssh-config={work / 'ssh_config'}", "-q", "--tb=short"]
+    command += [f"--junitxml={junit}", f"--rootdir={TEMPLATES / 'tests'}", "-c", os.devnull, "-v"]
+    environment = {**os.environ, "MVSTACK_IMAGE_FACTS": str(facts), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    with (work / "testinfra.log").open("w", buffering=1) as log:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                log.write(line)
+                note(line.strip())
+        finally:
+            process.terminate() if process.poll() is None else None
+            process.wait()
+    if not junit.is_file():
+        raise CheckFailed(
+            Problem("the tests of the machine did not run", str(work / "testinfra.log"))
+        )
+    return _cases(junit)
+
+
+def _cases(junit: Path) -> list[dict[str, Any]]:
+    """The cases of a JUnit file. Raises CheckFailed when it holds none: nothing was tested."""
+    found = []
+    for case in ElementTree.parse(junit).getroot().iter("testcase"):
+        bad = [child for child in case if child.tag in ("failure", "error")]
+        skipped = case.find("skipped")
+        result = "fail" if bad else "skip" if skipped is not None else "pass"
+        told = bad[0] if bad else skipped
+        found.append(
+            {
+                "name": f"{case.get('classname', '')}::{case.get('name', '')}",
+                "result": result,
+                "why": " ".join((told.get("message") or "").split())[:500]
+                if told is not None
+                else "",
+            }
+        )
+    if not found:
+        raise CheckFailed(Problem("no test of the machine ran", str(junit)))
+    return found
+
+
+def _reframe(
+    machine: vm.Machine, tree: str, work: Path, note: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """The release's checks, run in the machine by its own Python; one row a check."""
+    wanted = carry.python_version()
+    there = machine.run("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'")
+    if (found := there.stdout.decode().strip()) != wanted:
+        why = f"the image has Python {found or 'none'}, and ReFrame here is for {wanted}"
+        return [{"name": "ReFrame", "result": "skip", "why": why}]
+    archive = work / "carry.tar"
+    carry.archive(archive)
+    note("bringing ReFrame along")
+    with archive.open("rb") as stream:
+        unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
+        subprocess.run(machine.ssh(unpack), stdin=stream, check=True, timeout=600)
+    archive.unlink()
+    line = (
+        f"cd {_THERE} && PYTHONDONTWRITEBYTECODE=1 "
+        f"PYTHONPATH={_THERE}/site:{_THERE}/repository/src "
+        f"bin/python3 -P -m mvstack.image.inside {tree} {_THERE}/out"
+    )
+    process = subprocess.Popen(
+        machine.ssh(line),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    with (work / "reframe.log").open("w", buffering=1) as log:
+        assert process.stdout is not None
+        for text in process.stdout:
+            log.write(text)
+            note(text.strip())
+    process.wait()
+    brought = machine.run(f"cat {_THERE}/out/results.json")
+    try:
+        results = json.loads(brought.stdout)
+    except ValueError:
+        raise CheckFailed(
+            Problem("the release's checks did not run in the image", str(work / "reframe.log"))
+        ) from None
+    rows = [
+        {
+            "name": f"{case['check']} with {case['mpi']}",
+            "result": case["result"],
+            "why": str(case.get("why") or ""),
+        }
+        for case in results["cases"]
+    ]
+    if not rows or (process.returncode and all(row["result"] in ("pass", "skip") for row in rows)):
+        raise CheckFailed(
+            Problem(
+                "ReFrame's end in the image does not fit its report",
+                str(work / "reframe.log"),
+                found=f"status {process.returncode}, {len(rows)} checks",
+            )
+        )
+    return rows
+
+
+def passed(version: Version) -> dict[str, int]:
+    """How many tests passed, failed and were skipped; empty when there was no test."""
+    try:
+        report = json.loads((version.folder / REPORT).read_text())
+    except (OSError, ValueError):
+        return {}
+    counts = {"pass": 0, "fail": 0, "skip": 0}
+    for case in [*report["machine"], *report["checks"]]:
+        counts["fail" if case["result"] not in counts else case["result"]] += 1
+    return counts

@@ -1,0 +1,85 @@
+"""What a partition's file says of its cloud image: what it starts from, and for which machine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from mvstack.model.base import Strict
+
+Cloud = Literal["azure", "aws", "qemu"]
+NicStack = Literal["inbox", "doca", "efa", "none"]
+GpuStack = Literal["nvidia", "none"]
+Family = Literal["debian", "ubuntu", "rhel"]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+#: What each cloud needs to name the image that ours starts from.
+BASES: dict[str, tuple[str, ...]] = {
+    "azure": ("publisher", "offer", "sku", "version"),
+    "aws": ("owner", "name"),
+    "qemu": ("suite",),
+}
+
+
+class Base(Strict):
+    """The image that ours starts from, by a name that does not move.
+
+    Azure: publisher, offer, sku and version of the marketplace. AWS: owner (an account) and name of
+    the AMI. QEMU: the distribution's suite, which is made a disk from its packages.
+    """
+
+    publisher: str | None = None
+    offer: str | None = None
+    sku: str | None = None
+    version: str | None = None
+    owner: str | None = None
+    name: str | None = None
+    suite: str | None = None
+
+
+class Links(Strict):
+    """The network links that the first start must see: how many, and how fast in Gb/s each is."""
+
+    count: Annotated[int, Field(ge=1)] = 1
+    gbps: Annotated[int, Field(ge=1)]
+
+
+class ImageSpec(Strict):
+    """The image of one partition.
+
+    ``machine`` is the VM size or instance type it is for, ``serves`` others that it fits too, and
+    ``built_on`` a smaller or cheaper one that it can be built on. ``disk_gb`` is the root disk.
+    ``secure_boot`` is decided here, with the reason.
+    """
+
+    cloud: Cloud
+    machine: str
+    serves: list[str] = Field(default_factory=list)
+    built_on: str | None = None
+    base: Base
+    disk_gb: Annotated[int, Field(ge=1)]
+    nic_stack: NicStack = "inbox"
+    gpu_stack: GpuStack = "none"
+    secure_boot: bool = False
+    secure_boot_why: str
+    links: Links | None = None
+    source: str
+    why: str = ""
+
+    @model_validator(mode="after")
+    def _base_fits_the_cloud(self) -> ImageSpec:
+        given = sorted(self.base.model_dump(exclude_none=True))
+        wanted = sorted(BASES[self.cloud])
+        if given != wanted:
+            raise ValueError(
+                f"base: a cloud {self.cloud} needs {', '.join(wanted)}; given are "
+                f"{', '.join(given) or 'none'}"
+            )
+        for word in ("version", "name"):
+            value = getattr(self.base, word)
+            if value in ("latest", "*") or (value and "*" in value):
+                raise ValueError(
+                    f"base.{word}: {value} moves; name one version, so that two builds start alike"
+                )
+        return self

@@ -1,0 +1,365 @@
+"""Whole builds by the repository's templates for AWS, against moto and a real sshd.
+
+moto is an emulator: see images/emulated_aws.py for what this cannot show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from images.base import base
+from images.emulated_aws import ELSEWHERE, REGION, EmulatedAws
+from images.flow import BUILD, FAILING_STEP, FAILING_TEST, IMAGE, NAME, VERSION, WAITING, Flow
+from images.instance import Instance, make_key
+from images.needs import needs
+from images.world import LOOPBACK, World, processes
+
+from mvstack.errors import Missing, MvstackError, Refused
+from mvstack.image.clouds import BUILD as BUILD_TAG
+from mvstack.image.clouds import IMAGE as IMAGE_TAG
+from mvstack.image.clouds import OURS, STATE, TAG
+from mvstack.image.clouds import VERSION as VERSION_TAG
+from mvstack.image.clouds.aws import Aws
+
+Start = Callable[..., Flow]
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    needs("moto", "flask", "boto3")
+    with World() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def emulator(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedAws]:
+    with EmulatedAws(world, tmp_path_factory.mktemp("aws")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def key(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_key(tmp_path_factory.mktemp("key"))
+
+
+@pytest.fixture
+def aws(emulator: EmulatedAws, monkeypatch: pytest.MonkeyPatch) -> EmulatedAws:
+    """The emulator as it is before anything was made; our own code finds it by its environment."""
+    emulator.reset()
+    for name, value in {**emulator.environment(), "NO_PROXY": "*"}.items():
+        monkeypatch.setenv(name, value)
+    return emulator
+
+
+@pytest.fixture
+def instance(world: World, key: Path) -> Iterator[Instance]:
+    with Instance(world, base(), key.with_suffix(".pub")) as made:
+        yield made
+
+
+@pytest.fixture
+def start(
+    world: World, aws: EmulatedAws, instance: Instance, key: Path, tmp_path: Path
+) -> Iterator[Start]:
+    flows: list[Flow] = []
+
+    def begin(steps: dict[str, str] | None = None, **variables: Any) -> Flow:
+        given = {**aws.variables(), **variables}
+        flow = Flow(world, instance, key, tmp_path / f"flow{len(flows)}", "aws", given, {}, steps)
+        flows.append(flow)
+        return flow
+
+    yield begin
+    for flow in flows:
+        flow.kill_all()
+
+
+@pytest.fixture
+def cloud(aws: EmulatedAws) -> Aws:
+    return Aws(REGION, [ELSEWHERE], pause=0.05)
+
+
+@pytest.fixture
+def nothing_is_left(aws: EmulatedAws) -> Iterator[None]:
+    """At the end everything is as at the beginning, in both regions."""
+    before = aws.left(REGION), aws.left(ELSEWHERE)
+    yield
+    assert (aws.left(REGION), aws.left(ELSEWHERE)) == before
+
+
+def asked(aws: EmulatedAws, action: str) -> list[dict[str, str]]:
+    return [one for one in aws.requests() if one["Action"] == action]
+
+
+def values(form: dict[str, str]) -> dict[str, str]:
+    """The tags that a request gives."""
+    keys = {name: value for name, value in form.items() if name.endswith(".Key")}
+    return {value: form[f"{name.removesuffix('.Key')}.Value"] for name, value in keys.items()}
+
+
+def test_a_build_makes_a_candidate_in_each_region_and_leaves_nothing_else(
+    start: Start, aws: EmulatedAws, instance: Instance, world: World, cloud: Aws
+) -> None:
+    before = aws.left(REGION), aws.left(ELSEWHERE)
+    done = start().wait()
+    assert done.code == 0, done.output
+    told = done.output
+    assert told.index("changed: 1") < told.index("changed: 0") < told.index("tests: 1 passed")
+    assert "generalised" in told
+    assert done.connected() == {f"{LOOPBACK}:{instance.port}"}
+
+    for region, was in zip((REGION, ELSEWHERE), before, strict=True):
+        left = aws.left(region)
+        assert left.pop("images") == [NAME]
+        assert len(left.pop("snapshots")) == len(was["snapshots"]) + 1
+        assert all(not found for found in left.values())
+
+    (run,) = asked(aws, "RunInstances")
+    assert run["BlockDeviceMapping.1.Ebs.VolumeType"] == "gp3"
+    assert values(run)[STATE] == "building" and values(run)[BUILD_TAG] == BUILD
+    changes = asked(aws, "ModifyInstanceAttribute")
+    assert {"EnaSupport.Value", "SriovNetSupport.Value"} <= {key for one in changes for key in one}
+    copies = asked(aws, "CopyImage")
+    assert {one["region"] for one in copies} == {REGION, ELSEWHERE}
+    assert all(one["Encrypted"] == "true" and one["Name"] == NAME for one in copies)
+    assert not any("LaunchPermission" in key for one in aws.requests() for key in one)
+
+    with world.inside():
+        (made,) = cloud.images()
+        assert cloud.leftovers() == []
+    assert (made.image, made.version, made.state) == (IMAGE, VERSION, "candidate")
+    assert set(made.regions) == {REGION, ELSEWHERE}
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        (FAILING_STEP, "provisioning step 20-files.sh ended with status 3"),
+        (FAILING_TEST, "2 of 9 tests in the image"),
+    ],
+    ids=["provisioner", "test in the image"],
+)
+def test_a_failure_in_the_instance_leaves_nothing(
+    start: Start, aws: EmulatedAws, steps: dict[str, str], why: str
+) -> None:
+    done = start(steps).wait()
+    assert done.code == 6
+    end = done.output[done.output.index("build failed:") :]
+    assert why in end and "nothing was published" in end
+    assert asked(aws, "RunInstances") and asked(aws, "TerminateInstances")
+    assert not asked(aws, "CreateImage")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_interrupt_lets_packer_clean_up(start: Start, aws: EmulatedAws, world: World) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    # the real Packer is in the world, so that what cannot leave the world cannot leave Packer
+    networks = {str(Path(f"/proc/{one}/ns/net").readlink()) for one in flow.packer()}
+    assert networks == {world.network()}
+    flow.interrupt()
+    done = flow.wait()
+    assert done.code == 130
+    assert "Cleanly cancelled builds" in done.output
+    assert asked(aws, "TerminateInstances") and not asked(aws, "CreateImage")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_packer_cleans_up_when_mvstack_is_killed(
+    start: Start, aws: EmulatedAws, world: World
+) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    packers = flow.packer()
+    assert packers
+    flow.kill_builder()
+    flow.wait()
+    while set(packers) & set(processes(world.network())):
+        time.sleep(0.05)
+    assert asked(aws, "TerminateInstances")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_what_a_killed_packer_left_is_found_and_removed(
+    start: Start, aws: EmulatedAws, world: World, cloud: Aws
+) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    flow.kill_all()
+    with world.inside():
+        left = cloud.leftovers()
+        assert [one.kind for one in left] == ["instance", "volume", "security group"]
+        assert {(one.build, one.image, one.region) for one in left} == {(BUILD, IMAGE, REGION)}
+        assert cloud.images() == []
+        for one in left:
+            cloud.remove(one)
+            cloud.remove(one)  # gone already: no error
+        assert cloud.leftovers() == []
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_images_without_tags_are_found_by_the_build_that_made_them(
+    aws: EmulatedAws, world: World, cloud: Aws
+) -> None:
+    """Packer 1.6.6 tags an AMI at its end: before that it has another name, and then copies."""
+    tags = {
+        TAG: OURS,
+        STATE: "building",
+        BUILD_TAG: BUILD,
+        IMAGE_TAG: IMAGE,
+        VERSION_TAG: VERSION,
+    }
+    rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+    with world.inside():
+        here, there = aws.ec2(REGION), aws.ec2(ELSEWHERE)
+        start = {"ImageId": "ami-0ba5e0ba5e0ba5e00", "MinCount": 1, "MaxCount": 1}
+        pair = here.create_key_pair(KeyName="packer_656e")
+        machine = here.run_instances(
+            **start,
+            KeyName=pair["KeyName"],
+            TagSpecifications=[{"ResourceType": "instance", "Tags": rows}],
+        )["Instances"][0]["InstanceId"]
+        disk = here.create_volume(
+            Size=8,
+            AvailabilityZone=f"{REGION}a",
+            TagSpecifications=[{"ResourceType": "volume", "Tags": rows}],
+        )["VolumeId"]
+        first = here.create_image(InstanceId=machine, Name="koFeAjh")["ImageId"]
+        copy = there.copy_image(Name=NAME, SourceImageId=first, SourceRegion=REGION)["ImageId"]
+        # somebody else's: an instance, its image, and a volume
+        other = here.run_instances(**start)["Instances"][0]["InstanceId"]
+        theirs = here.create_image(InstanceId=other, Name="theirs")["ImageId"]
+        spare = here.create_volume(Size=8, AvailabilityZone=f"{REGION}a")["VolumeId"]
+
+        left = cloud.leftovers()
+        found = {(one.kind, one.id, one.region) for one in left}
+        assert found == {
+            ("instance", machine, REGION),
+            ("volume", disk, REGION),
+            ("image", first, REGION),
+            ("image", copy, ELSEWHERE),
+            ("key pair", pair["KeyName"], REGION),
+        }
+        assert {one.build for one in left} == {BUILD}
+        for one in left:
+            cloud.remove(one)
+        assert cloud.leftovers() == []
+
+        assert [one["ImageId"] for one in here.describe_images(Owners=["self"])["Images"]] == [
+            theirs
+        ]
+        assert [one["VolumeId"] for one in here.describe_volumes()["Volumes"]][-1:] == [spare]
+        # as it was before, for what the fixture compares
+        here.terminate_instances(InstanceIds=[other])
+        here.deregister_image(ImageId=theirs)
+        here.delete_volume(VolumeId=spare)
+        for one in here.describe_snapshots(OwnerIds=["self"])["Snapshots"]:
+            if theirs in one["Description"]:
+                here.delete_snapshot(SnapshotId=one["SnapshotId"])
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_instance_that_is_lost_ends_the_build(
+    start: Start, aws: EmulatedAws, instance: Instance
+) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    instance.stop()
+    done = flow.wait()
+    assert done.code == 6
+    assert "disconnected" in done.output[done.output.index("build failed:") :]
+    assert asked(aws, "TerminateInstances") and not asked(aws, "CreateImage")
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_made(
+    start: Start, aws: EmulatedAws, world: World
+) -> None:
+    with world.inside():
+        aws.ec2().register_image(Name=NAME, RootDeviceName="/dev/sda1")
+    before = aws.left()
+    done = start().wait()
+    assert done.code == 4
+    assert "exists already" in done.output and NAME in done.output
+    assert not asked(aws, "RunInstances") and not asked(aws, "CreateSecurityGroup")
+    assert aws.left() == before
+
+
+def test_a_version_is_published_once(
+    start: Start, aws: EmulatedAws, world: World, cloud: Aws
+) -> None:
+    done = start(aws_copy_regions=[]).wait()
+    assert done.code == 0, done.output
+    sharing = Aws(REGION, [ELSEWHERE], share=["210987654321"], pause=0.05)
+    with world.inside():
+        with pytest.raises(Refused, match="was never built"):
+            sharing.publish(IMAGE, "2026.11.1", [REGION])
+        cloud.accept(IMAGE, VERSION)  # is one already: changes nothing
+        done_so = sharing.publish(IMAGE, VERSION, [REGION, ELSEWHERE])
+        assert set(done_so.regions) == {REGION, ELSEWHERE}
+        assert done_so.copied == (ELSEWHERE,)
+        (made,) = cloud.images()
+        assert made.state == "published" and made.regions == done_so.regions
+        for region, ami in made.regions.items():
+            ec2 = aws.ec2(region)
+            may = ec2.describe_image_attribute(ImageId=ami, Attribute="launchPermission")
+            assert [one["UserId"] for one in may["LaunchPermissions"]] == ["210987654321"]
+            (shown,) = ec2.describe_images(ImageIds=[ami])["Images"]
+            assert {"Key": STATE, "Value": "published"} in shown["Tags"]
+
+        asked_before = len(aws.requests())
+        with pytest.raises(Refused, match="is published already"):
+            cloud.publish(IMAGE, VERSION, [REGION, ELSEWHERE])
+        with pytest.raises(Refused, match="is published already"):
+            cloud.accept(IMAGE, VERSION)
+        again = aws.requests()[asked_before:]
+        assert {one["Action"] for one in again} == {"DescribeImages"}
+        assert cloud.leftovers() == []
+
+
+def test_publishing_that_was_cut_off_goes_on_and_copies_nothing_twice(
+    start: Start, aws: EmulatedAws, world: World, cloud: Aws
+) -> None:
+    assert start().wait().code == 0  # a copy is elsewhere already
+    copies = len(asked(aws, "CopyImage"))
+    with world.inside():
+        ami = cloud.images()[0].regions[ELSEWHERE]
+        ec2 = aws.ec2(ELSEWHERE)
+        ec2.create_tags(Resources=[ami], Tags=[{"Key": STATE, "Value": "published"}])
+        assert cloud.publish(IMAGE, VERSION, [REGION, ELSEWHERE]).copied == ()
+        assert [one.state for one in cloud.images()] == ["published"]
+    assert len(asked(aws, "CopyImage")) == copies
+    assert not asked(aws, "ModifyImageAttribute")[2:]  # Packer's two: nobody else may start it
+
+
+def test_an_image_that_is_still_built_is_not_published(
+    aws: EmulatedAws, world: World, cloud: Aws
+) -> None:
+    with world.inside():
+        ec2 = aws.ec2()
+        ami = ec2.register_image(Name=NAME, RootDeviceName="/dev/sda1")["ImageId"]
+        tags = [{"Key": TAG, "Value": OURS}, {"Key": STATE, "Value": "building"}]
+        ec2.create_tags(Resources=[ami], Tags=tags)
+        with pytest.raises(Refused, match="is no candidate"):
+            cloud.publish(IMAGE, VERSION, [REGION])
+        cloud.accept(IMAGE, VERSION)
+        assert cloud.publish(IMAGE, VERSION, [REGION]).regions == {REGION: ami}
+
+
+def test_what_aws_answers_is_told(
+    aws: EmulatedAws, world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{LOOPBACK}:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with world.inside(), pytest.raises(MvstackError, match="could not be asked") as caught:
+        Aws(REGION).leftovers()
+    assert "9" in str(caught.value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with world.inside(), pytest.raises(Missing, match="credentials were not found"):
+        Aws(REGION).leftovers()

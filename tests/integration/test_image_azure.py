@@ -1,0 +1,317 @@
+"""Whole builds by the repository's templates for Azure, against a fake of its resource manager.
+
+The fake is an emulator of our own: see images/fake_arm.py for what this cannot show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from images.base import base
+from images.fake_arm import ELSEWHERE, GALLERY, GROUP, LOCATION, NAMES, FakeArm, Request
+from images.flow import BUILD, FAILING_STEP, FAILING_TEST, IMAGE, NAME, VERSION, WAITING, Flow
+from images.instance import Instance, make_key
+from images.needs import needs
+from images.world import LOOPBACK, World, processes
+
+from mvstack.errors import Missing, MvstackError, Refused
+from mvstack.image.clouds import BUILD as BUILD_TAG
+from mvstack.image.clouds import OURS, STATE, TAG
+from mvstack.image.clouds.azure import Azure
+
+Start = Callable[..., Flow]
+MANAGED = f"{GROUP}/providers/Microsoft.Compute/images/{NAME}"
+DEFINITION = f"{GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}/images/{IMAGE}"
+IN_GALLERY = f"{DEFINITION}/versions/{VERSION}"
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    needs("azure.identity", "azure.mgmt.compute", "azure.mgmt.resource.resources")
+    with World(NAMES) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def emulator(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeArm]:
+    with FakeArm(world, tmp_path_factory.mktemp("arm")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def key(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_key(tmp_path_factory.mktemp("key"))
+
+
+@pytest.fixture
+def arm(emulator: FakeArm, monkeypatch: pytest.MonkeyPatch) -> FakeArm:
+    """The emulator with what a site has before its first build, and our own code led to it."""
+    emulator.reset()
+    emulator.site(IMAGE)
+    for name, value in {**emulator.environment(), "NO_PROXY": "*"}.items():
+        monkeypatch.setenv(name, value)
+    return emulator
+
+
+@pytest.fixture
+def instance(world: World, key: Path) -> Iterator[Instance]:
+    with Instance(world, base(), key.with_suffix(".pub")) as made:
+        yield made
+
+
+@pytest.fixture
+def start(
+    world: World, arm: FakeArm, instance: Instance, key: Path, tmp_path: Path
+) -> Iterator[Start]:
+    flows: list[Flow] = []
+
+    def begin(steps: dict[str, str] | None = None, **variables: Any) -> Flow:
+        given = {**arm.variables(), **variables}
+        folder = tmp_path / f"flow{len(flows)}"
+        environment = {"SSL_CERT_FILE": str(arm.ca)}
+        flow = Flow(world, instance, key, folder, "azure", given, environment, steps)
+        flows.append(flow)
+        return flow
+
+    yield begin
+    for flow in flows:
+        flow.kill_all()
+
+
+@pytest.fixture
+def cloud(arm: FakeArm) -> Azure:
+    return Azure(GROUP, GALLERY, pause=0.05)
+
+
+@pytest.fixture
+def nothing_is_left(arm: FakeArm) -> Iterator[None]:
+    """At the end there is what there was before, and every request was one that the fake knows."""
+    before = arm.left()
+    yield
+    assert arm.left() == before
+    assert not [one for one in arm.requests() if one.status in (400, 401, 501)]
+
+
+def asked(arm: FakeArm, method: str, part: str) -> list[Request]:
+    return [one for one in arm.requests() if one.method == method and part in one.path]
+
+
+def temporary(arm: FakeArm) -> list[Request]:
+    """The requests that made a build's own resource group."""
+    made = [one for one in arm.requests() if one.method == "PUT" and one.status == 201]
+    return [one for one in made if "/providers/" not in one.path]
+
+
+def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_else(
+    start: Start, arm: FakeArm, instance: Instance, world: World, cloud: Azure
+) -> None:
+    before = arm.left()
+    done = start().wait()
+    assert done.code == 0, done.output
+    told = done.output
+    assert told.index("changed: 1") < told.index("changed: 0") < told.index("tests: 1 passed")
+    assert "generalised" in told
+    assert done.connected() == {f"{LOOPBACK}:{instance.port}"}
+    assert sorted(arm.left()) == sorted([*before, MANAGED, IN_GALLERY])
+
+    (group,) = temporary(arm)
+    assert group.body["tags"][BUILD_TAG] == BUILD and group.body["tags"][STATE] == "building"
+    (deployed,) = asked(arm, "PUT", "/deployments/")
+    wanted = deployed.body["properties"]["template"]["resources"]
+    kinds = {one["type"].split("/")[-1] for one in wanted}
+    assert {"virtualMachines", "networkInterfaces", "publicIPAddresses"} <= kinds
+    (version,) = asked(arm, "PUT", "/versions/")
+    profile = version.body["properties"]["publishingProfile"]
+    assert profile["excludeFromLatest"] is True
+    assert [one["name"] for one in profile["targetRegions"]] == [LOCATION, ELSEWHERE]
+
+    with world.inside():
+        # until its tests are through, it is what a build that ended now would leave
+        assert {one.kind for one in cloud.leftovers()} == {"image", "gallery image version"}
+        assert cloud.images() == []
+        cloud.accept(IMAGE, VERSION)
+        assert cloud.leftovers() == []
+        (made,) = cloud.images()
+    assert (made.image, made.version, made.state) == (IMAGE, VERSION, "candidate")
+    assert (made.build, set(made.regions)) == (BUILD, {LOCATION, ELSEWHERE})
+    assert made.created == "2026-11-21T21:15:00Z"
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        (FAILING_STEP, "provisioning step 20-files.sh ended with status 3"),
+        (FAILING_TEST, "2 of 9 tests in the image"),
+    ],
+    ids=["provisioner", "test in the image"],
+)
+def test_a_failure_in_the_instance_leaves_nothing(
+    start: Start, arm: FakeArm, steps: dict[str, str], why: str
+) -> None:
+    done = start(steps).wait()
+    assert done.code == 6
+    end = done.output[done.output.index("build failed:") :]
+    assert why in end and "nothing was published" in end
+    (group,) = temporary(arm)
+    assert asked(arm, "DELETE", group.path)
+    assert not asked(arm, "PUT", "/images/")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_interrupt_lets_packer_clean_up(start: Start, arm: FakeArm, world: World) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    networks = {str(Path(f"/proc/{one}/ns/net").readlink()) for one in flow.packer()}
+    assert networks == {world.network()}
+    flow.interrupt()
+    done = flow.wait()
+    assert done.code == 130
+    assert "Cleanly cancelled builds" in done.output
+    assert temporary(arm) and not asked(arm, "PUT", "/images/")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_packer_cleans_up_when_mvstack_is_killed(start: Start, arm: FakeArm, world: World) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    packers = flow.packer()
+    assert packers
+    flow.kill_builder()
+    flow.wait()
+    while set(packers) & set(processes(world.network())):
+        time.sleep(0.05)
+    assert temporary(arm)
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_what_a_killed_packer_left_is_found_and_removed(
+    start: Start, arm: FakeArm, world: World, cloud: Azure
+) -> None:
+    arm.put("theirs", location=LOCATION, tags={STATE: "building"})
+    flow = start(WAITING)
+    flow.provisioning()
+    flow.kill_all()
+    with world.inside():
+        (left,) = cloud.leftovers()
+        assert (left.kind, left.build, left.image) == ("resource group", BUILD, IMAGE)
+        assert (left.created, left.region) == ("2026-11-21T21:15:00Z", LOCATION)
+        cloud.remove(left)
+        assert arm.resources.find(left.id) is None  # it was waited for
+        cloud.remove(left)  # gone already: no error
+        assert cloud.leftovers() == []
+    assert "theirs" in arm.left()
+    arm.resources.delete(arm.put("theirs"))
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_image_of_a_build_that_ended_before_its_tests_is_removed(
+    start: Start, world: World, cloud: Azure
+) -> None:
+    assert start().wait().code == 0
+    with world.inside():
+        left = cloud.leftovers()
+        assert {one.build for one in left} == {BUILD}
+        with pytest.raises(Refused, match="is no candidate"):
+            cloud.publish(IMAGE, VERSION, [LOCATION])
+        for one in left:
+            cloud.remove(one)
+        assert cloud.leftovers() == []
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_instance_that_is_lost_ends_the_build(
+    start: Start, arm: FakeArm, instance: Instance
+) -> None:
+    flow = start(WAITING)
+    flow.provisioning()
+    instance.stop()
+    done = flow.wait()
+    assert done.code == 6
+    assert "disconnected" in done.output[done.output.index("build failed:") :]
+    assert temporary(arm) and not asked(arm, "PUT", "/images/")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_gallery_that_refuses_the_version_leaves_an_image_that_clean_finds(
+    start: Start, arm: FakeArm, world: World, cloud: Azure
+) -> None:
+    arm.refuse("PUT", "/versions/", 409, "QuotaExceeded", "no more versions in this gallery")
+    done = start().wait()
+    assert done.code == 6 and "no more versions" in done.output
+    with world.inside():
+        (left,) = cloud.leftovers()  # Packer leaves the managed image that it had made
+        assert left.kind == "image" and left.id.endswith(NAME)
+        cloud.remove(left)
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_made(
+    start: Start, arm: FakeArm
+) -> None:
+    arm.put(MANAGED, location=LOCATION)
+    before = arm.left()
+    done = start().wait()
+    assert done.code == 4
+    assert "exists already" in done.output and NAME in done.output
+    assert not temporary(arm)
+    assert arm.left() == before
+
+
+def test_a_version_is_published_once(
+    start: Start, arm: FakeArm, world: World, cloud: Azure
+) -> None:
+    assert start(azure_regions=[LOCATION]).wait().code == 0
+    with world.inside():
+        with pytest.raises(Refused, match="was never built"):
+            cloud.publish(IMAGE, "2026.11.1", [LOCATION])
+        cloud.accept(IMAGE, VERSION)
+        done = cloud.publish(IMAGE, VERSION, ["West Europe", "East US"])
+        assert (done.copied, set(done.regions)) == ((ELSEWHERE,), {LOCATION, ELSEWHERE})
+        version = arm.resources.get(arm.put(DEFINITION) + f"/versions/{VERSION}")
+        profile = version["properties"]["publishingProfile"]
+        assert profile["excludeFromLatest"] is False
+        assert [one["name"] for one in profile["targetRegions"]] == [LOCATION, ELSEWHERE]
+        assert version["tags"][STATE] == "published" and version["tags"][BUILD_TAG] == BUILD
+        assert version["properties"]["storageProfile"]["source"]["id"].endswith(NAME)
+        assert [one.state for one in cloud.images()] == ["published"]
+
+        requests = len(arm.requests())
+        with pytest.raises(Refused, match="is published already"):
+            cloud.publish(IMAGE, VERSION, [LOCATION])
+        with pytest.raises(Refused, match="is published already"):
+            cloud.accept(IMAGE, VERSION)
+        assert {one.method for one in arm.requests()[requests:]} == {"GET"}
+        assert cloud.leftovers() == []
+
+
+def test_what_azure_answers_is_told(
+    arm: FakeArm, world: World, cloud: Azure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world.inside():
+        arm.put("gone", location=LOCATION, tags={TAG: OURS, STATE: "building"})
+        (left,) = cloud.leftovers()
+        arm.refuse("DELETE", "gone", 403, "AuthorizationFailed", "may not delete it")
+        with pytest.raises(Refused, match="may not delete it"):
+            cloud.remove(left)
+        arm.refuse("GET", "/galleries/", 409, "Conflict", "not now")
+        with pytest.raises(MvstackError, match="not now"):
+            Azure(GROUP, GALLERY, pause=0.05).images()
+        monkeypatch.setenv("AZURE_CLIENT_SECRET", "wrong")
+        with pytest.raises(Missing, match="does not let us in"):
+            Azure(GROUP, GALLERY).images()
+        monkeypatch.delenv("AZURE_SUBSCRIPTION_ID")
+        with pytest.raises(Missing, match="no subscription"):
+            Azure(GROUP, GALLERY).images()
+
+
+def test_the_fake_refuses_what_has_no_token_or_version(arm: FakeArm, world: World) -> None:
+    group = f"https://{NAMES[0]}/subscriptions/x/resourceGroups/{GROUP}"
+    for url, status in ((group, "401"), (f"{group}?api-version=2018-02-01", "401")):
+        code, said = world.run(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", arm.ca, url]
+        )
+        assert (code, said) == (0, status)

@@ -1,0 +1,260 @@
+"""The systems of Azure and AWS and their images: expectations written by hand, image by image."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mvstack.choose import choose
+from mvstack.image.plan import ImagePlan, make_image
+from mvstack.model.image_policy import image_policy
+from mvstack.model.load import load_policy, load_release, load_system, system_names
+from mvstack.plan import make_plan
+from mvstack.targets import target_for
+
+TOP = Path(__file__).parents[2]
+PROVISION = TOP / "images" / "provision"
+ALMA8 = "almalinux/almalinux-x86_64/8-gen2/8.10.2025090501"
+JAMMY_AZURE = "Canonical/0001-com-ubuntu-server-jammy/22_04-lts-gen2/22.04.202510230"
+ROCKY9 = "792107900819/Rocky-9-EC2-Base-9.7-20251123.2.x86_64"
+JAMMY_AWS = "099720109477/ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-amd64-server-20251015"
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is expected of one image."""
+
+    os: str
+    mpi: str
+    builder: str
+    machine: str
+    base: str
+    nic_stack: str
+    secure_boot: bool
+    links: tuple[int, int]
+    cores: int
+    memory_gb: int
+    downloads: tuple[str, ...]
+    compiled_for: str
+
+
+GPU = ("nvidia-driver", "nvidia-fabricmanager", "cuda-toolkit", "gdrcopy", "nccl")
+UCX, OFI = "mvapich 4.1 ch4:ucx", "mvapich 4.1 ch4:ofi"
+PLUS_UCX, PLUS_OFI = "mvapich-plus 5.0.0 ch4:ucx", "mvapich-plus 5.0.0 ch4:ofi"
+# fmt: off
+EXPECTED = {
+    "azure-hbv3/hpc": Image(
+        "ubuntu22.04", UCX, "easybuild", "Standard_HB120rs_v3", JAMMY_AZURE,
+        "inbox", True, (1, 200), 120, 448, (), "zen3",
+    ),
+    "azure-hbv4/hpc": Image(
+        "almalinux8", UCX, "easybuild", "Standard_HB176rs_v4", ALMA8,
+        "doca", False, (1, 400), 176, 768, ("doca-host",), "zen3",
+    ),
+    "azure-hx/hpc": Image(
+        "almalinux8", UCX, "easybuild", "Standard_HX176rs", ALMA8,
+        "doca", False, (1, 400), 176, 1408, ("doca-host",), "zen3",
+    ),
+    "azure-ndv5/gpu": Image(
+        "almalinux8", PLUS_UCX, "spack", "Standard_ND96isr_H100_v5", ALMA8,
+        "doca", False, (8, 400), 96, 1900, ("doca-host", *GPU), "sapphirerapids",
+    ),
+    "aws-c6i/hpc": Image(
+        "ubuntu22.04", OFI, "easybuild", "c6i.32xlarge", JAMMY_AWS,
+        "efa", False, (1, 50), 64, 256, ("efa-installer",), "icelake",
+    ),
+    "aws-hpc6a/hpc": Image(
+        "rocky9", OFI, "easybuild", "hpc6a.48xlarge", ROCKY9,
+        "efa", False, (1, 100), 96, 384, ("efa-installer",), "zen3",
+    ),
+    "aws-hpc7a/hpc": Image(
+        "rocky9", OFI, "easybuild", "hpc7a.96xlarge", ROCKY9,
+        "efa", False, (2, 150), 192, 768, ("efa-installer",), "zen3",
+    ),
+    "aws-p5/gpu": Image(
+        "rocky9", PLUS_OFI, "spack", "p5.48xlarge", ROCKY9,
+        "efa", False, (32, 100), 96, 2048, ("efa-installer", *GPU), "zen3",
+    ),
+}
+# fmt: on
+
+
+def image(name: str) -> ImagePlan:
+    system, partition = name.split("/")
+    loaded = load_system(system)
+    plan = make_plan(loaded, partition, load_release(), load_policy())
+    return make_image(loaded, plan, image_policy())
+
+
+def test_every_partition_of_the_two_clouds_has_an_expectation_here():
+    found = {
+        f"{name}/{partition}"
+        for name in system_names()
+        if name.startswith(("azure-", "aws-"))
+        for partition in load_system(name).partitions
+    }
+    assert found == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_image(name):
+    wanted, system = EXPECTED[name], load_system(name.split("/")[0])
+    part = system.partitions[name.split("/")[1]]
+    choice = choose(system, name.split("/")[1], load_release(), load_policy())
+    made = image(name)
+    found = Image(
+        os=made.os,
+        mpi=f"{choice.product} {choice.version} {choice.devices[0]}",
+        builder=system.builder,
+        machine=made.machine,
+        base="/".join(made.base.values()),
+        nic_stack=made.nic_stack,
+        secure_boot=made.secure_boot,
+        links=(int(made.hardware["links"]), int(made.hardware["link_gbps"])),
+        cores=part.cores,
+        memory_gb=part.memory_gb,
+        downloads=tuple(row["id"] for row in made.downloads),
+        compiled_for=target_for(part.target, part.compiler.name, part.compiler.version),
+    )
+    assert found == wanted
+    assert choice.pmi == "pmi2"
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_secure_boot_is_off_exactly_where_modules_are_built(name):
+    made = image(name)
+    builds = made.nic_stack in ("doca", "efa") or made.gpu_stack == "nvidia"
+    assert made.secure_boot == (not builds)
+    assert ("DKMS" in made.secure_boot_why) == builds
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_is_public_knowledge_of_an_image_is_to_be_confirmed(name):
+    system, partition = load_system(name.split("/")[0]), name.split("/")[1]
+    word = "version" if name.startswith("azure-") else "name"
+    how = system.confirm[f"partitions.{partition}.image.base.{word}"]
+    command = "az vm image list" if name.startswith("azure-") else "aws ec2 describe-images"
+    assert command in " ".join(how.split())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_libfabric_is_that_of_the_efa_installer(name):
+    """The installer's release notes say which libfabric it brings."""
+    brings = {"1.47.0": "2.4.0amzn1.0"}
+    made, system = image(name), load_system(name.split("/")[0])
+    if made.nic_stack != "efa":
+        assert "libfabric" not in system.partitions[name.split("/")[1]].externals
+        return
+    [installer] = [row for row in made.downloads if row["id"] == "efa-installer"]
+    external = system.partitions[name.split("/")[1]].externals["libfabric"]
+    assert external.version == brings[installer["version"]]
+    assert external.prefix == "/opt/amazon/efa"
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name.endswith("/gpu")])
+def test_the_parts_of_a_gpu_stack_fit_each_other(name):
+    rows = {row["id"]: row["version"] for row in image(name).downloads}
+    cuda = load_system(name.split("/")[0]).partitions["gpu"].externals["cuda"]
+    assert rows["nvidia-fabricmanager"].rpartition("-")[0] == rows["nvidia-driver"]
+    assert cuda.version == rows["cuda-toolkit"]
+    assert cuda.prefix == f"/usr/local/cuda-{rows['cuda-toolkit'].rpartition('.')[0]}"
+    units = {row["name"] for row in image(name).units}
+    assert {"nvidia-persistenced.service", "nvidia-fabricmanager.service"} <= units
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_download_that_a_step_wants_is_in_the_table_once(name):
+    made = image(name)
+    rows = [row["id"] for row in made.downloads]
+    assert len(rows) == len(set(rows))
+    wanted = set()
+    for step in made.steps:
+        text = (PROVISION / step["script"]).read_text()
+        wanted |= set(re.findall(r"\$\((?:fetch|version_of) ([a-z0-9-]+)\)", text))
+    assert wanted == set(rows)
+
+
+def test_no_url_of_a_download_moves():
+    for row in image_policy().downloads:
+        assert not re.search(r"latest|master|main|refs/heads", row.url)
+        assert row.version.split("-")[0] in row.url
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in PROVISION.glob("*.sh")))
+def test_a_provisioning_script_is_bash(script):
+    done = subprocess.run(["bash", "-n", PROVISION / script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_step_has_its_script():
+    for row in image_policy().steps:
+        assert (PROVISION / row.script).is_file()
+
+
+@pytest.mark.parametrize(
+    ("file", "ours"),
+    [
+        ("/lib/modules/{k}/extra/mlnx-ofa_kernel/drivers/mlx5_core.ko.xz", True),
+        ("/lib/modules/{k}/updates/dkms/mlx5_core.ko", True),
+        ("/lib/modules/{k}/weak-updates/mlnx-ofa_kernel/drivers/mlx5_core.ko", True),
+        ("/lib/modules/{k}/kernel/drivers/net/ethernet/mellanox/mlx5_core.ko.xz", False),
+        ("", False),
+    ],
+)
+def test_the_module_that_the_image_will_load_must_be_the_one_that_was_built(tmp_path, file, ours):
+    """need_module asks modinfo about the kernel that the image starts, not the one that runs."""
+    kernel = "5.14.0-611.el9_7.x86_64"
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    says = file.format(k=kernel)
+    (tools / "modinfo").write_text(
+        f'#!/bin/sh\n[ "$*" = "-k {kernel} -F filename mlx5_core" ] || exit 1\n'
+        f'[ -n "{says}" ] && echo "{says}"\n'
+    )
+    (tools / "modinfo").chmod(0o755)
+    script = (
+        f"set -euo pipefail; CHANGES={tmp_path}/changes; KERNEL={kernel}; DOWNLOADS=()\n"
+        f"source {PROVISION}/lib.sh; source {PROVISION}/kernel-modules.sh\n"
+        "need_module mlx5_core ours; echo loaded\n"
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={"PATH": f"{tools}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode == 0, "loaded" in done.stdout) == (ours, ours)
+    assert ours or "REFUSED: kernel 5.14.0-611.el9_7.x86_64" in done.stderr
+
+
+WAAGENT = """\
+# Enable RDMA management and set up, should only be used in HPC images
+# OS.EnableRDMA=y
+Provisioning.Enabled=n
+ResourceDisk.EnableSwap = y
+"""
+
+
+def test_the_agents_settings_are_changed_once(tmp_path):
+    """50-azure.sh on a waagent.conf: what was there stays, and a second run changes nothing."""
+    conf, scratch = tmp_path / "waagent.conf", tmp_path / "scratch"
+    conf.write_text(WAAGENT)
+    conf.chmod(0o600)
+    scratch.mkdir()
+    text = (PROVISION / "50-azure.sh").read_text()
+    [settings] = re.findall(r"^settings\(\) \{.*?^\}", text, re.S | re.M)
+    script = (
+        f"set -euo pipefail; CHANGES={scratch}/changes; : >$CHANGES\nsource {PROVISION}/lib.sh\n"
+        + settings.replace("/etc/waagent.conf", str(conf))
+        + "\nfor i in 1 2; do settings OS.EnableRDMA y ResourceDisk.EnableSwap n A.Period 300; "
+        "wc -l <$CHANGES; done\n"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.split() if line.isdigit()] == ["1", "1"]
+    assert conf.read_text() == (
+        "# Enable RDMA management and set up, should only be used in HPC images\n"
+        "OS.EnableRDMA=y\nProvisioning.Enabled=n\nResourceDisk.EnableSwap=n\nA.Period=300\n"
+    )
+    assert conf.stat().st_mode & 0o777 == 0o600
