@@ -41,12 +41,14 @@ source "amazon-ebs" "image" {
     delete_on_termination = true
   }
 
+  # by this name it is found again: an older Packer gives it no tags
+  temporary_key_pair_name = "mvapich-stack-${var.build_id}"
   temporary_key_pair_type = var.ssh_private_key_file == "" ? "ed25519" : null
 
   run_tags        = local.building
   run_volume_tags = local.building
-  snapshot_tags   = local.candidate
-  tags            = local.candidate
+  snapshot_tags   = local.building
+  tags            = local.building
 
   access_key                 = var.aws_access_key
   secret_key                 = var.aws_secret_key

@@ -5,6 +5,8 @@ source "azure-arm" "image" {
   tenant_id       = var.azure_tenant
   client_id       = var.azure_client_id
   client_secret   = var.azure_client_secret
+  # without a way to log in, Packer would ask for one at a terminal that nobody sits at
+  use_azure_cli_auth = var.azure_cli_auth
 
   os_type         = "Linux"
   image_publisher = var.azure_publisher

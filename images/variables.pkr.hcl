@@ -139,6 +139,12 @@ variable "azure_tenant" {
   default = ""
 }
 
+variable "azure_cli_auth" {
+  type        = bool
+  default     = false
+  description = "Use the credentials of `az login`; else those named here."
+}
+
 variable "azure_client_id" {
   type    = string
   default = ""
@@ -290,6 +296,5 @@ locals {
     "mvapich-stack-commit"  = var.commit
     "mvapich-stack-release" = var.release
   }
-  building  = merge(local.tags, { "mvapich-stack-state" = "building" })
-  candidate = merge(local.tags, { "mvapich-stack-state" = "candidate" })
+  building = merge(local.tags, { "mvapich-stack-state" = "building" })
 }

@@ -30,6 +30,10 @@ wanted() {
 
 is_ready() { [[ -x $venv/bin/python && $(cat "$venv/.ready" 2>/dev/null) == "$(wanted) $top" ]]; }
 
+images_ready() {
+    [[ $(cat "$venv/.ready-images" 2>/dev/null) == "$(sha256sum <"$top/requirements/images.txt")" ]]
+}
+
 tests_ready() {
     [[ $(cat "$venv/.ready-tests" 2>/dev/null) == "$(sha256sum <"$top/requirements/test.txt")" ]]
 }
@@ -227,6 +231,16 @@ set_up() {
         fail 7 "$venv: was made, but does not find src/mvstack" "log       $venv/setup.log"
     mark .ready "$(wanted) $top"
     say "set up in $((SECONDS - begin)) s"
+    unlock
+}
+
+# Adds what `mvstack image` needs to a .venv that is ready.
+set_up_images() {
+    lock
+    if ! images_ready; then
+        pip_install "installing what images need" images.txt
+        mark .ready-images "$(sha256sum <"$top/requirements/images.txt")"
+    fi
     unlock
 }
 

@@ -27,6 +27,17 @@ TOOLS = {  # program: its package
     "munge": "munge",
     "ss": "iproute2",
     "unshare": "util-linux",
+    "rpm": "rpm",  # package lists of RHEL's family
+    "packer": "packer",  # images: from here on
+    "mmdebstrap": "mmdebstrap",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-img": "qemu-utils",
+    "sfdisk": "fdisk",
+    "extlinux": "extlinux",
+    "xorriso": "xorriso",
+    "zstd": "zstd",
+    "ssh-keygen": "openssh-client",
+    "openssl": "openssl",
 }
 
 

@@ -43,6 +43,12 @@ END
     *) refuse "DOCA is not installed on family $FAMILY here" "use nic_stack: inbox" ;;
 esac
 install_packages doca-ofed
+if [[ $FAMILY == rhel ]]; then
+    mapfile -t theirs < <(dnf -q repoquery --installed --qf '%{name} %{from_repo}\n' |
+        awk '$2 ~ /^doca/ { print $1 }' | sort -u)
+    [[ ${#theirs[@]} -gt 0 ]] || refuse "doca-ofed is installed, and nothing of it from DOCA's repository"
+    hold doca "${theirs[@]}"
+fi
 
 # Where DOCA has modules ready for this kernel there is nothing to build; the check below decides.
 for name in "${modules[@]}"; do

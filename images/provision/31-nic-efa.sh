@@ -81,6 +81,10 @@ if [[ ${#others[@]} -gt 0 ]]; then
     changed "removed ${others[*]}"
 fi
 
+hold efa efa libfabric-aws libfabric-aws-devel libfabric1-aws libfabric-aws-bin libfabric-aws-dev \
+    libnccl-ofi rdma-core rdma-core-devel libibverbs libibverbs1 ibverbs-providers libibverbs-utils \
+    ibverbs-utils libibumad libibumad3 librdmacm librdmacm1 librdmacm-utils rdmacm-utils \
+    infiniband-diags ibacm
 dkms_build efa
 need_module efa ours
 need_module ib_uverbs

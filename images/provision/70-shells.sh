@@ -7,7 +7,9 @@ put /etc/profile.d/zz-mvapich-stack.sh <<EOF
 if [ -n "\${BASH_VERSION:-}" ] && [ -z "\${MVAPICH_STACK_TREE:-}" -o -z "\$(type -t module)" ]; then
     export MVAPICH_STACK_TREE=$TREE
     . "\$MVAPICH_STACK_TREE/init/bash"
-    case \$- in *i*) [ ! -r /run/mvapich-stack/health ] || cat /run/mvapich-stack/health ;; esac
+fi
+if [ -n "\${BASH_VERSION:-}" ] && [ -r /run/mvapich-stack/health ] && shopt -q login_shell; then
+    case \$- in *i*) cat /run/mvapich-stack/health ;; esac
 fi
 EOF
 

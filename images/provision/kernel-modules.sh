@@ -74,3 +74,30 @@ rebuild_initramfs() {
 }
 
 changes_so_far() { wc -l <"${CHANGES:?}"; }
+
+# hold GROUP NAME…: those of the packages that are installed stay at the version that they have. The
+# distribution may offer a newer one of its own, which is not the one that drivers and NICs go with.
+hold() {
+    local group=$1 name held lock=()
+    shift
+    case ${FAMILY:?} in
+        rhel)
+            install_packages python3-dnf-plugin-versionlock
+            for name in "$@"; do
+                has_package "$name" || continue
+                lock+=("$(rpm -q --qf '%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.*\n' "$name" | sort -u)")
+            done
+            printf '%s\n' "${lock[@]}" |
+                block /etc/dnf/plugins/versionlock.list "mvapich-stack $group"
+            ;;
+        *)
+            held=$'\n'$(apt-mark showhold)$'\n'
+            for name in "$@"; do
+                has_package "$name" || continue
+                [[ $held != *$'\n'"$name"$'\n'* ]] || continue
+                apt-mark hold "$name" >/dev/null
+                changed "package $name is held"
+            done
+            ;;
+    esac
+}

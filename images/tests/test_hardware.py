@@ -30,5 +30,5 @@ def test_processors_were_counted(host, facts):
 
 
 def test_login_says_it(host):
-    done = host.run("bash -lic true 2>&1")
+    done = host.run("env -i HOME=$HOME USER=$USER PATH=/usr/bin:/bin bash -lic true 2>&1")
     assert verdict(host)[0] in done.stdout

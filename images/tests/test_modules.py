@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
+PROGRAM = """
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    int rank, size, sum;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("%d of %d sum %d\\n", rank, size, sum);
+    return MPI_Finalize();
+}
+"""
 SHOWS = "module load mvapich-stack >/dev/null 2>&1 && module -t list 2>&1 && command -v mpicc"
 
 
@@ -72,14 +89,8 @@ def test_help_says_how_to_start_a_program(login):
 
 def test_mpicc_compiles_and_ranks_see_each_other(login, host):
     """As a user who is not root, at twice as many ranks as there are processors, too."""
-    program = (
-        "#include <mpi.h>\\n#include <stdio.h>\\nint main(int c, char **v) { int r, n, s; "
-        "MPI_Init(&c, &v); MPI_Comm_rank(MPI_COMM_WORLD, &r); MPI_Comm_size(MPI_COMM_WORLD, &n); "
-        "MPI_Allreduce(&r, &s, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); "
-        'printf("%d of %d sum %d\\\\n", r, n, s); return MPI_Finalize(); }\\n'
-    )
-    made = login(f"printf '{program}' > /tmp/w.c && module load mvapich-stack && "
-                 "mpicc -o /tmp/w /tmp/w.c")  # fmt: skip
+    host.run(f"echo {base64.b64encode(PROGRAM.encode()).decode()} | base64 -d > /tmp/w.c")
+    made = login("module load mvapich-stack && mpicc -o /tmp/w /tmp/w.c")
     assert made.rc == 0, made.stderr
     processors = int(host.run("nproc").stdout)
     for ranks in sorted({2, processors, 2 * processors}):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SUITE = "bookworm"
-ALWAYS = ("ca-certificates", "openssh-server", "python3-minimal", "sudo")
+ALWAYS = ("openssh-server", "sudo")
 
 
 def cache() -> Path:

@@ -138,6 +138,10 @@ class FakeArm:
         self.resources.put(identifier, body)
         return identifier
 
+    def token(self) -> str:
+        """A token that this emulator takes."""
+        return _token_text()
+
     def refuse(self, method: str, path: str, status: int, code: str, message: str) -> None:
         """From now on answer so to ``method`` on paths that the pattern ``path`` is found in."""
         self.refusals.append((method, path, ArmError(status, code, message)))

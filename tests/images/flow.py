@@ -1,26 +1,22 @@
 """One real build by Packer in a world: what it is given, and what came out.
 
-The build runs in a process of its own (build.py) as `mvstack image build` would run it, through
-mvstack.image.packer, with the repository's templates. The kit that provisions is small and of the
-test's own (steps that really run in the instance), so that a flow takes seconds: what provisioning
-itself does is tested where it is whole, in the QEMU image.
+The build runs in a process of its own (build.py) as `mvstack image build` runs it, through
+mvstack.image.packer, with the repository's templates and its provisioning (kits.py).
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import json
 import os
 import signal
 import sys
-import tarfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import kits
 from .instance import USER, Instance
 from .world import LOOPBACK, World, children, end
 
@@ -29,29 +25,6 @@ IMAGE, RELEASE, VERSION = "test-hpc", "2026.11", "2026.11.0"
 NAME = f"mvapich-stack-{IMAGE}-{VERSION}"
 BUILD = "20261121T211500Z-3fa9c1"
 SOURCES = {"aws": "amazon-ebs.image", "azure": "azure-arm.image"}
-
-# The steps of a kit; the templates run them by these names. `run` is idempotent.
-STEPS = {
-    "run": """
-        apt-get -q -s install openssh-server | grep -q '^0 upgraded, 0 newly installed' ||
-            { echo 'FAILED: a package is lacking that the base should hold' >&2; exit 1; }
-        count=0
-        if ! grep -qsx '* hard memlock unlimited' /etc/security/limits.d/mvapich-stack.conf; then
-            echo '* hard memlock unlimited' >/etc/security/limits.d/mvapich-stack.conf
-            count=1
-        fi
-        echo "changed: $count"
-        [ "${1:-}" != --expect-unchanged ] || [ "$count" = 0 ]
-    """,
-    "smoke": "test -s /etc/security/limits.d/mvapich-stack.conf; echo 'tests: 1 passed'",
-    "inventory": "tar -C / -cf /var/tmp/mvapich-stack-image/inventory.tar etc/debian_version",
-    "generalise": "find /root /home -name authorized_keys -delete; echo generalised",
-}
-FAILING_STEP = {
-    "run": "echo 'FAILED: provisioning step 20-files.sh ended with status 3' >&2; exit 1"
-}
-FAILING_TEST = {"smoke": "echo 'FAILED: 2 of 9 tests in the image' >&2; exit 1"}
-WAITING = {"run": "touch /run/provisioning; sleep 600"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +43,7 @@ class Outcome:
 
 
 class Flow:
-    """A build that runs. ``steps`` replace those of the kit that have the same names."""
+    """A build that runs. ``steps`` are files for the kit; see :func:`kits.make`."""
 
     def __init__(
         self,
@@ -85,8 +58,7 @@ class Flow:
     ) -> None:
         self.world, self.instance, self.folder = world, instance, folder
         folder.mkdir(parents=True)
-        kit = folder / "kit.tar"
-        _make_kit(kit, {**STEPS, **(steps or {})})
+        kit, digest = kits.make(folder, cloud, steps or {})
         given = {
             "image": IMAGE,
             "release": RELEASE,
@@ -96,7 +68,7 @@ class Flow:
             "user": USER,
             "disk_gb": 10,
             "kit": str(kit),
-            "kit_sha256": hashlib.sha256(kit.read_bytes()).hexdigest(),
+            "kit_sha256": digest,
             "inventory": str(folder / "inventory.tar"),
             "manifest": str(folder / "packer-manifest.json"),
             # always: nobody may dial an address that an emulator made up
@@ -161,18 +133,11 @@ class Flow:
 
     def kill_all(self) -> None:
         """kill -9 of Packer with its plugins and of what runs it, as when the machine goes down."""
+        if self._process.poll() is not None:
+            return  # ended: its number may be another's by now
         packers = self.packer()
         for word in (signal.SIGSTOP, signal.SIGKILL):  # none may act on the death of another
             for pid in packers:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, word)
         end(self._process)
-
-
-def _make_kit(kit: Path, steps: dict[str, str]) -> None:
-    with tarfile.open(kit, "w") as tar:
-        for name, text in steps.items():
-            data = f"#!/bin/bash\nset -euo pipefail\n{text}\n".encode()
-            info = tarfile.TarInfo(f"provision/{name}")
-            info.size, info.mode = len(data), 0o755
-            tar.addfile(info, io.BytesIO(data))

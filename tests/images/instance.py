@@ -1,7 +1,8 @@
 """A stand-in for a cloud's instance: a real sshd over a bare Debian, on the loopback of a world.
 
 It is no machine: no kernel and no systemd of its own, no cloud-init, no devices beyond /dev/null
-and its like. What provisioning writes goes to memory and is gone with it. Kernel settings cannot be
+and its like. It knows no source of packages, since none could be
+reached. What provisioning writes goes to memory and is gone with it. Kernel settings cannot be
 changed from in there (/proc/sys is read-only), since they would be this machine's.
 """
 
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from .world import LOOPBACK, World, children, end
+from .world import LOOPBACK, World, children, end, processes
 
 USER = "admin"
 _START = r"""
@@ -44,6 +45,7 @@ mkdir -p "$root/run/sshd"
 
 hostname instance
 echo "127.0.0.1 localhost instance" > "$root/etc/hosts"
+rm -f "$root"/etc/apt/sources.list "$root"/etc/apt/sources.list.d/*
 printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
 chmod 0755 "$root/usr/sbin/policy-rc.d"
 chroot "$root" useradd --create-home --shell /bin/bash "$user"
@@ -70,6 +72,7 @@ class Instance:
         self._top = tempfile.TemporaryDirectory(prefix="mvstack-instance-")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         self._process: subprocess.Popen[bytes] | None = None
+        self._namespace = ""
 
     def __enter__(self) -> Instance:
         arguments = [self._top.name, self.base, str(self.port), self.user, self.public_key]
@@ -85,6 +88,7 @@ class Instance:
                 self.stop()
                 raise RuntimeError(f"the instance did not start: {said}")
             time.sleep(0.02)
+        self._namespace = str((self.root.parent / "ns/pid").readlink())
         return self
 
     def __exit__(
@@ -113,6 +117,8 @@ class Instance:
         if self._process:
             end(self._process)
             self._process = None
+            while self._namespace and processes(self._namespace):
+                time.sleep(0.01)  # the kernel has killed them and is taking them away
             self._log.close()
             self._top.cleanup()
 

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -154,18 +154,29 @@ def children(pid: int) -> list[int]:
         return []
 
 
-def processes(network: str) -> list[int]:
-    """All processes of this machine that are in the network namespace called ``network``."""
+def processes(namespace: str) -> list[int]:
+    """All processes of this machine in the namespace called so, e.g. ``net:[4026532179]``."""
+    kind = namespace.split(":")[0]
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if str((folder / "ns/net").readlink()) == network:
+            if str((folder / "ns" / kind).readlink()) == namespace:
                 found.append(int(folder.name))
+    return found
+
+
+def networks(pids: Iterable[int]) -> set[str]:
+    """The network namespaces of those of ``pids`` that have not ended meanwhile."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError):
+            found.add(str(Path(f"/proc/{pid}/ns/net").readlink()))
     return found
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Kill a process of :meth:`World.popen` with all of its group, and wait for it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    if process.poll() is None:  # else its number may be another's by now
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

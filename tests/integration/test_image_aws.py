@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from images.base import base
 from images.emulated_aws import ELSEWHERE, REGION, EmulatedAws
-from images.flow import BUILD, FAILING_STEP, FAILING_TEST, IMAGE, NAME, VERSION, WAITING, Flow
+from images.flow import BUILD, IMAGE, NAME, VERSION, Flow
 from images.instance import Instance, make_key
+from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING
 from images.needs import needs
-from images.world import LOOPBACK, World, processes
+from images.world import LOOPBACK, World, networks, processes
 
 from mvstack.errors import Missing, MvstackError, Refused
 from mvstack.image.clouds import BUILD as BUILD_TAG
@@ -57,7 +58,7 @@ def aws(emulator: EmulatedAws, monkeypatch: pytest.MonkeyPatch) -> EmulatedAws:
 
 @pytest.fixture
 def instance(world: World, key: Path) -> Iterator[Instance]:
-    with Instance(world, base(), key.with_suffix(".pub")) as made:
+    with Instance(world, base(PACKAGES), key.with_suffix(".pub")) as made:
         yield made
 
 
@@ -91,6 +92,16 @@ def nothing_is_left(aws: EmulatedAws) -> Iterator[None]:
     assert (aws.left(REGION), aws.left(ELSEWHERE)) == before
 
 
+def has_been_made_into_the_image(instance: Instance) -> None:
+    """What is in the instance at the end of its build, and what is not any more."""
+    etc = instance.root / "etc"
+    assert "memlock" in (etc / "security/limits.d/90-mvapich-stack.conf").read_text()
+    assert (etc / "mvapich-stack/release.sha256").exists()
+    assert not list(etc.glob("ssh/ssh_host_*"))
+    assert not list((instance.root / "home").rglob("authorized_keys"))
+    assert not (instance.root / "var/tmp/mvapich-stack-image").exists()
+
+
 def asked(aws: EmulatedAws, action: str) -> list[dict[str, str]]:
     return [one for one in aws.requests() if one["Action"] == action]
 
@@ -108,8 +119,8 @@ def test_a_build_makes_a_candidate_in_each_region_and_leaves_nothing_else(
     done = start().wait()
     assert done.code == 0, done.output
     told = done.output
-    assert told.index("changed: 1") < told.index("changed: 0") < told.index("tests: 1 passed")
-    assert "generalised" in told
+    assert told.index("changed: 0 (") < told.index("tests: 2 passed") < told.index("generalised")
+    has_been_made_into_the_image(instance)
     assert done.connected() == {f"{LOOPBACK}:{instance.port}"}
 
     for region, was in zip((REGION, ELSEWHERE), before, strict=True):
@@ -139,7 +150,7 @@ def test_a_build_makes_a_candidate_in_each_region_and_leaves_nothing_else(
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
-        (FAILING_STEP, "provisioning step 20-files.sh ended with status 3"),
+        (FAILING_STEP, "provisioning step 99-fails.sh ended with status 3"),
         (FAILING_TEST, "2 of 9 tests in the image"),
     ],
     ids=["provisioner", "test in the image"],
@@ -160,8 +171,7 @@ def test_an_interrupt_lets_packer_clean_up(start: Start, aws: EmulatedAws, world
     flow = start(WAITING)
     flow.provisioning()
     # the real Packer is in the world, so that what cannot leave the world cannot leave Packer
-    networks = {str(Path(f"/proc/{one}/ns/net").readlink()) for one in flow.packer()}
-    assert networks == {world.network()}
+    assert networks(flow.packer()) == {world.network()}
     flow.interrupt()
     done = flow.wait()
     assert done.code == 130
@@ -261,6 +271,17 @@ def test_images_without_tags_are_found_by_the_build_that_made_them(
         for one in here.describe_snapshots(OwnerIds=["self"])["Snapshots"]:
             if theirs in one["Description"]:
                 here.delete_snapshot(SnapshotId=one["SnapshotId"])
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_instance_that_never_answers_ends_the_build(
+    start: Start, aws: EmulatedAws, instance: Instance
+) -> None:
+    instance.stop()
+    done = start(ssh_timeout="1s").wait()
+    assert done.code == 6
+    assert "Timeout waiting for SSH" in done.output[done.output.index("build failed:") :]
+    assert asked(aws, "TerminateInstances")
 
 
 @pytest.mark.usefixtures("nothing_is_left")

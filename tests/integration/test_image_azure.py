@@ -5,7 +5,10 @@ The fake is an emulator of our own: see images/fake_arm.py for what this cannot 
 
 from __future__ import annotations
 
+import ssl
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,11 @@ from typing import Any
 import pytest
 from images.base import base
 from images.fake_arm import ELSEWHERE, GALLERY, GROUP, LOCATION, NAMES, FakeArm, Request
-from images.flow import BUILD, FAILING_STEP, FAILING_TEST, IMAGE, NAME, VERSION, WAITING, Flow
+from images.flow import BUILD, IMAGE, NAME, VERSION, Flow
 from images.instance import Instance, make_key
+from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING
 from images.needs import needs
-from images.world import LOOPBACK, World, processes
+from images.world import LOOPBACK, World, networks, processes
 
 from mvstack.errors import Missing, MvstackError, Refused
 from mvstack.image.clouds import BUILD as BUILD_TAG
@@ -59,7 +63,7 @@ def arm(emulator: FakeArm, monkeypatch: pytest.MonkeyPatch) -> FakeArm:
 
 @pytest.fixture
 def instance(world: World, key: Path) -> Iterator[Instance]:
-    with Instance(world, base(), key.with_suffix(".pub")) as made:
+    with Instance(world, base(PACKAGES), key.with_suffix(".pub")) as made:
         yield made
 
 
@@ -96,6 +100,16 @@ def nothing_is_left(arm: FakeArm) -> Iterator[None]:
     assert not [one for one in arm.requests() if one.status in (400, 401, 501)]
 
 
+def has_been_made_into_the_image(instance: Instance) -> None:
+    """What is in the instance at the end of its build, and what is not any more."""
+    etc = instance.root / "etc"
+    assert "memlock" in (etc / "security/limits.d/90-mvapich-stack.conf").read_text()
+    assert (etc / "mvapich-stack/release.sha256").exists()
+    assert not list(etc.glob("ssh/ssh_host_*"))
+    assert not list((instance.root / "home").rglob("authorized_keys"))
+    assert not (instance.root / "var/tmp/mvapich-stack-image").exists()
+
+
 def asked(arm: FakeArm, method: str, part: str) -> list[Request]:
     return [one for one in arm.requests() if one.method == method and part in one.path]
 
@@ -113,8 +127,8 @@ def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_els
     done = start().wait()
     assert done.code == 0, done.output
     told = done.output
-    assert told.index("changed: 1") < told.index("changed: 0") < told.index("tests: 1 passed")
-    assert "generalised" in told
+    assert told.index("changed: 0 (") < told.index("tests: 2 passed") < told.index("generalised")
+    has_been_made_into_the_image(instance)
     assert done.connected() == {f"{LOOPBACK}:{instance.port}"}
     assert sorted(arm.left()) == sorted([*before, MANAGED, IN_GALLERY])
 
@@ -145,7 +159,7 @@ def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_els
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
-        (FAILING_STEP, "provisioning step 20-files.sh ended with status 3"),
+        (FAILING_STEP, "provisioning step 99-fails.sh ended with status 3"),
         (FAILING_TEST, "2 of 9 tests in the image"),
     ],
     ids=["provisioner", "test in the image"],
@@ -166,8 +180,7 @@ def test_a_failure_in_the_instance_leaves_nothing(
 def test_an_interrupt_lets_packer_clean_up(start: Start, arm: FakeArm, world: World) -> None:
     flow = start(WAITING)
     flow.provisioning()
-    networks = {str(Path(f"/proc/{one}/ns/net").readlink()) for one in flow.packer()}
-    assert networks == {world.network()}
+    assert networks(flow.packer()) == {world.network()}
     flow.interrupt()
     done = flow.wait()
     assert done.code == 130
@@ -221,6 +234,17 @@ def test_an_image_of_a_build_that_ended_before_its_tests_is_removed(
         for one in left:
             cloud.remove(one)
         assert cloud.leftovers() == []
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_instance_that_never_answers_ends_the_build(
+    start: Start, arm: FakeArm, instance: Instance
+) -> None:
+    instance.stop()
+    done = start(ssh_timeout="1s").wait()
+    assert done.code == 6
+    assert "Timeout waiting for SSH" in done.output[done.output.index("build failed:") :]
+    assert temporary(arm)
 
 
 @pytest.mark.usefixtures("nothing_is_left")
@@ -309,9 +333,16 @@ def test_what_azure_answers_is_told(
 
 
 def test_the_fake_refuses_what_has_no_token_or_version(arm: FakeArm, world: World) -> None:
-    group = f"https://{NAMES[0]}/subscriptions/x/resourceGroups/{GROUP}"
-    for url, status in ((group, "401"), (f"{group}?api-version=2018-02-01", "401")):
-        code, said = world.run(
-            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", arm.ca, url]
-        )
-        assert (code, said) == (0, status)
+    trusted = ssl.create_default_context(cafile=arm.ca)
+    group = f"https://{LOOPBACK}/subscriptions/x/resourceGroups/{GROUP}"
+    token = {"Authorization": f"Bearer {arm.token()}"}
+    for query, headers, status in (
+        ("?api-version=2018-02-01", {}, 401),
+        ("", token, 400),
+        ("?api-version=2018-02-01", token, 404),
+    ):
+        request = urllib.request.Request(group + query, headers=headers)
+        with world.inside(), pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(request, context=trusted)
+        assert caught.value.code == status
+        caught.value.close()

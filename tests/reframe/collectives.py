@@ -24,7 +24,7 @@ class Collectives(rfm.RegressionTest, MvapichStackMixin):
     """Allreduce, alltoall, bcast and allgather of int and double, each element compared."""
 
     sourcepath = "collectives.c"
-    tags = {"smoke"}
+    tags = {"smoke", "correct"}
 
     @sanity_function
     def every_value_is_right(self):

@@ -14,7 +14,7 @@ class Hello(rfm.RegressionTest, MvapichStackMixin):
     """A message from rank 1 reaches rank 0, in C and in Fortran with mpi_f08."""
 
     language = parameter(["C", "Fortran"], loggable=True)
-    tags = {"smoke"}
+    tags = {"smoke", "correct"}
 
     @run_after("init")
     def choose_source(self):

@@ -20,7 +20,7 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     sourcepath = "identity.c"
     env_vars = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}
-    tags = {"smoke"}
+    tags = {"smoke", "correct"}
 
     @run_after("setup")
     def use_the_fabric(self):

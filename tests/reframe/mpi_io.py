@@ -17,7 +17,7 @@ class MpiIo(rfm.RegressionTest, MvapichStackMixin):
     """Two ranks write interleaved blocks, each reads the other's; the file is then read plainly."""
 
     sourcepath = "mpi_io.c"
-    tags = {"smoke"}
+    tags = {"smoke", "correct"}
 
     @sanity_function
     def file_is_what_was_written(self):

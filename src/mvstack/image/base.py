@@ -47,6 +47,7 @@ _FILES = {
         # one kind of key: making the others takes longer than all else at the first start
         "ssh_genkeytypes: [ed25519]\n"
         "ssh_deletekeys: true\n"
+        "locale: C.UTF-8\n"  # the others are not generated
     ),
     "boot/extlinux/extlinux.conf": (
         "DEFAULT linux\nPROMPT 0\nTIMEOUT 0\nLABEL linux\n  LINUX /vmlinuz\n  INITRD /initrd.img\n"

@@ -197,6 +197,14 @@ def clean(
     where: Where = None,
     site: Site = None,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it, not only show it.")] = False,
+    older: Annotated[
+        float,
+        typer.Option(
+            "--older-than",
+            min=0,
+            help="Hours since the build began; in a cloud, one may go on on another machine.",
+        ),
+    ] = 12,
     root: Root = None,
     images: Images = None,
     as_json: Json = False,
@@ -204,7 +212,7 @@ def clean(
     """What builds that ended badly left behind, found by its tags; --yes removes it."""
     from mvstack.image.flow import clean_images
 
-    rows = clean_images(root, images, where, site, yes, _progress(as_json))
+    rows = clean_images(root, images, where, site, yes, older, _progress(as_json))
     if as_json:
         emit(rows)
         return

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -269,16 +270,18 @@ def clean_images(
     where: str | None,
     site: Path | None,
     remove: bool,
+    older: float,
     progress: Progress,
 ) -> list[dict[str, Any]]:
     """`mvstack image clean`: what builds left behind; removed when ``remove``.
 
     Here: versions that were never whole and that nobody works on, and working folders. In a cloud:
-    what carries our tags and is no image. A build that goes on is left alone.
+    what carries our tags, is no image, and whose build began more than ``older`` hours ago: one
+    that goes on on another machine cannot be seen from here. One that goes on here is left alone.
     """
     folder = images or store.images_folder(str(root) if root else stages.default_root())
     if where in ("aws", "azure"):
-        return _clean_cloud(where, folder, site, remove, progress)
+        return _clean_cloud(where, folder, site, remove, older, progress)
     rows = []
     for one in store.versions(folder):
         if store.busy(one):
@@ -299,19 +302,32 @@ def clean_images(
 
 
 def _clean_cloud(
-    where: str, folder: Path, site: Path | None, remove: bool, progress: Progress
+    where: str,
+    folder: Path,
+    site: Path | None,
+    remove: bool,
+    older: float,
+    progress: Progress,
 ) -> list[dict[str, Any]]:
     running = {one.data["build_id"] for one in store.versions(folder) if store.busy(one)}
     asked = cloud(where, _site(site))
     rows = []
     for leftover in asked.leftovers():
-        if leftover.build in running:
+        if leftover.build in running or _age(leftover.created) < older:
             continue
         rows.append(dict(leftover.__dict__))
         if remove:
             with progress.step("remove", f"{leftover.kind} {leftover.id}"):
                 asked.remove(leftover)
     return rows
+
+
+def _age(created: str) -> float:
+    """Hours since then; without end where the cloud does not say when it was made."""
+    if not created:
+        return float("inf")
+    then = datetime.fromisoformat(created)
+    return (datetime.now(UTC) - then).total_seconds() / 3600
 
 
 def validate_images(names: Sequence[str], progress: Progress) -> dict[str, list[str]]:

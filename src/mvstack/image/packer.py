@@ -13,9 +13,10 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from mvstack.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
 from mvstack.image.strip import modern, strip, templates
@@ -23,6 +24,7 @@ from mvstack.image.strip import modern, strip, templates
 _VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
 #: The newest Packer for which templates are stripped; see images/modern.yaml.
 OLD = (1, 6, 6)
+POLL = 0.1  # seconds between two looks at what Packer says
 CLEANING = 900  # seconds that an interrupted Packer has to remove what it made
 # What Packer says in a failed build, and what it means; the first that is found is told.
 _REASONS = (
@@ -129,15 +131,13 @@ def build(
     ]
     log.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
-    with log.open("a", buffering=1) as stream:
 
-        def line(text: str) -> None:
-            stream.write(text + "\n")
-            lines.append(text)
-            if told := _bare(text):
-                note(told)
+    def line(text: str) -> None:
+        lines.append(text)
+        if told := _bare(text):
+            note(told)
 
-        status = _run(command, folder, {**_environment(), **(environment or {})}, line)
+    status = _run(command, folder, {**_environment(), **(environment or {})}, log, line)
     if status:
         raise _failure(lines, status, source, log)
     manifest = Path(str(variables["manifest"]))
@@ -158,45 +158,69 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "CHECKPOINT_DISABLE": "1", "PACKER_NO_COLOR": "1"}
 
 
-def _run(command: list[str], cwd: Path, env: dict[str, str], line: Callable[[str], object]) -> int:
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # a Ctrl-C at the terminal reaches it through us, once
-        preexec_fn=_interrupt_with_parent,
-    )
-    assert process.stdout is not None
-    try:
-        for text in process.stdout:
-            line(text.rstrip("\n"))
-        return process.wait()
-    except BaseException:
-        line("mvstack: interrupted; Packer removes what it made")
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(KeyboardInterrupt):
-            for text in process.stdout:
-                line(text.rstrip("\n"))
-            process.wait(CLEANING)
-        raise
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def _run(
+    command: list[str],
+    cwd: Path,
+    env: dict[str, str],
+    log: Path,
+    line: Callable[[str], object],
+) -> int:
+    """Packer writes to ``log`` itself: a pipe that broke when we are killed would end it."""
+    with log.open("ab") as said, log.open(errors="replace") as reader:
+        reader.seek(0, os.SEEK_END)
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C at the terminal reaches it through us, once
+            preexec_fn=_end_with_parent,
+        )
+        told = _Lines(reader, line)
+        try:
+            while process.poll() is None:
+                told.read()
+                time.sleep(POLL)
+            told.read()
+            return process.returncode
+        except BaseException:
+            line("mvstack: interrupted; Packer removes what it made")
+            process.terminate()
+            begin = time.monotonic()
+            with contextlib.suppress(KeyboardInterrupt):
+                while process.poll() is None and time.monotonic() - begin < CLEANING:
+                    told.read()
+                    time.sleep(POLL)
+                told.read()
+            raise
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
-def _interrupt_with_parent() -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGINT)
+class _Lines:
+    """Hands on whole lines of a file that grows."""
+
+    def __init__(self, stream: TextIO, line: Callable[[str], object]) -> None:
+        self._stream, self._line, self._begun = stream, line, ""
+
+    def read(self) -> None:
+        *whole, self._begun = (self._begun + self._stream.read()).split("\n")
+        for text in whole:
+            self._line(text)
+
+
+def _end_with_parent() -> None:
+    # SIGTERM: the outermost of Packer's processes ignores SIGINT and hands this on (panicwrap)
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def _bare(text: str) -> str:
     """A line of Packer without its time and the name of the source."""
-    return re.sub(r"^(\d{4}-\S+: )?(==> )?\s*[\w.-]+: ?", "", text).strip()
+    return re.sub(r"^(\d{4}-\S+Z: )?(==> )?\s*([a-z][\w-]*\.[\w-]+: ?)?", "", text).strip()
 
 
 def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFailed | Refused:
@@ -206,6 +230,9 @@ def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFail
         if hits:
             said = form.format(hits[-1]).strip()
             break
+    # Packer's own last word on this source, when nothing better is known
+    last = [text for text in lines if text.startswith(f"--> {source}: ")]
+    said = said or (last[-1].removeprefix(f"--> {source}: ") if last else "")
     shown = said or " | ".join(filter(None, (_bare(text) for text in lines[-4:])))
     kept = [_bare(text) for text in lines if "FAILED" in text or "REFUSED" in text]
     detail = "; ".join(dict.fromkeys([shown, *kept]))[:1500]
@@ -215,7 +242,7 @@ def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFail
         found=detail,
         todo="read the log named above; `mvstack image clean` shows whether anything was left",
     )
-    outcome = "No image was kept, and nothing was published."
+    outcome = "Nothing was published; Packer removes what it made (mvstack image clean looks)."
     if re.search(r"is used by an existing AMI|already exists", shown):
         taken = Problem(
             "an image of that name and version exists already",

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from mvstack.errors import Problem, Refused
-from mvstack.model.image import ImageSpec
+from mvstack.model.image import Cloud, Family, ImageSpec
 from mvstack.model.image_policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.system import Partition, System
 from mvstack.plan import Plan
@@ -113,7 +113,7 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
         serves=list(spec.serves),
         built_on=spec.built_on or spec.machine,
         base=spec.base.model_dump(exclude_none=True),
-        user=policy.families[family].users[spec.cloud],  # type: ignore[index]
+        user=_user(policy, family, plan.os, spec.cloud),
         disk_gb=spec.disk_gb,
         nic_stack=spec.nic_stack,
         gpu_stack=spec.gpu_stack,
@@ -135,13 +135,24 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
     )
 
 
-def family_of(os: str, policy: ImagePolicy) -> str | None:
+def family_of(os: str, policy: ImagePolicy) -> Family | None:
     """The family of ``debian12``, ``almalinux8``, …; None when images are made of none such."""
-    distribution = os.rstrip("0123456789.")
+    distribution = distribution_of(os)
     for name, family in policy.families.items():
         if distribution in family.like:
             return name
     return None
+
+
+def distribution_of(os: str) -> str:
+    """``debian`` of ``debian12``."""
+    return os.rstrip("0123456789.")
+
+
+def _user(policy: ImagePolicy, family: Family, os: str, cloud: Cloud) -> str:
+    """Who one logs in as on the base image."""
+    row = policy.families[family]
+    return row.others.get(distribution_of(os), {}).get(cloud) or row.users[cloud]
 
 
 @dataclass(frozen=True)

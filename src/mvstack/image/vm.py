@@ -125,8 +125,11 @@ class Machine:
             self.ssh(command), input=data, capture_output=True, timeout=timeout, check=False
         )
 
-    def ssh_config(self, file: Path, name: str = "image") -> Path:
-        """A configuration file for ssh and what uses it (testinfra)."""
+    def ssh_config(self, file: Path, sockets: Path, name: str = "image") -> Path:
+        """A configuration file for ssh and what uses it (testinfra).
+
+        ``sockets`` is a folder with a short path: a socket's own may have 107 characters.
+        """
         lines = [f"Host {name}", "  HostName 127.0.0.1", f"  Port {self.port}"]
         lines += [f"  User {self.user}", f"  IdentityFile {self.key}", "  IdentitiesOnly yes"]
         lines += [
@@ -137,7 +140,7 @@ class Machine:
         # one connection for all commands: a new one costs a second in an emulated machine
         lines += [
             "  ControlMaster auto",
-            f"  ControlPath {file.parent}/mux-%C",
+            f"  ControlPath {sockets}/%C",
             "  ControlPersist 30",
         ]
         file.write_text("\n".join(lines) + "\n")

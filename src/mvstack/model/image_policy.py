@@ -124,10 +124,14 @@ class Step(_Row):
 
 
 class FamilyOf(Strict):
-    """A family of distributions: which there are, and who one logs in as on each cloud."""
+    """A family of distributions: which there are, and who one logs in as on each cloud.
+
+    ``others`` are distributions of the family whose images have another user.
+    """
 
     like: list[str]
     users: dict[Cloud, str]
+    others: dict[str, dict[Cloud, str]] = Field(default_factory=dict)
 
 
 class ImagePolicy(Strict):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -136,7 +137,7 @@ def module(name: str, package: str) -> Any:
                 f"the Python package {package} is not installed",
                 name,
                 found=str(error),
-                todo="python3 -m pip install 'mvapich-stack[clouds]'   (versions: requirements/)",
+                todo=f"{sys.executable} -m pip install {package}",
             )
         ) from None
 
