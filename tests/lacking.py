@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mvstack.discover import look
 from mvstack.errors import Missing
+from mvstack.image.tools import FILES
 from mvstack.install.prerequisites import lacking
 
 sys.path.insert(0, str(Path(__file__).parent / "integration"))
@@ -49,6 +50,7 @@ def main() -> None:
     except Missing as error:
         print(f"tests that need them are skipped: {error}", file=sys.stderr)
     names += [package for tool, package in TOOLS.items() if not shutil.which(tool)]
+    names += [package for file, package in FILES.items() if not Path(file).exists()]
     if installed_plan() is None and not shutil.which("mpicc.mpich"):
         names += ["mpich", "libmpich-dev"]
     print(*names)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from mvstack import stages
 from mvstack.errors import CheckFailed, MvstackError, Problem, relative, together
+from mvstack.image.page import images_page
 from mvstack.image.plan import make_image
 from mvstack.image.render import image_files
 from mvstack.model.gates import Gates, load_gates
@@ -76,7 +77,11 @@ def _image(system: System, plan: Plan) -> dict[str, str]:
 
 def pages(policy: Policy) -> dict[Path, str]:
     """The derived pages of docs/."""
-    return {DOCS / "policy.md": policy_page(policy), DOCS / "recipes.md": recipes_page()}
+    return {
+        DOCS / "policy.md": policy_page(policy),
+        DOCS / "recipes.md": recipes_page(),
+        DOCS / "images.md": images_page(policy),
+    }
 
 
 def schemas() -> dict[Path, str]:
