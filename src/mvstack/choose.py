@@ -117,6 +117,8 @@ def _candidates(
         use = row.use
         if not holds(row.when, machine) or wish.product not in (None, use.product):
             continue
+        if row.by_name and wish.product is None:
+            continue
         # a wish for another device than the row's goes on to the refusals, which know why not
         devices = (wish.device,) if wish.device else tuple(use.devices)
         for entry in release.mpi.get(use.product, []):

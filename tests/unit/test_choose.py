@@ -44,6 +44,8 @@ def refused(**changes):
         ("aws-c6i", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
         ("aws-p5", "gpu", "mvapich-plus 5.0.0 ch4:ofi", "pmi2"),
         ("alps", "cpu", "mvapich 4.1 ch4:ofi", "cray"),
+        ("qemu-debian12", "mvapich", "mvapich 4.0 ch4:ucx", "simple"),
+        ("qemu-debian12", "mpich", "mpich 4.0.2 ch4:ofi", "simple"),
     ],
 )
 def test_the_systems_of_the_repository(system, partition, build, pmi):
@@ -186,6 +188,7 @@ def sweep():
                 Wish(product="mvapich2"),
                 Wish(product="mvapich2-gdr"),
                 Wish(product="mvapich2-x"),
+                Wish(product="mpich"),
                 Wish(device="ch4:ofi"),
                 Wish(device="ch4:ucx"),
             ):
@@ -208,8 +211,14 @@ def test_every_row_of_the_policy_is_reached():
             launchers.add(choice.launcher.id)
             refusals |= {item.rule for item in choice.passed_over}
     assert {row.id for row in POLICY.builds} - builds == {"fallback-mpich"}
-    assert {row.id for row in POLICY.launchers} - launchers == {"srun-mpich"}
+    assert {row.id for row in POLICY.launchers} - launchers == set()
     assert {row.id for row in POLICY.refusals} - refusals == set()
+
+
+def test_mpich_is_there_for_who_asks_for_it_and_nobody_else():
+    assert chosen(fabric="tcp", mpi=Wish(product="mpich")).product == "mpich"
+    because = refused(fabric="infiniband", mpi=Wish(product="mpich")).because
+    assert "no row" in because
 
 
 def test_local_alone_falls_back_and_only_when_nothing_can_be_had():

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -130,7 +131,7 @@ def begin(
 
 def _check(version: str, release: str) -> None:
     rest = version.removeprefix(f"{release}.")
-    if rest == version or not rest.isascii() or not rest.isdigit() or len(rest) > 6:
+    if rest == version or not re.fullmatch(r"0|[1-9][0-9]{0,5}", rest):
         raise InvalidInput(
             Problem(
                 "this is no version of an image of this release",

@@ -88,10 +88,11 @@ class Believe(Strict):
 
 
 class BuildRow(Strict):
-    """One row of builds.yaml."""
+    """One row of builds.yaml; ``by_name``: only for a partition that asks for the product so."""
 
     id: Name
     when: When
+    by_name: bool = False
     use: Use
     believe: Believe = Believe()
     why: str

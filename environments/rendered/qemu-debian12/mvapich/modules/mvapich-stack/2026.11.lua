@@ -4,7 +4,6 @@ mvapich-stack 2026.11 on qemu-debian12/mvapich.
 
 Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.0-ucx.
     module load mvapich/4.0-ucx   (the default)
-    module load mvapich/4.0-ofi
 Start programs with
     mpiexec -n RANKS ./PROGRAM
 `module help mvapich/4.0-ucx` says why this MPI was chosen.
