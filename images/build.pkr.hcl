@@ -10,7 +10,8 @@ build {
   provisioner "shell" {
     inline = [
       "mkdir -p /var/tmp/mvapich-stack-image",
-      "if command -v cloud-init >/dev/null; then cloud-init status --wait >/dev/null || true; fi",
+      "# the base's own first start: packages cannot be installed while it does",
+      "if [ -d /run/systemd/system ] && command -v cloud-init >/dev/null; then timeout 600 cloud-init status --wait >/dev/null || true; fi",
     ]
   }
 

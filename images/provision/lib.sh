@@ -32,7 +32,7 @@ put() {
     fi
     mkdir -p "${file%/*}"
     install -m "$mode" "$new" "$file.new"
-    mv -f "$file.new" "$file"
+    mv -fT "$file.new" "$file"
     rm -f "$new"
     changed "$file"
 }
@@ -41,6 +41,9 @@ put() {
 block() {
     local file=$1 name=$2 new begin end mode=0644
     begin="# >>> $name" end="# <<< $name"
+    if grep -qsxF "$begin" "$file" && ! grep -qxF "$end" "$file"; then
+        refuse "$file has no line '$end', so that where the block ends is unknown" "put it there"
+    fi
     new=$(mktemp "${CHANGES%/*}/block-XXXXXX")
     {
         echo "$begin"

@@ -23,7 +23,7 @@ import pytest
 
 from mvstack.discover import look
 from mvstack.errors import Missing
-from mvstack.image import tools
+from mvstack.image import base, tools
 from mvstack.model.load import REPOSITORY
 
 SYSTEM, IMAGE = "qemu-debian12/mpich", "qemu-debian12-mpich"
@@ -40,6 +40,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.skip(f"the image's release is built on Debian 12, and this is {look().os}")
     try:
         tools.need((*tools.FOR_ALL, *tools.FOR_QEMU), "the image", root=True)
+        disk = tmp_path_factory.mktemp("disk") / "raw"
+        with disk.open("wb") as stream:
+            stream.truncate(16 << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-E", "offset=1048576", disk, "14M"], check=True)
+        with base.mounted(disk):
+            pass
     except Missing as error:
         pytest.skip(" ".join(str(error).split()))
     place = tmp_path_factory.mktemp("images")

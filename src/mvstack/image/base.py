@@ -7,6 +7,7 @@ from a BIOS. With SOURCE_DATE_EPOCH and fixed identifiers, the same packages giv
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -36,6 +37,7 @@ PACKAGES = (
 )
 _UUID = uuid.uuid5(uuid.NAMESPACE_DNS, "root.mvapich-stack")
 START = 1  # MiB before the partition
+LOCK, HALF = ".lock", ".base-"  # in the folder of base disks: who makes one, and what is half made
 _FILES = {
     "etc/fstab": f"UUID={_UUID} / ext4 errors=remount-ro,discard 0 1\n",
     "etc/hostname": "localhost\n",
@@ -81,7 +83,12 @@ def make_base(
     Raises Missing without a loop device, BuildFailed with the log.
     """
     disk.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=disk.parent, prefix=".base-") as name:
+    with (
+        _alone(disk.parent / LOCK, note),
+        tempfile.TemporaryDirectory(dir=disk.parent, prefix=HALF) as name,
+    ):
+        if disk.is_file():
+            return  # another build made it meanwhile
         work = Path(name)
         root, raw = work / "root", work / "raw"
         _bootstrap(root, suite, [*PACKAGES, *early], packages, epoch, log, note)
@@ -101,6 +108,15 @@ def make_base(
             what="making the qcow2",
         )
         whole.replace(disk)
+
+
+@contextlib.contextmanager
+def _alone(lock: Path, note: Callable[[str], None]) -> Iterator[None]:
+    """Wait for another build that makes a base disk: two of them would replace each other's."""
+    with lock.open("a+") as stream:
+        note("waiting for another build to make a base disk")
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def _bootstrap(
@@ -193,7 +209,9 @@ def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
 
     Raises Missing when this machine gives no loop device.
     """
-    with tempfile.TemporaryDirectory(prefix="mvstack-mount-") as name:
+    # no TemporaryDirectory, which would empty the disk where it cannot be unmounted
+    name = tempfile.mkdtemp(prefix="mvstack-mount-")
+    try:
         # noload: a journal that was not replayed must not be written to
         options = f"loop,offset={START * 2**20}" + (",ro,noload" if read_only else "")
         done = subprocess.run(
@@ -213,6 +231,27 @@ def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
             )
         try:
             yield Path(name)
-        finally:
-            os.sync()
-            subprocess.run(["umount", name], check=False, capture_output=True)
+        except BaseException:
+            _unmounted(name)
+            raise
+        if said := _unmounted(name):
+            raise BuildFailed(
+                Problem(
+                    "a disk could not be unmounted, and what is on it may not be whole",
+                    name,
+                    found=said,
+                    todo="see who uses it (fuser -m); the same command goes on from here",
+                )
+            )
+    finally:
+        with contextlib.suppress(OSError):
+            Path(name).rmdir()
+
+
+def _unmounted(name: str) -> str:
+    """Unmount it; what umount said when it could not, and let go of it once nobody uses it."""
+    os.sync()
+    done = subprocess.run(["umount", name], check=False, capture_output=True, text=True)
+    if done.returncode:
+        subprocess.run(["umount", "--lazy", name], check=False, capture_output=True)
+    return done.stderr.strip() or "it gave no reason" if done.returncode else ""

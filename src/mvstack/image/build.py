@@ -7,18 +7,20 @@ Packer's own step is one: an instance that was interrupted is gone, and begun an
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from mvstack import hashes
-from mvstack.errors import InvalidInput, Problem
+from mvstack import __version__, hashes
+from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.image import base, kit, packer, papers, store, tools, vm
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
@@ -94,6 +96,31 @@ def commit() -> tuple[str, bool, int]:
     return name, changed or not name, int(git("log", "-1", "--format=%ct") or 0)
 
 
+def repository() -> str:
+    """Where this checkout was cloned from, without who did; "" from nowhere that others reach."""
+    command = ["git", "-C", str(REPOSITORY), "remote", "get-url", "origin"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return ""
+    return public_url(said)
+
+
+def public_url(remote: str) -> str:
+    """A git remote as a URL without user, password and query; "" for a folder of this machine."""
+    if found := re.fullmatch(r"(?:[\w.-]+@)?([\w.-]+):(?!/)(\S+)", remote):  # git@host:path
+        return f"git+ssh://{found[1]}/{found[2]}"
+    try:
+        parts = urlsplit(remote)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    if parts.scheme not in ("https", "http", "ssh", "git") or not parts.hostname:
+        return ""
+    scheme = parts.scheme if parts.scheme == "git" else f"git+{parts.scheme}"
+    return f"{scheme}://{parts.hostname}{port}{parts.path}"
+
+
 def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
     """A hash of all that decides an image, packages of the distribution aside."""
     texts = {
@@ -102,7 +129,11 @@ def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
         for path in sorted((wanted.provision / folder).rglob("*"))
         if path.is_file()
     }
-    templates = {path.name: path.read_text() for path in sorted(TEMPLATES.glob("*.pkr.hcl"))}
+    texts |= {one.name: one.read_text() for one in kit.programs()}
+    patterns = ("*.pkr.hcl", "modern.yaml")
+    templates = {
+        path.name: path.read_text() for one in patterns for path in sorted(TEMPLATES.glob(one))
+    }
     nodes = Path(plan.tree) / "records" / "nodes.json"
     site = wanted.site.read_text() if wanted.site else ""
     return hashes.of(
@@ -126,7 +157,7 @@ def check_tools(image: ImagePlan) -> None:
 
 def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: Progress) -> Job:
     """The job of a build: a new version, or the unfinished one of the same inputs."""
-    packages = _read(wanted.packages) if wanted.packages else ""
+    packages = read_packages(wanted.packages)
     name, changed, _ = commit()
     facts = {
         "system": image.system,
@@ -143,24 +174,31 @@ def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: 
     return Job(plan, image, wanted, version, work, files, packages, progress)
 
 
-def build(job: Job) -> None:
+def build(job: Job, accept: Callable[[], None] = lambda: None) -> None:
     """Make the image of ``job``: a candidate, whole and with its papers, that nobody has tested.
 
+    ``accept`` tells its cloud so; while that fails the version is not whole, and is gone on with.
     Raises BuildFailed, InvalidInput (Packer refuses the templates), Refused (the name is taken).
     """
     version = job.version
-    with job.step("templates", "templates, validated"):
-        left_out = packer.prepare(job.work / "templates")
-    if left_out:
-        version.set(not_executed=left_out)
-    if not version.done("kit") or not (job.work / "kit.tar").is_file():
-        _kit(job)
-    if job.image.cloud == "qemu":
-        _base(job)
-    if not version.done("packer"):
+    if not version.done("packer"):  # else its inputs are what they were, whatever became of them
+        with job.step("templates", "templates, validated"):
+            left_out = packer.prepare(job.work / "templates")
+        version.set(not_executed=left_out, by=by())
+        if not version.done("kit") or not (job.work / "kit.tar").is_file():
+            _kit(job)
+        if job.image.cloud == "qemu":
+            _base(job)
         _packer(job)
     papers.write(job)
-    version.set(state="candidate")
+    accept()
+    version.set(state="candidate", ended=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+
+
+def by() -> dict[str, Any]:
+    """Who builds, and with what, as provenance tells it: of this machine, now."""
+    found = ".".join(map(str, packer.version()))
+    return {"builder": builder(), "versions": {"mvstack": __version__, "packer": found}}
 
 
 def _kit(job: Job) -> None:
@@ -183,7 +221,8 @@ def _kit(job: Job) -> None:
         found = kit.make_kit(
             job.work / "kit.tar", job.files, facts, archive, job.packages, job.wanted.provision
         )
-    job.version.set(release_sha256=digest, kit_sha256=found)
+        job.version.set(release_sha256=digest, kit_sha256=found)
+    archive.unlink(missing_ok=True)  # the kit holds it
 
 
 def _base(job: Job) -> None:
@@ -208,10 +247,11 @@ def _packer(job: Job) -> None:
     with job.step("packer", f"an instance made into the image ({source})", log) as step:
         shutil.rmtree(job.work / "disk", ignore_errors=True)
         made = packer.build(job.work / "templates", source, files, variables, log, step.note)
-    job.version.set(made=[_made(row) for row in made])
-    shutil.copyfile(log, job.version.folder / "packer.log")
-    if job.image.cloud == "qemu":
-        (job.work / "disk" / "disk.qcow2").replace(job.version.folder / "disk.qcow2")
+        # all of it before the step counts as done: what is done is not looked at again
+        job.version.set(made=[_made(row) for row in made])
+        shutil.copyfile(log, job.version.folder / "packer.log")
+        if job.image.cloud == "qemu":
+            (job.work / "disk" / "disk.qcow2").replace(job.version.folder / "disk.qcow2")
 
 
 def _made(row: dict[str, Any]) -> dict[str, Any]:
@@ -253,17 +293,33 @@ def _variables(job: Job) -> dict[str, Any]:
     return variables | job.wanted.variables
 
 
-def _read(path: Path) -> str:
+def read_packages(path: Path | None) -> str:
+    """A list of exact versions, "" when none is given.
+
+    Raises InvalidInput when it cannot be read or is no such list.
+    """
+    if path is None:
+        return ""
+    todo = "give packages.txt of an earlier build of the same system"
     try:
-        return path.read_text()
-    except OSError as error:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InvalidInput(
-            Problem(
-                f"the list of packages cannot be read: {error.strerror}",
-                str(path),
-                todo="give packages.txt of an earlier build of the same system",
-            )
+            Problem(f"the list of packages cannot be read: {why}", relative(path), todo=todo)
         ) from None
+    for number, line in enumerate(text.splitlines() or [""], start=1):
+        if not re.fullmatch(r"[\w.+-]+[:.]\w+=\S+", line):
+            raise InvalidInput(
+                Problem(
+                    "is no line of a list of packages",
+                    f"{relative(path)}:{number}",
+                    found=line[:80] or "an empty line",
+                    allowed="name:architecture=version",
+                    todo=todo,
+                )
+            )
+    return text
 
 
 def unpacked(inventory: Path, folder: Path) -> Path:

@@ -146,7 +146,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Publish a tested version, once: it never changes afterwards."""
-    from mvstack.image.flow import publish_image
+    from mvstack.image.publish import publish_image
 
     done = publish_image(
         system,
@@ -235,13 +235,13 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """`packer validate` and our own lint of the templates, with every image's variables."""
-    from mvstack.image.flow import validate_images
+    from mvstack.image.validation import validate_images
 
     done = validate_images(systems or [], _progress(as_json))
     if as_json:
         emit(done)
         return
-    typer.echo(f"{len(done)} images are valid")
+    typer.echo(f"{len(done)} image{'s are' if len(done) != 1 else ' is'} valid")
     if left := sorted({word for words in done.values() for word in words}):
         typer.echo(f"newer than this Packer, and not looked at by it: {', '.join(left)}")
 
@@ -256,6 +256,16 @@ def compare(
     from mvstack.image import manifest
     from mvstack.image.papers import MANIFEST
 
+    for folder in (first, second):
+        if not (folder / MANIFEST).is_file():
+            raise InvalidInput(
+                Problem(
+                    f"holds no {MANIFEST}" if folder.is_dir() else "there is no such folder",
+                    str(folder),
+                    todo="name the folders of two versions for QEMU (`mvstack image list`); of "
+                    "a cloud's image there is no manifest",
+                )
+            )
     one, two = (manifest.read(folder / MANIFEST) for folder in (first, second))
     found = manifest.compare(one, two, manifest.read_declared())
     bad = [row for row in found if row.fails]
@@ -283,7 +293,9 @@ def verify(
     from mvstack.image.sign import verify as check
 
     if not folder.is_dir():
-        raise InvalidInput(Problem("there is no such folder", str(folder)))
+        raise InvalidInput(
+            Problem("there is no such folder", str(folder), todo="`mvstack image list` shows them")
+        )
     found = check(folder)
     if as_json:
         emit({"signer": found.signer, "files": found.files})

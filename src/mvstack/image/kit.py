@@ -69,6 +69,11 @@ def _members(tree: Path) -> list[Path]:
     return found
 
 
+def programs() -> list[Path]:
+    """The sources of the programs that the test in the instance compiles."""
+    return [REPOSITORY / "tests" / "reframe" / "src" / name for name in PROGRAMS]
+
+
 def make_kit(
     kit: Path,
     image: dict[str, str],
@@ -91,9 +96,8 @@ def make_kit(
                 texts[str(path.relative_to(provision))] = (path.read_bytes(), mode)
     for name, text in image.items():
         texts[name] = (text.encode(), 0o644)
-    for name in PROGRAMS:
-        source = REPOSITORY / "tests" / "reframe" / "src" / name
-        texts[f"tests/{name}"] = (source.read_bytes(), 0o644)
+    for source in programs():
+        texts[f"tests/{source.name}"] = (source.read_bytes(), 0o644)
     texts["image.json"] = ((json.dumps(facts, indent=1) + "\n").encode(), 0o644)
     texts["release.sha256"] = (f"{sha256(archive)}  release.tar.zst\n".encode(), 0o644)
     if packages:

@@ -65,7 +65,7 @@ def version() -> tuple[int, int, int]:
 def prepare(folder: Path) -> list[str]:
     """Write the templates to ``folder`` as the Packer on PATH reads them; names that were left out.
 
-    For a current Packer they are as in the repository, and `packer init` is run by the caller.
+    For a current Packer they are as in the repository; its plugins are the site's to install.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.pkr.hcl"):
@@ -96,12 +96,21 @@ def validate(folder: Path, source: str, files: list[Path], variables: dict[str, 
     )
     if done.returncode:
         said = (done.stdout + done.stderr).strip()
+        if "packer init" in said:
+            raise Missing(
+                Problem(
+                    "Packer's plugins are not installed",
+                    found=" ".join(said.split())[:600],
+                    todo="packer init images/plugins.pkr.hcl   (once; it needs the network)",
+                )
+            )
         raise InvalidInput(
             Problem(
                 f"packer validate refuses the templates for {source}",
                 str(folder),
                 found=" ".join(said.split())[:1500],
-                todo="mend images/*.pkr.hcl, or name what is newer in images/modern.yaml",
+                todo="see whether the site's file has what it wants (--site); else mend "
+                "images/*.pkr.hcl, or name what is newer in images/modern.yaml",
             )
         )
 
@@ -249,7 +258,8 @@ def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFail
             str(log),
             found=shown[:600],
             because="a version of an image never changes once it is made",
-            todo="build the next version (leave --version out)",
+            todo="one whose build did not end: `mvstack image clean --cloud …` removes it; "
+            "else name the next number with --version",
         )
         return Refused(taken, outcome=outcome)
     return BuildFailed(problem, outcome=outcome)

@@ -61,7 +61,7 @@ def images_page(policy: Policy) -> str:
         *(name for names in newer.arguments.values() for name in names),
         *(name for names in newer.blocks.values() for name in names),
     ]
-    tables = [
+    tables: list[tuple[Any, str, str, str]] = [
         (rules.sysctl, "Kernel settings", "name", "value"),
         (rules.kernel_files, "Kernel files", "path", "value"),
         (rules.limits, "Limits, soft and hard, of logins and services", "item", "value"),

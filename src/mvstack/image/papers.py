@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mvstack import __version__, easyconfigs
+from mvstack import easyconfigs
 from mvstack.errors import CheckFailed, Problem
 from mvstack.files import write_atomically
-from mvstack.image import base, manifest, packer, provenance, tools, vulnerabilities
+from mvstack.image import base, manifest, provenance, tools, vulnerabilities
 from mvstack.image.audit import audit
 from mvstack.image.components import Component, components, known_facts
 from mvstack.image.finding import Finding
@@ -128,25 +127,25 @@ def _same_packages(job: Job) -> None:
 
 def origin(job_version: Any, plan: Any, image: Any, downloads: Sequence[dict[str, Any]]) -> None:
     """Write provenance.json over all that the version's folder holds now."""
-    from mvstack.image.build import builder
+    from mvstack.image.build import by, repository
 
     known, folder = job_version.data, job_version.folder
     tree = Path(plan.tree)
     parts = stack(tree)
     name, _, changed = str(known["commit"]).partition("+")
-    begin = datetime.strptime(known["build_id"].partition("-")[0], "%Y%m%dT%H%M%SZ")
+    made = known.get("by") or by()
     packages = folder / PACKAGES
     from mvstack.image.kit import sha256
 
     build = provenance.Build(
         id=known["build_id"],
-        builder=builder(),
-        versions={"mvstack": __version__, "packer": ".".join(map(str, packer.version()))},
+        builder=made["builder"],
+        versions=made["versions"],
         system=image.system,
         partition=image.partition,
         release=image.release,
         version=known["version"],
-        repository="https://github.com/mvapich-stack/mvapich-stack",
+        repository=repository(),
         commit=name,
         modified=bool(changed),
         base=provenance.Input(
@@ -154,8 +153,8 @@ def origin(job_version: Any, plan: Any, image: Any, downloads: Sequence[dict[str
         ),
         package_list=provenance.Input(PACKAGES, sha256(packages)),
         payload=provenance.Input("release.tar.zst", known["release_sha256"]),
-        started=begin.replace(tzinfo=UTC),
-        finished=datetime.fromtimestamp(time.time(), UTC),
+        started=_when(known["build_id"].partition("-")[0]),
+        finished=_when(known["ended"]) if "ended" in known else datetime.now(UTC),
         downloads=[
             provenance.Input(f"{row['id']} {row['version']}", row["sha256"], row["url"])
             for row in downloads
@@ -165,6 +164,5 @@ def origin(job_version: Any, plan: Any, image: Any, downloads: Sequence[dict[str
     provenance.write(provenance.provenance(folder, build), folder)
 
 
-def today() -> date:
-    """The day that the papers bear."""
-    return datetime.now(UTC).date()
+def _when(stamp: str) -> datetime:
+    return datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)

@@ -43,8 +43,9 @@ class Build:
     """One build of one image.
 
     ``builder`` is a URI that names who built (a site's runner, a person's machine) and ``versions``
-    its tools (``packer``: ``1.6.6``). ``commit`` is of ``repository``, and ``modified`` when the
-    working tree had changes that no commit holds. Times are aware of their zone.
+    its tools (``packer``: ``1.6.6``). ``commit`` is of ``repository`` ("" where the checkout was
+    cloned from nowhere), and ``modified`` when the working tree had changes that no commit holds.
+    Times are aware of their zone.
     """
 
     id: str
@@ -123,7 +124,11 @@ def write(document: Document, folder: Path) -> None:
 
 
 def _dependencies(build: Build) -> list[Document]:
-    code: Document = {"uri": build.repository, "digest": {"gitCommit": build.commit}}
+    code: Document = {"name": "mvapich-stack"}
+    if build.repository:
+        code["uri"] = build.repository
+    if build.commit:
+        code["digest"] = {"gitCommit": build.commit}
     if build.modified:
         code["annotations"] = {"modified": "the working tree had changes that no commit holds"}
     ours = [_dependency(one) for one in (build.base, build.package_list, build.payload)]

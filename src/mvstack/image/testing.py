@@ -21,9 +21,9 @@ from xml.etree import ElementTree
 
 from mvstack.errors import CheckFailed, Missing, Problem, Refused
 from mvstack.files import write_atomically
-from mvstack.image import carry, vm
+from mvstack.image import carry, tools, vm
 from mvstack.image.build import Job
-from mvstack.image.plan import distribution_of
+from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
 from mvstack.image.strip import TEMPLATES
 
@@ -31,17 +31,12 @@ REPORT = "tests.json"
 _THERE = "/tmp/mvapich-stack-test"
 
 
-def test(job: Job) -> dict[str, Any]:
-    """Start the image of ``job``, run all tests, write tests.json, and return it.
-
-    Raises CheckFailed naming each test that failed; tests.json is written all the same. Refused for
-    an image of a cloud, Missing without pytest-testinfra.
-    """
-    version, image = job.version, job.image
+def ready(title: str, image: ImagePlan) -> None:
+    """Raise Refused for an image of a cloud, Missing without what a test here takes."""
     if image.cloud != "qemu":
         raise Refused(
             Problem(
-                f"{version.title} is an image of {image.cloud}, and cannot be started here",
+                f"{title} is an image of {image.cloud}, and cannot be started here",
                 todo="start it there; docs/images.md says how the same tests run over ssh",
             )
         )
@@ -49,6 +44,16 @@ def test(job: Job) -> dict[str, Any]:
         raise Missing(
             Problem("pytest-testinfra is not installed", todo="start mvstack by its launcher")
         )
+    tools.need(tools.FOR_TEST, "starting an image")
+
+
+def test(job: Job, report_to: Path) -> dict[str, Any]:
+    """Start the image of ``job``, run all tests, write ``report_to``, and return it.
+
+    Raises CheckFailed naming each test that failed; the report is written all the same. What
+    :func:`ready` raises is not seen here.
+    """
+    version, image = job.version, job.image
     work = work_folder(version) / "test"
     work.mkdir(parents=True, exist_ok=True)
     key = vm.make_key(work)
@@ -89,13 +94,13 @@ def test(job: Job) -> dict[str, Any]:
         "machine": inside,
         "checks": checks,
     }
-    write_atomically(version.folder / REPORT, json.dumps(report, indent=1) + "\n")
-    failed = [case for case in [*inside, *checks] if case["result"] in ("fail", "missing")]
+    write_atomically(report_to, json.dumps(report, indent=1) + "\n")
+    failed = [case for case in [*inside, *checks] if case["result"] not in ("pass", "skip")]
     if failed:
         raise CheckFailed(
             *(Problem(f"{case['name']}: {case['why']}"[:600], image.name) for case in failed),
             outcome=f"{len(failed)} of {len(inside) + len(checks)} tests failed; {version.title} "
-            f"is no image to publish. Everything: {version.folder / REPORT}",
+            f"is no image to publish. Everything: {report_to}",
         )
     return report
 
@@ -130,17 +135,29 @@ def _testinfra(job: Job, work: Path, note: Callable[[str], None]) -> list[dict[s
         finally:
             process.terminate() if process.poll() is None else None
             process.wait()
-    if not junit.is_file():
+    found = _cases(junit) if junit.is_file() and process.returncode in (0, 1) else []
+    results = [case["result"] for case in found]
+    # 1 is pytest's "tests failed"; what it says and its report must be the same
+    if "pass" not in results or (process.returncode == 1) != ("fail" in results):
         raise CheckFailed(
-            Problem("the tests of the machine did not run", str(work / "testinfra.log"))
+            Problem(
+                "the tests of the machine did not run to their end",
+                str(work / "testinfra.log"),
+                found=f"pytest ended with status {process.returncode}; {len(found)} results",
+                todo="read the log named above",
+            )
         )
-    return _cases(junit)
+    return found
 
 
 def _cases(junit: Path) -> list[dict[str, Any]]:
-    """The cases of a JUnit file. Raises CheckFailed when it holds none: nothing was tested."""
+    """The cases of a JUnit file, none of one that is not whole."""
     found = []
-    for case in ElementTree.parse(junit).getroot().iter("testcase"):
+    try:
+        root = ElementTree.parse(junit).getroot()
+    except ElementTree.ParseError:
+        return []
+    for case in root.iter("testcase"):
         bad = [child for child in case if child.tag in ("failure", "error")]
         skipped = case.find("skipped")
         result = "fail" if bad else "skip" if skipped is not None else "pass"
@@ -154,8 +171,6 @@ def _cases(junit: Path) -> list[dict[str, Any]]:
                 else "",
             }
         )
-    if not found:
-        raise CheckFailed(Problem("no test of the machine ran", str(junit)))
     return found
 
 
@@ -172,9 +187,12 @@ def _reframe(
     carry.archive(archive)
     note("bringing ReFrame along")
     with archive.open("rb") as stream:
-        unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
-        subprocess.run(machine.ssh(unpack), stdin=stream, check=True, timeout=600)
+        unpack = machine.ssh(f"mkdir -p {_THERE} && tar -C {_THERE} -xf -")
+        done = subprocess.run(unpack, stdin=stream, check=False, capture_output=True, timeout=600)
     archive.unlink()
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-300:]
+        raise CheckFailed(Problem("ReFrame could not be brought to the machine", found=said))
     # emulated processors say nothing of speed, and ranks that wait by spinning take minutes there
     tag = "" if vm.accelerator() == "kvm" else "correct"
     line = (
@@ -230,6 +248,11 @@ def passed(version: Version) -> dict[str, int]:
         report = json.loads((version.folder / REPORT).read_text())
     except (OSError, ValueError):
         return {}
+    return counted(report)
+
+
+def counted(report: dict[str, Any]) -> dict[str, int]:
+    """How many tests of a report passed, failed and were skipped."""
     counts = {"pass": 0, "fail": 0, "skip": 0}
     for case in [*report["machine"], *report["checks"]]:
         counts["fail" if case["result"] not in counts else case["result"]] += 1

@@ -44,6 +44,7 @@ FOR_QEMU = (
     "ssh-keygen",
     "losetup",
 )
+FOR_TEST = ("qemu-img", "qemu-system-x86_64", "xorriso", "ssh", "ssh-keygen")
 
 
 def need(programs: Sequence[str], why: str, root: bool = False) -> None:

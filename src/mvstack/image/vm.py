@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -67,7 +69,8 @@ def arguments(seed: Path, port: int | str) -> list[list[str]]:
 def make_key(folder: Path) -> Path:
     """A key pair for one build or test; the private half's path."""
     key = folder / "key"
-    if not key.is_file():
+    if not key.with_suffix(".pub").is_file():  # which is written last
+        key.unlink(missing_ok=True)
         tools.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "mvapich-stack", "-f", key],
             folder / "key.log",
@@ -177,7 +180,13 @@ def started(
         *("-display", "none", "-monitor", "none", "-serial", f"file:{console}"),
     ]
     with (folder / "vm.log").open("ab") as log:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            preexec_fn=_end_with_parent,
+        )
     machine = Machine(port, user, key, console, process)
     try:
         _reach(machine, note)
@@ -189,6 +198,11 @@ def started(
         process.kill()
         process.wait()
         layer.unlink(missing_ok=True)
+
+
+def _end_with_parent() -> None:
+    # killed without a word, we would leave a machine that computes for ever
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _reach(machine: Machine, note: Callable[[str], None]) -> None:

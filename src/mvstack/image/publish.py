@@ -1,0 +1,177 @@
+"""`mvstack image publish`: a version once, and only one that may be."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import InvalidInput, Problem, Refused
+from mvstack.image import papers, sign, store
+from mvstack.image.artefacts import SIGNATURE, SUMS
+from mvstack.image.flow import folder_of, planned
+from mvstack.image.plan import ImagePlan
+from mvstack.image.site import cloud, read_site
+from mvstack.image.store import Version
+from mvstack.progress import Progress
+
+
+def publish_image(
+    name: str,
+    asked: str | None,
+    *,
+    to: Path | None,
+    site: Path | None,
+    regions: Sequence[str],
+    share: Sequence[str],
+    root: Path | None,
+    images: Path | None,
+    unknown_is_fine: bool,
+    progress: Progress,
+) -> dict[str, Any]:
+    """`mvstack image publish`: a tested version, once; where it is now.
+
+    Raises Refused for a version that was not tested, not signed, published already, or whose
+    vulnerabilities are in the way.
+    """
+    plan, image = planned(name, "publish", None, root)
+    _fits_cloud(image, to, site, regions, share)
+    there = cloud(image.cloud, read_site(site), share) if image.cloud != "qemu" else None
+    version = store.find(folder_of(images, plan.root), image.name, asked, store.STATES[1:])
+    with store.locked(version):
+        _may_be_published(version, image, unknown_is_fine)
+        with progress.step("publish", version.title):
+            if there is None:
+                assert to is not None
+                where = _to_folder(version, to)
+            else:
+                done = there.publish(image.name, version.version, list(regions))
+                where = {region: str(one) for region, one in done.regions.items()}
+        version.set(
+            state="published", published={"at": time.strftime("%FT%TZ", time.gmtime()), **where}
+        )
+    return {"image": image.name, "version": version.version, **where}
+
+
+def _fits_cloud(
+    image: ImagePlan,
+    to: Path | None,
+    site: Path | None,
+    regions: Sequence[str],
+    share: Sequence[str],
+) -> None:
+    """Refuse options of another cloud than the image's, which would do nothing without a word."""
+    given = {
+        "--to": (to is not None, ("qemu",)),
+        "--site": (site is not None, ("aws", "azure")),
+        "--region": (bool(regions), ("aws", "azure")),
+        "--share": (bool(share), ("aws",)),
+    }
+    problems = [
+        Problem(
+            f"{option} says nothing of an image of {image.cloud}",
+            option,
+            allowed=f"for {' and '.join(clouds)}",
+            todo="leave it out",
+        )
+        for option, (there, clouds) in given.items()
+        if there and image.cloud not in clouds
+    ]
+    if image.cloud == "qemu" and to is None:
+        problems.append(
+            Problem("an image for QEMU is published to a folder", todo="name it: --to FOLDER")
+        )
+    problems += [
+        Problem("is no AWS account", "--share", found=one, allowed="12 digits, or `all`")
+        for one in share
+        if not re.fullmatch(r"[0-9]{12}|all", one)
+    ]
+    if problems:
+        raise InvalidInput(*problems, outcome="Nothing was published.")
+
+
+def _may_be_published(version: Version, image: ImagePlan, unknown_is_fine: bool) -> None:
+    problems = []
+    if version.state == "published":
+        raise Refused(
+            Problem(
+                f"{version.title} is published already",
+                str(version.folder),
+                because="a published version never changes",
+                todo=f"mvstack image build {image.system}/{image.partition}   (the next version)",
+            ),
+            outcome="Nothing was changed.",
+        )
+    if image.cloud == "qemu":
+        if version.state != "tested":
+            problems.append(
+                Problem(
+                    f"{version.title} was not tested",
+                    str(version.folder),
+                    found=version.state,
+                    todo=f"mvstack image test {image.system}/{image.partition}",
+                )
+            )
+        elif not version.data.get("signed"):
+            problems.append(
+                Problem(
+                    f"{version.title} is not signed",
+                    str(version.folder),
+                    found=version.data.get("why_unsigned", ""),
+                    todo='mvstack cache keys create "Name of the site", once; then '
+                    f"mvstack image test {image.system}/{image.partition}, which signs",
+                )
+            )
+    if version.data.get("signed"):
+        sign.verify(version.folder)
+    known = version.data.get("vulnerabilities") or {"state": "unknown", "why": "nobody looked"}
+    if known["state"] == "failed" or (known["state"] == "unknown" and not unknown_is_fine):
+        problems.append(
+            Problem(
+                f"the vulnerabilities of {version.title} are {known['state']}",
+                str(version.folder / papers.VULNERABILITIES),
+                found=known["why"],
+                todo="MVSTACK_OSV=FOLDER mvstack image build … (osv.dev's database); what is in "
+                "the way is mended, or accepted in images/vulnerabilities-accepted.yaml; where no "
+                "database can be had: --vulnerabilities-unknown",
+            )
+        )
+    if problems:
+        raise Refused(*problems, outcome="Nothing was published.")
+
+
+def _to_folder(version: Version, to: Path) -> dict[str, str]:
+    """Copy a version to a folder of images: whole or not at all, never over one that is there."""
+    target = to.absolute() / version.data["image"] / version.version
+    if target.exists():
+        sums = target / SUMS
+        if sums.is_file() and sums.read_bytes() == (version.folder / SUMS).read_bytes():
+            sign.verify(target)  # it was cut off after the copy, and before that was kept
+            return {"folder": str(target)}
+        raise Refused(
+            Problem(
+                f"{version.title} is there already",
+                str(target),
+                because="a published version never changes",
+                todo="build the next version",
+            ),
+            outcome="Nothing was changed.",
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.parent / f".incoming-{version.data['build_id']}"
+    shutil.rmtree(part, ignore_errors=True)  # of this version, which we hold: it was cut off
+    part.mkdir()
+    try:
+        names = [*sign.verify(version.folder).files, SUMS, SIGNATURE]
+        for one in names:
+            (part / one).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(version.folder / one, part / one)
+        sign.verify(part)
+        part.chmod(0o755)
+        part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return {"folder": str(target)}

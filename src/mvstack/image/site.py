@@ -1,0 +1,114 @@
+"""The site's own file of Packer variables (``--site``), and the cloud that it describes."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.image.clouds import Cloud, module
+from mvstack.image.strip import templates
+
+_TODO = 'write {"azure_subscription": "…", …}; variables: images/variables.pkr.hcl'
+_LISTS = ("aws_copy_regions", "azure_regions")
+CLOUDS = ("aws", "azure")
+#: By cloud: the SDK's modules that accepting and publishing an image take, and their packages.
+_SDK = {
+    "aws": {"boto3": "boto3"},
+    "azure": {
+        "azure.identity": "azure-identity",
+        "azure.mgmt.compute": "azure-mgmt-compute",
+        "azure.mgmt.resource.resources": "azure-mgmt-resource",
+    },
+}
+
+
+def read_site(path: Path | None) -> dict[str, Any]:
+    """The variables of the site's file, {} without one.
+
+    Raises InvalidInput when it cannot be read, is no JSON object, or names what is no variable.
+    """
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text())
+    except OSError as error:
+        raise InvalidInput(
+            Problem(f"the site's file cannot be read: {error.strerror}", relative(path), todo=_TODO)
+        ) from None
+    except ValueError as error:
+        raise InvalidInput(
+            Problem(f"the site's file is no JSON: {error}", relative(path), todo=_TODO)
+        ) from None
+    if not isinstance(found, dict):
+        raise InvalidInput(Problem("the site's file is no JSON object", relative(path), todo=_TODO))
+    if problems := _problems(found, relative(path)):
+        raise InvalidInput(*problems)
+    return found
+
+
+def _problems(found: dict[str, Any], where: str) -> list[Problem]:
+    text = "\n".join(templates().values())
+    known = re.findall(r'^variable "(\w+)"', text, re.M)
+    problems = [
+        Problem(
+            "there is no such variable",
+            where,
+            found=name,
+            nearest=", ".join(difflib.get_close_matches(name, known, 1)),
+            todo="images/variables.pkr.hcl has them all",
+        )
+        for name in found
+        if name not in known
+    ]
+    for name, value in found.items():
+        if name in _LISTS:
+            if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+                problems.append(
+                    Problem(f"{name} is no list of regions", where, allowed='["eu-north-1", …]')
+                )
+        elif name.startswith(("aws_", "azure_")) and not isinstance(value, str | bool | None):
+            problems.append(Problem(f"{name} is no text", where, allowed='"…"'))
+    return problems
+
+
+def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
+    """The cloud of that name, as the site's file of Packer variables describes it.
+
+    Raises InvalidInput when the file lacks what is needed, Missing without the cloud's SDK.
+    """
+    if name not in CLOUDS:
+        raise InvalidInput(
+            Problem(
+                "there is no such cloud",
+                "--cloud",
+                found=name,
+                allowed=", ".join(CLOUDS),
+                todo="name one of these; without --cloud it is about this machine",
+            )
+        )
+    for one, package in _SDK[name].items():
+        module(one, package)
+    if name == "aws":
+        from mvstack.image.clouds.aws import Aws
+
+        region = str(site.get("aws_region") or "us-east-2")
+        return Aws(region, list(site.get("aws_copy_regions") or []), share)
+    from mvstack.image.clouds.azure import Azure
+
+    names = ("azure_gallery_resource_group", "azure_gallery", "azure_subscription")
+    lacking = [one for one in names if not site.get(one)]
+    if lacking:
+        raise InvalidInput(
+            Problem(
+                f"the site's file says nothing of {', '.join(lacking)}",
+                "--site",
+                todo="a JSON file with these variables of images/variables.pkr.hcl",
+            )
+        )
+    group, gallery, subscription = (str(site[one]) for one in names)
+    return Azure(group, gallery, subscription)

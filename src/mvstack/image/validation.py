@@ -1,0 +1,91 @@
+"""`mvstack image validate`: every image's templates and variables, by Packer and our lint."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mvstack.errors import InvalidInput, MvstackError, together
+from mvstack.image import packer
+from mvstack.image.kit import sha256
+from mvstack.image.plan import ImagePlan, make_image
+from mvstack.image.render import packer_variables
+from mvstack.model.image_policy import image_policy
+from mvstack.model.load import load_policy, load_release, load_system, system_names
+from mvstack.plan import make_plan, partitions_of, split_name
+from mvstack.progress import Progress
+
+
+def validate_images(names: Sequence[str], progress: Progress) -> dict[str, list[str]]:
+    """`mvstack image validate`: the templates with every image's variables, by Packer and our lint.
+
+    The image → what Packer could not be shown, being older. Raises InvalidInput with all errors.
+    """
+    from mvstack.image.lint import lint
+
+    release, policy = load_release(), load_policy()
+    errors: list[MvstackError] = []
+    done: dict[str, list[str]] = {}
+    if problems := lint():
+        errors.append(InvalidInput(*problems))
+    with tempfile.TemporaryDirectory(prefix="mvstack-packer-") as scratch:
+        left_out = packer.prepare(Path(scratch) / "templates")
+        for name in names or [one for one in system_names() if one != "local"]:
+            try:
+                system_name, wanted = split_name(name)
+                system = load_system(system_name)
+                there = partitions_of(system, wanted)
+                described = [one for one in there if system.partitions[one].image is not None]
+                # of a system that is named, one that has no image is refused with the reason
+                for partition in described or (there[:1] if names else []):
+                    plan = make_plan(system, partition, release, policy)
+                    image = make_image(system, plan, image_policy())
+                    with progress.step("validate", f"{image.name}, {image.source}"):
+                        _validate(Path(scratch), image)
+                    done[f"{system.name}/{partition}"] = left_out
+            except MvstackError as error:
+                errors.append(error)
+    if errors:
+        raise together(errors)
+    return done
+
+
+#: Enough for Packer to see whether the templates fit together; nothing of it is asked for anywhere.
+_MADE_UP: dict[str, dict[str, Any]] = {
+    "azure": {
+        "azure_subscription": "00000000-0000-0000-0000-000000000000",
+        "azure_tenant": "00000000-0000-0000-0000-000000000000",
+        "azure_client_id": "00000000-0000-0000-0000-000000000000",
+        "azure_client_secret": "made-up",
+        "azure_gallery": "gallery",
+        "azure_gallery_resource_group": "group",
+    },
+    "aws": {"aws_access_key": "made-up", "aws_secret_key": "made-up", "aws_offline": True},
+    "qemu": {"qemu_output": "output"},
+}
+
+
+def _validate(scratch: Path, image: ImagePlan) -> None:
+    variables_file = scratch / "variables.pkrvars.json"
+    variables_file.write_text(json.dumps(packer_variables(image)))
+    kit = scratch / "kit.tar"
+    kit.write_bytes(b"kit")
+    digest = sha256(kit)
+    variables: dict[str, Any] = {
+        "version": f"{image.release}.0",
+        "build_id": "validate",
+        "commit": "none",
+        "kit": str(kit),
+        "kit_sha256": digest,
+        "manifest": str(scratch / "manifest.json"),
+        "inventory": str(scratch / "inventory.tar"),
+        **_MADE_UP[image.cloud],
+    }
+    if image.cloud == "qemu":
+        variables |= {"qemu_disk": str(kit), "qemu_disk_sha256": digest, "ssh_private_key_file": ""}
+    if image.cloud == "azure" and packer.version() <= packer.OLD:
+        variables["azure_managed_image_resource_group"] = "group"
+    packer.validate(scratch / "templates", image.source, [variables_file], variables)

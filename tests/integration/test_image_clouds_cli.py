@@ -1,0 +1,169 @@
+"""`mvstack image build`, `list`, `publish` and `clean` as a site gives them, against emulated clouds.
+
+The release is a real one, the same that goes into the image for QEMU, and the test in the instance
+runs its MPI. What the emulators cannot show stands in images/emulated_aws.py and fake_arm.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from images.base import base
+from images.emulated_aws import REGION, EmulatedAws
+from images.fake_arm import FakeArm
+from images.instance import USER, Instance, make_key
+from images.needs import needs
+from images.world import LOOPBACK, World
+
+from mvstack.discover import look
+from mvstack.image.flow import planned
+from mvstack.model.load import REPOSITORY, load_system
+from mvstack.stages import default_root
+
+ROOT = Path(os.environ.get("MVSTACK_TEST_IMAGE_ROOT") or default_root())
+SYSTEM, PARTITION = "qemu-debian12", "mpich"
+IMAGE, VERSION = f"{SYSTEM}-{PARTITION}", "2026.11.0"
+CLOUDS = {
+    "aws": "{owner: '136693071363', name: debian-12-amd64-20251112-2294}",
+    "azure": "{publisher: Debian, offer: debian-12, sku: 12-gen2, version: 0.20251112.2294}",
+}
+
+pytestmark = pytest.mark.slow
+
+
+class Emulator(Protocol):
+    """What both emulators have."""
+
+    def environment(self) -> dict[str, str]: ...
+    def variables(self) -> dict[str, Any]: ...
+
+
+@pytest.fixture(scope="module")
+def release() -> None:
+    if look().os != "debian12":
+        pytest.skip(f"the release is built on Debian 12, and this is {look().os}")
+    tree = ROOT / "2026.11" / IMAGE
+    if not (tree / "records" / "nodes.json").is_file():
+        pytest.skip(f"{tree}: not installed (tests/integration/test_image_qemu.py installs it)")
+
+
+@pytest.fixture(scope="module", params=sorted(CLOUDS))
+def cloud(request: pytest.FixtureRequest, release: None) -> str:
+    needs("moto", "flask", "boto3", "azure.identity")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with World(("management.azure.com", "login.microsoftonline.com")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def emulator(cloud: str, world: World, folder: Path) -> Iterator[Emulator]:
+    if cloud == "aws":
+        with EmulatedAws(world, folder) as aws:
+            aws.reset()
+            yield aws
+    else:
+        with FakeArm(world, folder) as arm:
+            arm.site(IMAGE)
+            yield arm
+
+
+@pytest.fixture(scope="module")
+def system(cloud: str, folder: Path) -> Path:
+    """The system of QEMU's image, described as an image of a cloud: the same release, installed."""
+    text = (REPOSITORY / "environments" / "systems" / f"{SYSTEM}.yaml").read_text()
+    text = text.replace("cloud: qemu", f"cloud: {cloud}")
+    text = text.replace("base: {suite: bookworm}", f"base: {CLOUDS[cloud]}")
+    path = folder / f"{SYSTEM}-{cloud}.yaml"
+    path.write_text(text)
+    load_system(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def instance(world: World, system: Path, folder: Path) -> Iterator[Instance]:
+    key = make_key(folder)
+    _, image = planned(f"{system}/{PARTITION}", "build", None, ROOT)
+    packages = [name for name in image.packages if name != "cloud-init"]
+    with Instance(world, base([*packages, "cloud-init"]), key.with_suffix(".pub")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def site(emulator: Emulator, instance: Instance, folder: Path) -> Path:
+    """The site's file; the address is always the instance's own on loopback."""
+    variables = {
+        **emulator.variables(),
+        "user": USER,
+        "ssh_host": LOOPBACK,
+        "ssh_port": instance.port,
+        "ssh_private_key_file": str(next(folder.glob("*.pub")).with_suffix("")),
+    }
+    path = folder / "site.json"
+    path.write_text(json.dumps(variables))
+    return path
+
+
+@pytest.fixture(scope="module")
+def mvstack(world: World, emulator: Emulator, folder: Path) -> Any:
+    environment = {
+        **os.environ,
+        **emulator.environment(),
+        "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
+        "NO_PROXY": "*",
+        "MVSTACK_IMAGES": str(folder / "images"),
+        "PYTHONPATH": str(REPOSITORY / "src"),
+    }
+
+    def run(*words: str | Path) -> tuple[int, str]:
+        command = [sys.executable, "-P", "-m", "mvstack", "image", *map(str, words)]
+        return world.run(command, **environment)
+
+    return run
+
+
+def test_a_site_builds_lists_publishes_and_cleans(
+    mvstack: Any, cloud: str, system: Path, site: Path, folder: Path, emulator: Emulator
+) -> None:
+    name = f"{system}/{PARTITION}"
+    code, said = mvstack("build", name, "--site", site, "--root", ROOT, "--yes")
+    assert code == 0, said
+    assert f"{IMAGE} {VERSION}: candidate" in said
+    place = folder / "images" / "2026.11" / IMAGE / VERSION
+    log = (place / "packer.log").read_text()
+    assert "changed: 0 (" in log, "the second provisioning changes nothing"
+    assert "ranks see each other, 148 collectives are right" in log
+    papers = {path.name for path in place.iterdir()}
+    assert {"packages.txt", "sbom.cdx.json", "sbom.spdx.json", "vulnerabilities.json"} <= papers
+    assert "manifest.txt" not in papers, "a cloud's disk cannot be read"
+
+    code, said = mvstack("list", "--cloud", cloud, "--site", site)
+    assert code == 0 and f"{IMAGE} {VERSION}: candidate" in said
+
+    code, said = mvstack("clean", "--cloud", cloud, "--site", site, "--older-than", "0")
+    assert code == 0 and "nothing was left behind" in said
+
+    regions = ["--region", REGION] if cloud == "aws" else ["--region", "westeurope"]
+    words = ("publish", name, "--site", site, *regions, "--root", ROOT)
+    code, said = mvstack(*words)
+    assert code == 4 and "vulnerabilities" in said
+    code, said = mvstack(*words, "--vulnerabilities-unknown")
+    assert code == 0 and "published to" in said, said
+    code, said = mvstack(*words, "--vulnerabilities-unknown")
+    assert code == 4 and "published already" in said
+    code, said = mvstack("list", "--cloud", cloud, "--site", site)
+    assert f"{IMAGE} {VERSION}: published" in said

@@ -1,0 +1,194 @@
+"""The test in the image (images/provision/smoke) over a real release: that it passes, and can fail.
+
+The release and /etc are seen through overlays in memory, in a world of their own: what is broken
+here is broken for the test alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from images.needs import needs
+from images.provisioning import kit_folder
+from images.world import World, processes
+
+from mvstack.model.load import load_release
+
+ROOT = Path(os.environ.get("MVSTACK_TEST_IMAGE_ROOT", "/opt/mvapich-stack"))
+TREE = ROOT / load_release().name / "qemu-debian12-mpich"
+LIMIT = 10  # seconds, for those that hang; compiling must fit too
+_OVERLAYS = r"""
+top=$1
+shift
+mount -t tmpfs -o mode=0755 smoke "$top"
+for place in "$@"; do
+    mine=$top/$(basename "$place")
+    mkdir "$mine" "$mine/upper" "$mine/work"
+    mount -t overlay -o "lowerdir=$place,upperdir=$mine/upper,workdir=$mine/work" smoke "$place"
+done
+"""
+# As a wrong bootstrap does: every rank is a world of its own.
+_SINGLETONS = """#!/bin/bash
+shift
+ranks=$1
+shift
+for ((i = 0; i < ranks; i++)); do "$@" || exit; done
+"""
+_HANGS = r"""
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    signal(SIGTERM, SIG_IGN);
+    MPI_Init(&argc, &argv);
+    puts("waits");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+"""
+_SAYS = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    puts("%s");
+    MPI_Finalize();
+    return %d;
+}
+"""
+
+
+class Image:
+    """A kit in ``world``, and the shells as the step 70-shells.sh makes them."""
+
+    def __init__(self, world: World, folder: Path) -> None:
+        self.world = world
+        self.kit = kit_folder(folder / "kit", ["70-shells.sh"], TREE)
+        (folder / "top").mkdir()
+        self.bash(_OVERLAYS, folder / "top", "/etc", TREE)
+        self.bash('"$1/provision/run" && "$1/provision/run" --expect-unchanged', self.kit)
+
+    @property
+    def tree(self) -> Path:
+        """The release as the world sees it, to be changed."""
+        return Path(f"/proc/{self.world.init}/root{TREE}")
+
+    def bash(self, script: str, *words: str | Path) -> None:
+        code, said = self.world.run(["bash", "-euc", script, "image", *words])
+        assert code == 0, said
+
+    def program(self, name: str, text: str) -> None:
+        """Let ``smoke`` compile another program of that name."""
+        (self.kit / "tests" / name).write_text(text)
+
+    def smoke(self, *ranks: str, **environment: str) -> tuple[int, str]:
+        return self.world.run([self.kit / "provision/smoke", *ranks], **environment)
+
+    def fails(self, words: str, **environment: str) -> str:
+        """What it said; the first line of the failure must begin with ``words``."""
+        code, said = self.smoke("2", **environment)
+        assert code == 1, said
+        assert f"FAILED: test in the image: {words}" in said
+        assert "see each other" not in said
+        return said
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Iterator[Image]:
+    needs()
+    if not (TREE / "modules/Core/mvapich-stack").is_dir():
+        pytest.skip(f"no release of qemu-debian12/mpich is installed in {TREE}")
+    with World() as world:
+        yield Image(world, tmp_path)
+
+
+def test_a_release_that_is_right_passes(image: Image) -> None:
+    # a library beside the MPI, in a tree whose own name has an MPI's in it, is no MPI
+    for name in ("zlib/1.3.lua", "mpich/.hidden.lua"):
+        place = next(image.tree.glob("modules/Compiler/gcc/*")) / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text('error("not to be loaded")\n')
+    code, said = image.smoke()
+    assert code == 0, said
+    ranks = sorted({2, len(os.sched_getaffinity(0))} - {1})
+    lines = said.splitlines()
+    assert len(lines) == len(ranks)
+    for count, line in zip(ranks, lines, strict=True):
+        assert line.startswith("   mpich/") and "148 collectives are right" in line
+        assert f": {count} ranks see each other" in line
+
+
+def test_ranks_that_hang_are_ended_and_nothing_of_them_is_left(image: Image) -> None:
+    before = processes(image.world.network())
+    image.program("world.c", _HANGS)
+    said = image.fails("mpich/", MVSTACK_SMOKE_LIMIT=str(LIMIT))
+    assert f": 2 ranks did not end within {LIMIT} s\n" in said and "    waits\n" in said
+    while processes(image.world.network()) != before:  # the test's own limit ends this if they stay
+        time.sleep(0.02)
+    assert image.world.run(["bash", "-c", "ls -d /tmp/tmp.*/world"])[0] != 0
+
+
+def test_ranks_that_are_worlds_of_their_own_fail(image: Image) -> None:
+    (starter,) = image.tree.glob("software/MPICH/*/bin/mpiexec")
+    starter.unlink()
+    starter.write_text(_SINGLETONS)
+    starter.chmod(0o755)
+    said = image.fails("mpich/")
+    assert "2 ranks were started, and 0 of them see a world of 2" in said
+    assert said.count("    rank 0 of 1 sum 0 on ") == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"), [("rank 0 of 2 sum 1 on here", 1), ("rank 0 of 2 sum 0 on here", 0)]
+)
+def test_a_rank_that_is_there_twice_or_lacks_the_others_sum_fails(
+    image: Image, line: str, seen: int
+) -> None:
+    image.program("world.c", _SAYS % (line, 0))
+    assert f"2 ranks were started, and {seen} of them see" in image.fails("mpich/")
+
+
+def test_a_collective_that_is_wrong_fails(image: Image) -> None:
+    source = image.kit / "tests/collectives.c"
+    right = source.read_text()
+    wrong = right.replace("count, mpi, MPI_SUM", "count, mpi, MPI_MAX")
+    assert wrong != right
+    source.write_text(wrong)
+    said = image.fails("mpich/")
+    assert ": collectives at 2 ranks are wrong\n    wrong allreduce " in said
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ("", 0, "0 of 148 collectives at 2 ranks were right"),
+        ("right bcast int 4", 0, "1 of 148 collectives at 2 ranks were right"),
+        ("right bcast int 4", 3, "collectives at 2 ranks ended with status 3"),
+    ],
+)
+def test_collectives_that_are_left_out_or_end_badly_fail(
+    image: Image, line: str, status: int, words: str
+) -> None:
+    image.program("collectives.c", _SAYS % (line, status))
+    assert f": {words}\n" in image.fails("mpich/")
+
+
+def test_a_release_without_its_modules_fails(image: Image) -> None:
+    image.bash('mv "$1/modules/Core" "$1/modules/away"', TREE)
+    said = image.fails(f"the modules of release {load_release().name} do not load in a login shell")
+    assert "mvapich-stack" in said.split("\n", 1)[1]
+
+
+def test_a_release_without_an_mpi_or_a_compiler_that_works_fails(image: Image) -> None:
+    image.program("world.c", "#error no\n")
+    assert "does not compile (ended with status 1)" in image.fails("mpicc of mpich/")
+    image.bash('mv "$1"/Compiler/gcc/*/mpich "$1/Core"', TREE / "modules")
+    image.fails(f"there is no MPI below {TREE}/modules\n")
