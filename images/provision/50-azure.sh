@@ -8,7 +8,8 @@ source "${KIT:?}/provision/kernel-modules.sh"
 before=$(changes_so_far)
 case ${FAMILY:?} in
     rhel) install_packages WALinuxAgent ;;
-    *) install_packages walinuxagent ;;
+    debian) install_packages waagent ;;
+    ubuntu) install_packages walinuxagent ;;
 esac
 
 # settings NAME VALUE …: /etc/waagent.conf has each once, whoever wrote it before

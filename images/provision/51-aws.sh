@@ -5,7 +5,7 @@ source "${KIT:?}/provision/kernel-modules.sh"
 
 # Deep sleep of a core costs microseconds at every message that wakes it.
 states=(intel_idle.max_cstate=1 processor.max_cstate=1)
-case ${FAMILY:?} in
+case $(has_kernel && echo "${FAMILY:?}") in
     rhel)
         install_packages grubby
         lacking=$(grubby --info=ALL | awk -v a="${states[0]}" -v b="${states[1]}" \
@@ -15,7 +15,7 @@ case ${FAMILY:?} in
             changed "kernel command line: ${states[*]}"
         fi
         ;;
-    *)
+    debian | ubuntu)
         count=$(changes_so_far)
         # after 50-cloudimg-settings.cfg, which sets the variable anew
         put /etc/default/grub.d/90-mvapich-stack.cfg <<END

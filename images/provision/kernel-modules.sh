@@ -2,6 +2,11 @@
 # Modules are built for KERNEL, which the image starts, and that is seldom the kernel that runs now.
 # shellcheck shell=bash
 
+# A container has no kernel of its own, and then there is nothing to see to; a machine's base always has.
+has_kernel() {
+    [[ -n $KERNEL ]] || { say "no kernel is installed here: nothing to see to for it" && return 1; }
+}
+
 version_of() { # version_of ID: prints the version that the table of downloads names
     local row version
     for row in "${DOWNLOADS[@]}"; do
@@ -56,6 +61,7 @@ dkms_log() {
 # need_module NAME [ours]: KERNEL has that module; `ours`: built here, not the kernel's own.
 need_module() {
     local file
+    has_kernel || return 0
     file=$(modinfo -k "${KERNEL:?}" -F filename "$1" 2>/dev/null) || file=''
     [[ -n $file ]] || refuse "kernel $KERNEL has no module $1"
     if [[ ${2:-} == ours && $file == */kernel/* && $file != */extra/* && $file != */updates/* ]]; then
@@ -65,6 +71,7 @@ need_module() {
 
 # The early file system may hold the kernel's own copy of a module that was replaced.
 rebuild_initramfs() {
+    has_kernel || return 0
     depmod -a "${KERNEL:?}"
     case ${FAMILY:?} in
         rhel) dracut --force --kver "$KERNEL" ;;

@@ -41,7 +41,7 @@ def no_empty_folder(words: list[str]) -> None:
     variable would then install."""
     for word, value in zip(words, [*words[1:], None], strict=False):
         name, sign, joined = word.partition("=")
-        if name in ("--root", "--to") and (joined if sign else value) == "":
+        if name in ("--root", "--to", "--images") and (joined if sign else value) == "":
             raise WrongUsage(
                 Problem(
                     f"{name} is given an empty word",

@@ -170,7 +170,7 @@ def test_a_failure_in_the_instance_leaves_nothing(
     done = start(steps).wait()
     assert done.code == 6
     end = done.output[done.output.index("build failed:") :]
-    assert why in end and "nothing was published" in end
+    assert why in end and "Nothing was published" in end
     (group,) = temporary(arm)
     assert asked(arm, "DELETE", group.path)
     assert not asked(arm, "PUT", "/images/")

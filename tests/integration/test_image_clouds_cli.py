@@ -1,4 +1,4 @@
-"""`mvstack image build`, `list`, `publish` and `clean` as a site gives them, against emulated clouds.
+"""`mvstack image build`, `list`, `publish` and `clean` as a site gives them, on emulated clouds.
 
 The release is a real one, the same that goes into the image for QEMU, and the test in the instance
 runs its MPI. What the emulators cannot show stands in images/emulated_aws.py and fake_arm.py.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -60,12 +63,12 @@ def cloud(request: pytest.FixtureRequest, release: None) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("site")
+def folder(cloud: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp(cloud)
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def world(cloud: str) -> Iterator[World]:
     with World(("management.azure.com", "login.microsoftonline.com")) as made:
         yield made
 
@@ -98,8 +101,9 @@ def system(cloud: str, folder: Path) -> Path:
 def instance(world: World, system: Path, folder: Path) -> Iterator[Instance]:
     key = make_key(folder)
     _, image = planned(f"{system}/{PARTITION}", "build", None, ROOT)
-    packages = [name for name in image.packages if name != "cloud-init"]
-    with Instance(world, base([*packages, "cloud-init"]), key.with_suffix(".pub")) as made:
+    # what steps of the cloud install beside these: the instance reaches no mirror
+    packages = [*image.packages, *(["waagent"] if image.cloud == "azure" else [])]
+    with Instance(world, base(packages), key.with_suffix(".pub")) as made:
         yield made
 
 
@@ -119,28 +123,32 @@ def site(emulator: Emulator, instance: Instance, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mvstack(world: World, emulator: Emulator, folder: Path) -> Any:
+def mvstack(world: World, emulator: Emulator, folder: Path) -> Iterator[Any]:
+    home = Path(tempfile.mkdtemp(prefix="mvs-gpg-", dir="/tmp"))  # a socket's path must be short
     environment = {
         **os.environ,
         **emulator.environment(),
         "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
         "NO_PROXY": "*",
         "MVSTACK_IMAGES": str(folder / "images"),
+        "MVSTACK_GNUPGHOME": str(home),
         "PYTHONPATH": str(REPOSITORY / "src"),
     }
 
     def run(*words: str | Path) -> tuple[int, str]:
-        command = [sys.executable, "-P", "-m", "mvstack", "image", *map(str, words)]
+        command = [sys.executable, "-P", "-m", "mvstack", *map(str, words)]
         return world.run(command, **environment)
 
-    return run
+    yield run
+    subprocess.run(["gpgconf", "--homedir", home, "--kill", "all"], check=False)
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def test_a_site_builds_lists_publishes_and_cleans(
     mvstack: Any, cloud: str, system: Path, site: Path, folder: Path, emulator: Emulator
 ) -> None:
     name = f"{system}/{PARTITION}"
-    code, said = mvstack("build", name, "--site", site, "--root", ROOT, "--yes")
+    code, said = mvstack("image", "build", name, "--site", site, "--root", ROOT, "--yes")
     assert code == 0, said
     assert f"{IMAGE} {VERSION}: candidate" in said
     place = folder / "images" / "2026.11" / IMAGE / VERSION
@@ -151,19 +159,23 @@ def test_a_site_builds_lists_publishes_and_cleans(
     assert {"packages.txt", "sbom.cdx.json", "sbom.spdx.json", "vulnerabilities.json"} <= papers
     assert "manifest.txt" not in papers, "a cloud's disk cannot be read"
 
-    code, said = mvstack("list", "--cloud", cloud, "--site", site)
+    code, said = mvstack("image", "list", "--cloud", cloud, "--site", site)
     assert code == 0 and f"{IMAGE} {VERSION}: candidate" in said
 
-    code, said = mvstack("clean", "--cloud", cloud, "--site", site, "--older-than", "0")
+    code, said = mvstack("image", "clean", "--cloud", cloud, "--site", site, "--older-than", "0")
     assert code == 0 and "nothing was left behind" in said
 
     regions = ["--region", REGION] if cloud == "aws" else ["--region", "westeurope"]
-    words = ("publish", name, "--site", site, *regions, "--root", ROOT)
+    words = ("image", "publish", name, "--site", site, *regions, "--root", ROOT)
     code, said = mvstack(*words)
     assert code == 4 and "vulnerabilities" in said
     code, said = mvstack(*words, "--vulnerabilities-unknown")
+    assert code == 4 and "no key to sign with" in said
+    assert mvstack("cache", "keys", "create", "Image tests")[0] == 0
+    code, said = mvstack(*words, "--vulnerabilities-unknown")
     assert code == 0 and "published to" in said, said
+    assert mvstack("image", "verify", place)[0] == 0
     code, said = mvstack(*words, "--vulnerabilities-unknown")
     assert code == 4 and "published already" in said
-    code, said = mvstack("list", "--cloud", cloud, "--site", site)
+    code, said = mvstack("image", "list", "--cloud", cloud, "--site", site)
     assert f"{IMAGE} {VERSION}: published" in said

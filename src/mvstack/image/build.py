@@ -174,7 +174,7 @@ def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: 
     return Job(plan, image, wanted, version, work, files, packages, progress)
 
 
-def build(job: Job, accept: Callable[[], None] = lambda: None) -> None:
+def build(job: Job, accept: Callable[[], None] | None = None) -> None:
     """Make the image of ``job``: a candidate, whole and with its papers, that nobody has tested.
 
     ``accept`` tells its cloud so; while that fails the version is not whole, and is gone on with.
@@ -191,8 +191,10 @@ def build(job: Job, accept: Callable[[], None] = lambda: None) -> None:
             _base(job)
         _packer(job)
     papers.write(job)
-    accept()
-    version.set(state="candidate", ended=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+    version.set(ended=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+    if accept:
+        accept()
+    version.set(state="candidate")
 
 
 def by() -> dict[str, Any]:

@@ -98,8 +98,8 @@ def clean_cloud(
 
 
 def _age(created: str) -> float:
-    """Hours since then; without end where the cloud does not say when it was made."""
+    """Hours since then; none where the cloud does not say when it was made."""
     if not created:
-        return float("inf")
+        return 0
     then = datetime.fromisoformat(created)
     return (datetime.now(UTC) - then).total_seconds() / 3600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -77,18 +78,19 @@ def build_image(
     job = building.begin(plan, image, wanted, folder, progress)
     version = job.version
     with store.locked(version):
+        # kept before it is begun: cut off in its test, the same command goes on with the test
+        version.set(testing=with_test and there is None)
         if version.state == "building":
-            if there is None:
-                building.build(job)
-            else:
-                asked = there
-                building.build(job, lambda: asked.accept(image.name, version.version))
-        if image.cloud != "qemu" and not version.data.get("signed"):
-            _sign(job, key)
-        if with_test and image.cloud == "qemu" and version.state == "candidate":
-            version.set(testing=True)
+            building.build(job, functools.partial(_accept, there, job, key) if there else None)
+        if version.data["testing"]:
             _test(job, key)
     return version
+
+
+def _accept(there: Cloud, job: Job, key: str) -> None:
+    """A cloud's image is signed without tests, which only its cloud can run."""
+    _sign(job, key)
+    there.accept(job.image.name, job.version.version)
 
 
 def _can_begin(
@@ -152,6 +154,7 @@ def test_image(
     if version.data["release"] != plan.release:  # what it must hold is what its release says
         plan, image = planned(name, "test", version.data["release"], root)
     testing.ready(version.title, image)
+    testing.whole(version)
     _plain_path(folder)
     if key:
         gpg.own_key(key)

@@ -43,6 +43,8 @@ def publish_image(
     version = store.find(folder_of(images, plan.root), image.name, asked, store.STATES[1:])
     with store.locked(version):
         _may_be_published(version, image, unknown_is_fine)
+        if not version.data.get("signed"):  # built where no key was; Refused when there is none now
+            version.set(signed=sign.sign(version.folder).signer)
         with progress.step("publish", version.title):
             if there is None:
                 assert to is not None

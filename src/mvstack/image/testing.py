@@ -31,6 +31,20 @@ REPORT = "tests.json"
 _THERE = "/tmp/mvapich-stack-test"
 
 
+def whole(version: Version) -> Path:
+    """The disk of a version. Raises Missing without it, before what was signed is withdrawn."""
+    disk = version.folder / "disk.qcow2"
+    if not disk.is_file():
+        raise Missing(
+            Problem(
+                f"the disk of {version.title} is not there",
+                str(disk),
+                todo="bring it back, or build the image again",
+            )
+        )
+    return disk
+
+
 def ready(title: str, image: ImagePlan) -> None:
     """Raise Refused for an image of a cloud, Missing without what a test here takes."""
     if image.cloud != "qemu":
@@ -66,7 +80,7 @@ def test(job: Job, report_to: Path) -> dict[str, Any]:
         ) as s:
             machine = stack.enter_context(
                 vm.started(
-                    version.folder / "disk.qcow2",
+                    whole(version),
                     work,
                     # cloud-init's default user has the distribution's name
                     user=distribution_of(image.os),
