@@ -37,6 +37,7 @@ PACKAGES = (
 )
 _UUID = uuid.uuid5(uuid.NAMESPACE_DNS, "root.mvapich-stack")
 START = 1  # MiB before the partition
+_MOUNT = "mvstack-mount-"  # and the process that mounted it
 LOCK, HALF = ".lock", ".base-"  # in the folder of base disks: who makes one, and what is half made
 _FILES = {
     "etc/fstab": f"UUID={_UUID} / ext4 errors=remount-ro,discard 0 1\n",
@@ -210,7 +211,8 @@ def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
     Raises Missing when this machine gives no loop device.
     """
     # no TemporaryDirectory, which would empty the disk where it cannot be unmounted
-    name = tempfile.mkdtemp(prefix="mvstack-mount-")
+    _release_leftovers()
+    name = tempfile.mkdtemp(prefix=f"{_MOUNT}{os.getpid()}-")
     try:
         # noload: a journal that was not replayed must not be written to
         options = f"loop,offset={START * 2**20}" + (",ro,noload" if read_only else "")
@@ -246,6 +248,17 @@ def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             Path(name).rmdir()
+
+
+def _release_leftovers() -> None:
+    """Unmount what a process of ours left that was killed with a disk mounted."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        place = Path(line.split()[1])
+        pid = place.name.removeprefix(_MOUNT).partition("-")[0]
+        if place.name.startswith(_MOUNT) and not Path(f"/proc/{pid}").exists():
+            _unmounted(str(place))
+            with contextlib.suppress(OSError):
+                place.rmdir()
 
 
 def _unmounted(name: str) -> str:

@@ -194,7 +194,7 @@ def _test(job: Job, key: str) -> None:
 def _sign(job: Job, key: str) -> None:
     version = job.version
     with job.step("provenance", "provenance and signature"):
-        papers.origin(version, job.plan, job.image, job.image.downloads)
+        papers.origin(version, job.image, job.image.downloads)
         try:
             version.set(signed=sign.sign(version.folder, key).signer, why_unsigned="")
         except (Refused, Missing) as error:

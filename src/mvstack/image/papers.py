@@ -75,7 +75,10 @@ def _of_tree(job: Job, root: Path) -> None:
         ]
         write_atomically(folder / PACKAGES, "\n".join(lines) + "\n")
         subject = Subject(job.image.name, job.version.version, commit()[2])
-        sbom(root, subject, stack(root / job.plan.tree.lstrip("/"))).write(folder)
+        # as it is in the image: what is installed here may be another when it is signed
+        parts = stack(root / job.plan.tree.lstrip("/"))
+        sbom(root, subject, parts).write(folder)
+        job.version.set(sources=[dict(one.__dict__) for one in provenance.inputs_of(parts)])
     with job.step("vulnerabilities", "known vulnerabilities"):
         database = os.environ.get("MVSTACK_OSV", "")
         gate = vulnerabilities.Gate(accepted=vulnerabilities.read_accepted())
@@ -125,13 +128,11 @@ def _same_packages(job: Job) -> None:
         )
 
 
-def origin(job_version: Any, plan: Any, image: Any, downloads: Sequence[dict[str, Any]]) -> None:
+def origin(job_version: Any, image: Any, downloads: Sequence[dict[str, Any]]) -> None:
     """Write provenance.json over all that the version's folder holds now."""
     from mvstack.image.build import by, repository
 
     known, folder = job_version.data, job_version.folder
-    tree = Path(plan.tree)
-    parts = stack(tree)
     name, _, changed = str(known["commit"]).partition("+")
     made = known.get("by") or by()
     packages = folder / PACKAGES
@@ -159,7 +160,7 @@ def origin(job_version: Any, plan: Any, image: Any, downloads: Sequence[dict[str
             provenance.Input(f"{row['id']} {row['version']}", row["sha256"], row["url"])
             for row in downloads
         ],
-        sources=provenance.inputs_of(parts),
+        sources=[provenance.Input(**row) for row in known.get("sources", [])],
     )
     provenance.write(provenance.provenance(folder, build), folder)
 

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from mvstack.errors import CheckFailed, Missing, Problem, Refused
 from mvstack.files import write_atomically
+from mvstack.follow import Silent, follow
 from mvstack.image import carry, tools, vm
 from mvstack.image.build import Job
 from mvstack.image.plan import ImagePlan, distribution_of
@@ -28,6 +29,7 @@ from mvstack.image.store import Version, work_folder
 from mvstack.image.strip import TEMPLATES
 
 REPORT = "tests.json"
+SILENCE = 1200.0  # seconds; the longest check takes two minutes in an emulated machine
 _THERE = "/tmp/mvapich-stack-test"
 
 
@@ -137,31 +139,42 @@ def _testinfra(job: Job, work: Path, note: Callable[[str], None]) -> list[dict[s
     command += [f"--junitxml={junit}", f"--rootdir={TEMPLATES / 'tests'}", "-c", os.devnull, "-v"]
     environment = {**os.environ, "MVSTACK_IMAGE_FACTS": str(facts), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
-    with (work / "testinfra.log").open("w", buffering=1) as log:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-        )
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                log.write(line)
-                note(line.strip())
-        finally:
-            process.terminate() if process.poll() is None else None
-            process.wait()
-    found = _cases(junit) if junit.is_file() and process.returncode in (0, 1) else []
+    status = _followed(command, environment, work / "testinfra.log", note)
+    found = _cases(junit) if junit.is_file() and status in (0, 1) else []
     results = [case["result"] for case in found]
     # 1 is pytest's "tests failed"; what it says and its report must be the same
-    if "pass" not in results or (process.returncode == 1) != ("fail" in results):
+    if "pass" not in results or (status == 1) != ("fail" in results):
         raise CheckFailed(
             Problem(
                 "the tests of the machine did not run to their end",
                 str(work / "testinfra.log"),
-                found=f"pytest ended with status {process.returncode}; {len(found)} results",
+                found=f"pytest ended with status {status}; {len(found)} results",
                 todo="read the log named above",
             )
         )
     return found
+
+
+def _followed(
+    command: Sequence[str], env: Mapping[str, str], log: Path, note: Callable[[str], None]
+) -> int:
+    """Run it with its output in ``log``; its status. Raises CheckFailed when it falls silent."""
+    with log.open("w", buffering=1) as stream:
+
+        def line(text: str) -> None:
+            stream.write(text + "\n")
+            note(text.strip())
+
+        try:
+            return follow(command, env, line=line, silence=SILENCE)
+        except Silent:
+            raise CheckFailed(
+                Problem(
+                    f"a test said nothing for {SILENCE / 60:.0f} minutes, and was ended",
+                    str(log),
+                    todo="see what it did last: a collective that hangs looks like this",
+                )
+            ) from None
 
 
 def _cases(junit: Path) -> list[dict[str, Any]]:
@@ -214,19 +227,7 @@ def _reframe(
         f"PYTHONPATH={_THERE}/site:{_THERE}/repository/src "
         f"bin/python3 -P -m mvstack.image.inside {tree} {_THERE}/out {tag}"
     )
-    process = subprocess.Popen(
-        machine.ssh(line),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-    )
-    with (work / "reframe.log").open("w", buffering=1) as log:
-        assert process.stdout is not None
-        for text in process.stdout:
-            log.write(text)
-            note(text.strip())
-    process.wait()
+    status = _followed(machine.ssh(line), os.environ, work / "reframe.log", note)
     brought = machine.run(f"cat {_THERE}/out/results.json")
     try:
         results = json.loads(brought.stdout)
@@ -242,12 +243,12 @@ def _reframe(
         }
         for case in results["cases"]
     ]
-    if not rows or (process.returncode and all(row["result"] in ("pass", "skip") for row in rows)):
+    if not rows or (status and all(row["result"] in ("pass", "skip") for row in rows)):
         raise CheckFailed(
             Problem(
                 "ReFrame's end in the image does not fit its report",
                 str(work / "reframe.log"),
-                found=f"status {process.returncode}, {len(rows)} checks",
+                found=f"status {status}, {len(rows)} checks",
             )
         )
     if tag:

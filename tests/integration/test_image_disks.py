@@ -1,0 +1,93 @@
+"""Disks that are mounted through a loop device, and what a killed process leaves of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mvstack.errors import BuildFailed, CheckFailed, Missing
+from mvstack.image import base, testing
+from mvstack.model.load import REPOSITORY
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: loop devices are mounted")
+    path = tmp_path / "raw"
+    with path.open("wb") as stream:
+        stream.truncate(16 << 20)
+    try:
+        subprocess.run(["mkfs.ext4", "-q", "-E", "offset=1048576", path, "14M"], check=True)
+        with base.mounted(path) as place:
+            (place / "file").write_text("kept")
+    except (FileNotFoundError, Missing) as error:
+        pytest.skip(" ".join(str(error).split()))
+    return path
+
+
+def mounts() -> list[str]:
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    return [line.split()[1] for line in lines if "/mvstack-mount-" in line]
+
+
+def test_what_is_written_is_there_and_nothing_stays_mounted(disk: Path) -> None:
+    with base.mounted(disk, read_only=True) as place:
+        assert (place / "file").read_text() == "kept"
+        with pytest.raises(OSError, match="Read-only"):
+            (place / "other").touch()
+    assert not mounts() and not place.exists()
+
+
+def test_an_error_in_the_block_unmounts(disk: Path) -> None:
+    with pytest.raises(ZeroDivisionError), base.mounted(disk):
+        raise ZeroDivisionError
+    assert not mounts()
+
+
+def test_a_disk_that_is_in_use_is_not_called_whole(disk: Path) -> None:
+    with pytest.raises(BuildFailed, match="could not be unmounted"), base.mounted(disk) as place:
+        holding = (place / "file").open()
+    holding.close()
+    assert not mounts(), "it is let go once nobody uses it"
+
+
+_MOUNTS = """
+import pathlib, sys, time
+from mvstack.image import base
+with base.mounted(pathlib.Path(sys.argv[1]), read_only=True):
+    print("mounted", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_process_left_mounted_is_let_go_by_the_next(disk: Path) -> None:
+    command = [sys.executable, "-c", _MOUNTS, str(disk)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as killed:
+        assert killed.stdout is not None and killed.stdout.readline() == b"mounted\n"
+        (left,) = mounts()
+        with base.mounted(disk, read_only=True):
+            assert left in mounts(), "it lives: it is left alone"
+        killed.send_signal(signal.SIGKILL)
+    assert left in mounts()
+    with base.mounted(disk, read_only=True):
+        assert left not in mounts()
+    assert not mounts() and not Path(left).exists()
+
+
+def test_a_test_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testing, "SILENCE", 1.0)
+    marker = tmp_path / "alive"
+    script = f"echo begun; (sleep 30; touch {marker}) & sleep 30"
+    with pytest.raises(CheckFailed, match="said nothing"):
+        testing._followed(["bash", "-c", script], os.environ, tmp_path / "log", lambda _: None)
+    assert (tmp_path / "log").read_text() == "begun\n"
+    time.sleep(0.1)
+    assert not marker.exists()
