@@ -22,22 +22,19 @@ from images.emulated_aws import REGION, EmulatedAws
 from images.fake_arm import FakeArm
 from images.instance import USER, Instance, make_key
 from images.needs import needs
+from images.release import IMAGE, PARTITION, ROOT, SYSTEM, installed
 from images.world import LOOPBACK, World
 
-from mvstack.discover import look
 from mvstack.image.flow import planned
 from mvstack.model.load import REPOSITORY, load_system
-from mvstack.stages import default_root
 
-ROOT = Path(os.environ.get("MVSTACK_TEST_IMAGE_ROOT") or default_root())
-SYSTEM, PARTITION = "qemu-debian12", "mpich"
-IMAGE, VERSION = f"{SYSTEM}-{PARTITION}", "2026.11.0"
+VERSION = "2026.11.0"
 CLOUDS = {
     "aws": "{owner: '136693071363', name: debian-12-amd64-20251112-2294}",
     "azure": "{publisher: Debian, offer: debian-12, sku: 12-gen2, version: 0.20251112.2294}",
 }
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]  # the first builds an MPI
 
 
 class Emulator(Protocol):
@@ -47,18 +44,10 @@ class Emulator(Protocol):
     def variables(self) -> dict[str, Any]: ...
 
 
-@pytest.fixture(scope="module")
-def release() -> None:
-    if look().os != "debian12":
-        pytest.skip(f"the release is built on Debian 12, and this is {look().os}")
-    tree = ROOT / "2026.11" / IMAGE
-    if not (tree / "records" / "nodes.json").is_file():
-        pytest.skip(f"{tree}: not installed (tests/integration/test_image_qemu.py installs it)")
-
-
 @pytest.fixture(scope="module", params=sorted(CLOUDS))
-def cloud(request: pytest.FixtureRequest, release: None) -> str:
+def cloud(request: pytest.FixtureRequest) -> str:
     needs("moto", "flask", "boto3", "azure.identity")
+    installed()
     return str(request.param)
 
 

@@ -14,13 +14,11 @@ from pathlib import Path
 import pytest
 from images.needs import needs
 from images.provisioning import kit_folder
+from images.release import TREE, installed
 from images.world import World, processes
 
-from mvstack.model.load import load_release
-
-ROOT = Path(os.environ.get("MVSTACK_TEST_IMAGE_ROOT", "/opt/mvapich-stack"))
-TREE = ROOT / load_release().name / "qemu-debian12-mpich"
-LIMIT = 10  # seconds, for those that hang; compiling must fit too
+LIMIT = 20  # seconds, for those that hang; compiling must fit too
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]  # the first builds an MPI
 _OVERLAYS = r"""
 top=$1
 shift
@@ -101,11 +99,14 @@ class Image:
         return said
 
 
+@pytest.fixture(scope="module")
+def _release() -> Path:
+    return installed()
+
+
 @pytest.fixture
-def image(tmp_path: Path) -> Iterator[Image]:
+def image(tmp_path: Path, _release: Path) -> Iterator[Image]:
     needs()
-    if not (TREE / "modules/Core/mvapich-stack").is_dir():
-        pytest.skip(f"no release of qemu-debian12/mpich is installed in {TREE}")
     with World() as world:
         yield Image(world, tmp_path)
 
@@ -183,7 +184,7 @@ def test_collectives_that_are_left_out_or_end_badly_fail(
 
 def test_a_release_without_its_modules_fails(image: Image) -> None:
     image.bash('mv "$1/modules/Core" "$1/modules/away"', TREE)
-    said = image.fails(f"the modules of release {load_release().name} do not load in a login shell")
+    said = image.fails(f"the modules of release {TREE.parent.name} do not load in a login shell")
     assert "mvapich-stack" in said.split("\n", 1)[1]
 
 
