@@ -8,8 +8,13 @@ if [ -n "\${BASH_VERSION:-}" ] && [ -z "\${MVAPICH_STACK_TREE:-}" -o -z "\$(type
     export MVAPICH_STACK_TREE=$TREE
     . "\$MVAPICH_STACK_TREE/init/bash"
 fi
-if [ -n "\${BASH_VERSION:-}" ] && [ -r /run/mvapich-stack/health ] && shopt -q login_shell; then
-    case \$- in *i*) cat /run/mvapich-stack/health ;; esac
+if [ -n "\${BASH_VERSION:-}" ] && shopt -q login_shell; then
+    case \$- in
+        *i*)
+            cat /run/mvapich-stack/health 2>/dev/null ||
+                echo "unknown: nobody has looked at the hardware since this machine started"
+            ;;
+    esac
 fi
 EOF
 

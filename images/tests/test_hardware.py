@@ -29,6 +29,16 @@ def test_processors_were_counted(host, facts):
     assert f"{facts['hardware']['cores']} " in found or found.endswith(facts["hardware"]["cores"])
 
 
+LOGIN = "env -i HOME=$HOME USER=$USER PATH=/usr/bin:/bin bash -lic true 2>&1"
+
+
 def test_login_says_it(host):
-    done = host.run("env -i HOME=$HOME USER=$USER PATH=/usr/bin:/bin bash -lic true 2>&1")
-    assert verdict(host)[0] in done.stdout
+    assert verdict(host)[0] in host.run(LOGIN).stdout
+
+
+def test_until_it_has_looked_login_says_unknown(host):
+    with host.sudo():
+        host.run("systemctl stop mvapich-stack-health.service")
+        host.run("rm -f /run/mvapich-stack/health")
+    assert "unknown: nobody has looked" in host.run(LOGIN).stdout
+    assert verdict(host)  # and is looked at again
