@@ -39,6 +39,7 @@ TOOLS = {  # program: its package
     "zstd": "zstd",
     "ssh-keygen": "openssh-client",
     "openssl": "openssl",
+    "curl": "curl",
 }
 
 
