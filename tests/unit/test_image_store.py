@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mvstack.errors import InvalidInput, Locked, Refused
 from mvstack.image import kit, store
+from mvstack.sources.files import sha256_of
 
 RELEASE, IMAGE = "2026.11", "a-b"
 
@@ -123,4 +124,4 @@ def test_the_kit_holds_all_and_says_by_whom(tmp_path: Path) -> None:
         assert tar.getmember("provision/run").mode == 0o755
         assert all((member.uid, member.mtime) == (0, 0) for member in tar.getmembers())
         member = tar.extractfile("release.sha256")
-        assert member is not None and member.read().split()[0].decode() == kit.sha256(archive)
+        assert member is not None and member.read().split()[0].decode() == sha256_of(archive)

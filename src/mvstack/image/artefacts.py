@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection
 from pathlib import Path
 
 from mvstack.errors import Missing, Problem, Refused, relative
+from mvstack.sources.files import sha256_of
 
 SUMS, SIGNATURE, STATE = "SHA256SUMS", "SHA256SUMS.asc", "image.json"
 # The state goes on changing after the build, and the sums cannot hold themselves.
@@ -45,7 +45,6 @@ def artefacts(folder: Path, but: Collection[str] = NOT_SIGNED) -> dict[str, str]
 def sha256(path: Path) -> str:
     """The SHA-256 of a file in hexadecimal. Raises Missing when it cannot be read."""
     try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise Missing(Problem(f"cannot be read: {error.strerror}", relative(path))) from None

@@ -29,6 +29,7 @@ from mvstack.image.strip import TEMPLATES
 from mvstack.model.load import REPOSITORY
 from mvstack.plan import Plan
 from mvstack.progress import Progress, Step
+from mvstack.sources.files import sha256_of
 
 #: The kit's and the release's place on the instance, the same on every cloud.
 ON_INSTANCE = "/var/tmp/mvapich-stack-image"
@@ -235,7 +236,7 @@ def _base(job: Job) -> None:
         with job.step("base", f"the base disk, from the packages of {suite}") as step:
             epoch = commit()[2]
             base.make_base(disk, suite, size, job.log, step.note, early, job.packages, epoch)
-    job.version.set(base=disk.name, base_sha256=kit.sha256(disk))
+    job.version.set(base=disk.name, base_sha256=sha256_of(disk))
 
 
 def _packer(job: Job) -> None:

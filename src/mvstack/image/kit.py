@@ -6,7 +6,6 @@ steps, the rendered files, two programs for the test in the image, and the relea
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import tarfile
@@ -17,6 +16,7 @@ from typing import Any
 from mvstack.image import tools
 from mvstack.image.strip import TEMPLATES
 from mvstack.model.load import REPOSITORY
+from mvstack.sources.files import sha256_of
 
 #: Of an installed tree, what is not part of a release: how it was built.
 LEFT_OUT = ("logs", "build", "ebfiles_repo", "spack", "report.html", "records/last-test")
@@ -52,7 +52,7 @@ def release_archive(tree: Path, archive: Path, note: Callable[[str], None], log:
         archive,
     ]
     tools.run(command, log, what="packing the release")
-    return sha256(archive)
+    return sha256_of(archive)
 
 
 def _members(tree: Path) -> list[Path]:
@@ -99,7 +99,7 @@ def make_kit(
     for source in programs():
         texts[f"tests/{source.name}"] = (source.read_bytes(), 0o644)
     texts["image.json"] = ((json.dumps(facts, indent=1) + "\n").encode(), 0o644)
-    texts["release.sha256"] = (f"{sha256(archive)}  release.tar.zst\n".encode(), 0o644)
+    texts["release.sha256"] = (f"{sha256_of(archive)}  release.tar.zst\n".encode(), 0o644)
     if packages:
         texts["packages.txt"] = (packages.encode(), 0o644)
     part = kit.with_suffix(".part")
@@ -113,7 +113,7 @@ def make_kit(
         with archive.open("rb") as stream:
             tar.addfile(info, stream)
     part.replace(kit)
-    return sha256(kit)
+    return sha256_of(kit)
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -123,9 +123,3 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
     info.mtime = 0
     info.mode &= 0o7755
     return info
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -24,6 +24,7 @@ from mvstack.image.components import Component, components, known_facts
 from mvstack.image.finding import Finding
 from mvstack.image.packages import installed, manager
 from mvstack.image.sbom import Subject, sbom
+from mvstack.sources.files import sha256_of
 
 if TYPE_CHECKING:
     from mvstack.image.build import Job
@@ -136,8 +137,6 @@ def origin(job_version: Any, image: Any, downloads: Sequence[dict[str, Any]]) ->
     name, _, changed = str(known["commit"]).partition("+")
     made = known.get("by") or by()
     packages = folder / PACKAGES
-    from mvstack.image.kit import sha256
-
     build = provenance.Build(
         id=known["build_id"],
         builder=made["builder"],
@@ -152,7 +151,7 @@ def origin(job_version: Any, image: Any, downloads: Sequence[dict[str, Any]]) ->
         base=provenance.Input(
             " ".join(str(value) for value in image.base.values()), known.get("base_sha256", "")
         ),
-        package_list=provenance.Input(PACKAGES, sha256(packages)),
+        package_list=provenance.Input(PACKAGES, sha256_of(packages)),
         payload=provenance.Input("release.tar.zst", known["release_sha256"]),
         started=_when(known["build_id"].partition("-")[0]),
         finished=_when(known["ended"]) if "ended" in known else datetime.now(UTC),

@@ -10,13 +10,13 @@ from typing import Any
 
 from mvstack.errors import InvalidInput, MvstackError, together
 from mvstack.image import packer
-from mvstack.image.kit import sha256
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.image.render import packer_variables
 from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan import make_plan, partitions_of, split_name
 from mvstack.progress import Progress
+from mvstack.sources.files import sha256_of
 
 
 def validate_images(names: Sequence[str], progress: Progress) -> dict[str, list[str]]:
@@ -73,7 +73,7 @@ def _validate(scratch: Path, image: ImagePlan) -> None:
     variables_file.write_text(json.dumps(packer_variables(image)))
     kit = scratch / "kit.tar"
     kit.write_bytes(b"kit")
-    digest = sha256(kit)
+    digest = sha256_of(kit)
     variables: dict[str, Any] = {
         "version": f"{image.release}.0",
         "build_id": "validate",
