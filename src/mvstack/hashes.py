@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 
-def normalised(text: str) -> str:
+def normalised(text: str, without: str = "") -> str:
     """Python text (an easyconfig, an easyblock) without comments, docstrings and layout.
 
-    Text that is not Python is returned as it is.
+    Text that is not Python is returned as it is. What is assigned to the name ``without`` is left
+    out.
     """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):  # the latter for a null byte
         return text
+    if without:
+        tree.body = [node for node in tree.body if not _assigns(node, without)]
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
@@ -30,6 +33,12 @@ def normalised(text: str) -> str:
         ):
             node.body = body[1:]
     return ast.dump(tree)
+
+
+def _assigns(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.Assign) and [
+        target.id for target in node.targets if isinstance(target, ast.Name)
+    ] == [name]
 
 
 def of(*parts: Any) -> str:

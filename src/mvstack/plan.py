@@ -283,10 +283,13 @@ def _mpi_build(
 
 def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     """The easyblock's parameters that this partition decides."""
+    built = choice.launcher.configure
     parameters: dict[str, Any] = {
         "device": device,
-        "pmi": choice.pmi,
-        "launcher": PROCESS_MANAGERS.get(part.launcher, part.launcher),
+        "pmi": built.get("built_pmi", choice.pmi),
+        "launcher": built.get(
+            "built_launcher", PROCESS_MANAGERS.get(part.launcher, part.launcher)
+        ),
         "file_systems": _file_systems(part),
     }
     if choice.row.use.configure.get("gpu"):

@@ -14,6 +14,7 @@ from typing import Any
 from mvstack import hashes
 from mvstack.diff.sides import Side
 from mvstack.errors import InvalidInput, Problem
+from mvstack.install.usage import NAME
 from mvstack.model.yamlfile import parse_yaml
 
 RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
@@ -100,12 +101,15 @@ def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Par
     def easyconfig(file: str) -> str:
         own = folder / "easyconfigs" / file
         path = own if own.is_file() else ours.get(file)
-        return hashes.of(hashes.normalised(path.read_text())) if path else f"{file}, not ours"
+        # what the help of an MPI's module says is no ingredient: mvstack.install.usage
+        text = hashes.normalised(path.read_text(), without=NAME) if path else ""
+        return hashes.of(text) if path else f"{file}, not ours"
 
     compiler = {key: plan["compiler"][key] for key in ("name", "version", "origin")}
     gcc = f"{compiler['version']}.eb"
+    target = f"{plan['target']} {plan.get('optimization', '')}".strip()
     common = {
-        "target": plan["target"],
+        "target": target,
         "compiler": hashes.of(compiler, easyconfig(f"GCCcore-{gcc}"), easyconfig(f"GCC-{gcc}")),
     }
 
@@ -113,7 +117,7 @@ def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Par
         return {"easyconfig": easyconfig(build["easyconfig"]), "easyblocks": blocks, **common}
 
     def package(entry: dict[str, Any]) -> dict[str, str]:
-        return {"easyconfig": easyconfig(entry["easyconfig"]), "target": plan["target"]}
+        return {"easyconfig": easyconfig(entry["easyconfig"]), "target": target}
 
     return Partition(name, plan["builder"], _parts(plan, mpi, package))
 

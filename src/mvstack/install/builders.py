@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mvstack.plan import Plan
@@ -21,20 +22,23 @@ def install(
     umask: str = "022",
     group: str | None = None,
     caches: Caches | None = None,
+    wanted: frozenset[str] | None = None,
+    lock: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    What ``caches`` offer is taken from there, and the rest is built.
+    What ``caches`` offer is taken from there, and the rest is built. With ``wanted`` (easyconfigs,
+    or DAG hashes for Spack) nothing else is built, and the tree gets no module that opens it.
+    ``lock`` is a spack.lock that was solved for elsewhere; EasyBuild has none.
     """
+    more: dict[str, Any] = {"jobs": jobs, "umask": umask, "group": group, "caches": caches}
     if plan.builder == "spack":
         from mvstack.spack import builder
 
-        return builder.install(
-            plan, fetcher, progress, jobs=jobs, umask=umask, group=group, caches=caches
-        )
+        return builder.install(plan, fetcher, progress, **more, wanted=wanted, given=lock)
     from mvstack.install import run
 
-    return run.install(plan, fetcher, progress, jobs=jobs, umask=umask, group=group, caches=caches)
+    return run.install(plan, fetcher, progress, **more, wanted=wanted)
 
 
 def pending(plan: Plan) -> list[dict[str, Any]]:

@@ -7,9 +7,10 @@ from enum import Enum
 from pathlib import Path
 
 from mvstack import easyconfigs, hashes
+from mvstack.install.contents import contents
 from mvstack.install.records import Records
 from mvstack.plan import Plan
-from mvstack.render import Node, build_order
+from mvstack.render import Node
 
 
 class State(Enum):
@@ -22,12 +23,16 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Work:
-    """One node of the plan with its content hash, its module file and its state."""
+    """One node of the plan with its content hash, its module file and its state.
+
+    ``needs`` are the easyconfigs that it stands on, all of them.
+    """
 
     node: Node
     content: str
     module_file: Path
     state: State
+    needs: tuple[str, ...] = ()
 
 
 def module_file(plan: Plan, node: Node) -> Path:
@@ -50,26 +55,13 @@ def module_file(plan: Plan, node: Node) -> Path:
 def work(plan: Plan, files: dict[str, str], records: Records) -> list[Work]:
     """Every node of the plan in build order with its state; ``files`` is what the plan renders.
 
-    A node's hash covers its easyconfig, the easyblock for an MPI, the target, and what it is built
-    on; so a changed MPI changes all that stands on it, and a changed comment changes nothing.
+    What its hash covers: :func:`mvstack.install.contents.contents`.
     """
     known, begun = records.hashes(), records.begun()
     blocks = hashes.of_files((easyconfigs.FOLDER / "easyblocks").glob("*.py"))
     result: list[Work] = []
-    below: dict[str, str] = {}
-    for node in build_order(plan):
-        text = _text(plan, node, files)
-        content = hashes.of(
-            hashes.normalised(text),
-            plan.target + plan.optimization,
-            blocks if node.kind == "mpi" else "",
-            below.get("compiler", "") if node.kind in ("mpi", "toolchain") else "",
-            below.get(node.mpi, ""),
-        )
-        if node.kind == "compiler":
-            below["compiler"] = content
-        elif node.kind == "mpi":
-            below[node.module] = content
+    for one in contents(plan, lambda node: _text(plan, node, files), blocks):
+        node, content = one.node, one.content
         file = module_file(plan, node)
         if not file.is_file():
             state = State.MISSING
@@ -80,7 +72,7 @@ def work(plan: Plan, files: dict[str, str], records: Records) -> list[Work]:
             state = State.PRESENT
         else:
             state = State.CHANGED
-        result.append(Work(node, content, file, state))
+        result.append(Work(node, content, file, state, one.needs))
     return result
 
 

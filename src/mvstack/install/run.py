@@ -17,7 +17,7 @@ from mvstack import easyconfigs
 from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.errors import BuildFailed, Problem
-from mvstack.install import eb, modules
+from mvstack.install import eb, modules, partial, usage
 from mvstack.install.lock import end_leftovers, locked
 from mvstack.install.nodes import State, Work, work
 from mvstack.install.records import Records
@@ -39,12 +39,17 @@ def install(
     umask: str = "022",
     group: str | None = None,
     caches: Caches | None = None,
+    wanted: frozenset[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
     What ``caches`` offer is taken from there, and the rest is built.
 
-    Raises Refused (no easyconfig), Locked, SourceError, BuildFailed, Missing.
+    ``wanted`` are easyconfigs: then only they are built, what they stand on must be here or in the
+    caches, the rest of the plan is left alone, and the tree gets no module that opens it.
+
+    Raises Refused (no easyconfig; what a wanted one stands on cannot be had), InvalidInput (wanted
+    and no part of the plan), Locked, SourceError, BuildFailed, Missing.
     """
     root, tree = Path(plan.root), Path(plan.tree)
     files = render(plan)
@@ -58,9 +63,13 @@ def install(
         records = Records(tree)
         records.plan(plan.as_dict())
         todo = work(plan, files, records)
+        if wanted is not None:
+            todo = partial.considered(plan, todo, wanted)
         missing = [item for item in todo if item.state is not State.PRESENT]
         offered = use.offers(caches, missing, plan, progress) if caches and missing else {}
         to_build = [item for item in missing if item.node.easyconfig not in offered]
+        if wanted is not None:
+            partial.all_wanted(plan, to_build, wanted, caches)
         sources = _fetch(to_build, plan, rendered, fetcher, progress) if to_build else {}
         easybuild = eb.EasyBuild(
             root,
@@ -79,8 +88,18 @@ def install(
             for item in todo
         ]
         use.clear(plan)
-        modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
+        _usage(todo, files)
+        if wanted is None:
+            modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
     return [row for row in rows if row]
+
+
+def _usage(todo: list[Work], files: dict[str, str]) -> None:
+    """Have the help of each MPI's module show this plan's words, wherever the module came from."""
+    for item in todo:
+        text = files.get(f"easyconfigs/{item.node.easyconfig}")
+        if item.node.kind == "mpi" and text is not None:
+            usage.refresh(item.module_file, usage.usage_of(text))
 
 
 def pending(plan: Plan) -> list[Work]:
