@@ -177,11 +177,12 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
                 plan, tree / "rendered" / "reframe_settings.py", out, tags, step.note
             )
         finally:
-            _keep(out / "results.json", tree / "records" / "results")
+            keep_results(out / "results.json", tree / "records" / "results")
     return results
 
 
-def _keep(results: Path, folder: Path) -> None:
+def keep_results(results: Path, folder: Path) -> None:
+    """Keep the results of a run of checks beside those of earlier ones, by its time."""
     if results.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         stamp = time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())

@@ -1,7 +1,7 @@
 """Stands for the spack program: solves, installs and answers as told by a file, in milliseconds.
 
     fake.py FOLDER [-c …] -e ENVIRONMENT python SCRIPT [REQUEST ANSWER]
-    fake.py FOLDER [-c …] -e ENVIRONMENT install
+    fake.py FOLDER [-c …] -e ENVIRONMENT install [--use-buildcache HOW] [/HASH…]
 
 FOLDER holds store (a path), lock.json (what the solver answers), and scripts that are run once,
 before or after a package is installed: before-NAME, after-NAME.
@@ -24,7 +24,8 @@ def main() -> int:
     with (top / "calls").open("a") as calls:
         calls.write(" ".join([command, *(Path(word).name for word in words[2:3])]) + "\n")
     if command == "install":
-        return install(top, environment)
+        only = {word[1:] for word in words[2:] if word.startswith("/")}
+        return install(top, environment, only)
     script = Path(words[2]).name
     if script == "concretize.py":
         (environment / "spack.lock").write_text((top / "lock.json").read_text())
@@ -60,12 +61,19 @@ def store(top: Path) -> Path:
     return Path((top / "store").read_text())
 
 
-def install(top: Path, environment: Path) -> int:
-    """Install what the lock has and the database has not, in the lock's order."""
+def install(top: Path, environment: Path, only: set[str]) -> int:
+    """Install what the lock has and the database has not, in the lock's order.
+
+    With ``only`` these alone, and what they stand on.
+    """
     index = store(top) / ".spack-db" / "index.json"
     done = json.loads(index.read_text())["database"]["installs"] if index.is_file() else {}
     specs = json.loads((environment / "spack.lock").read_text())["concrete_specs"]
+    for key in reversed(specs if only else {}):  # what stands on others comes after them
+        if key in only:
+            only |= {row["hash"] for row in specs[key]["dependencies"]}
     todo = [key for key, row in specs.items() if key not in done and "external" not in row]
+    todo = [key for key in todo if not only or key in only]
     failed = 0
     for number, key in enumerate(todo, 1):
         name = specs[key]["name"]

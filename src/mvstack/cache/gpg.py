@@ -147,6 +147,25 @@ def trust(text: bytes) -> list[Key]:
     return found
 
 
+def take_own(text: bytes) -> Key:
+    """Import a secret key that signs, e.g. from a protected variable, and return it.
+
+    Raises InvalidInput when ``text`` holds no secret key or one with a passphrase.
+    """
+    before = {key.fingerprint for key in trusted() if key.own}
+    done = _gpg("--import", data=text)
+    made = [key for key in trusted() if key.own and key.fingerprint not in before]
+    if len(made) != 1:
+        raise InvalidInput(
+            Problem(
+                "this is not one secret key without a passphrase",
+                found=_words(done),
+                allowed="what `gpg --armor --export-secret-keys FINGERPRINT` writes",
+            )
+        )
+    return made[0]
+
+
 def forget(fingerprint: str) -> None:
     """Trust a key no longer, and lose its secret half too if it is here."""
     _gpg("--yes", "--delete-secret-and-public-key", fingerprint)

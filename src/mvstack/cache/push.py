@@ -20,12 +20,19 @@ from mvstack.progress import Progress
 
 
 def push(
-    plan: dict[str, Any], place: Place, key: gpg.Key, progress: Progress, replace: bool = False
+    plan: dict[str, Any],
+    place: Place,
+    key: gpg.Key,
+    progress: Progress,
+    replace: bool = False,
+    only: frozenset[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Push every package of the tree of ``plan`` (its plan.json) that is whole; a row for each.
 
-    What the cache has already, whole and signed by a trusted key, stays, unless ``replace``.
-    Raises Refused when nothing is installed there, Locked while somebody installs.
+    What the cache has already, whole and signed by a trusted key, stays, unless ``replace``. With
+    ``only`` (easyconfigs) the others are left out, except what EasyBuild brought along for them.
+    Raises Refused when nothing is installed there or not all of ``only``, Locked while somebody
+    installs.
     """
     place.writable()
     rows = []
@@ -40,9 +47,9 @@ def push(
                 )
             )
         libraries = Libraries(nodes)
-        for node in nodes:
+        for node in nodes if only is None else _of(nodes, only, made.tree):
             what = f"{node.node.name} {node.node.version}"
-            if not replace and (found := _good(place, made.os, node)):
+            if not replace and (found := good(place, made.os, node.content)):
                 progress.skip("push", what, "already there")
                 rows.append(_row("already there", found))
                 continue
@@ -83,10 +90,27 @@ def _nobody_installs(root: Path) -> Iterator[None]:
         yield
 
 
-def _good(place: Place, os_name: str, node: Installed) -> Manifest | None:
-    """The manifest of a node if the cache has it whole; None when it must be pushed."""
+def _of(nodes: list[Installed], only: frozenset[str], tree: str) -> list[Installed]:
+    """Those of ``only`` and what they require, in the same order. Raises Refused if one lacks."""
+    chosen = [node for node in nodes if node.node.easyconfig in only]
+    if lost := sorted(only - {node.node.easyconfig for node in chosen}):
+        raise Refused(
+            Problem(
+                f"{', '.join(lost)} is not installed in this tree",
+                tree,
+                found=", ".join(node.node.easyconfig for node in nodes),
+                todo="install it first: the same command goes on from there",
+            ),
+            outcome="Nothing was pushed.",
+        )
+    required = {content for node in chosen for content in node.requires}
+    return [node for node in nodes if node in chosen or node.content in required]
+
+
+def good(place: Place, os_name: str, content: str) -> Manifest | None:
+    """The manifest of an entry if the cache has it whole; None when it must be pushed."""
     try:
-        entry = store.find(place, os_name, node.content)
+        entry = store.find(place, os_name, content)
         if entry is None:
             return None
         with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:

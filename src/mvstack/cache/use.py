@@ -30,11 +30,20 @@ WAITING = ".from-cache"  # archives on their way, below the tree
 
 @dataclass(frozen=True)
 class Caches:
-    """The caches to ask, in order. ``only``: build nothing; ``build_refused``: build instead."""
+    """The caches to ask, in order. ``only``: build nothing; ``build_refused``: build instead.
+
+    With ``pass_over`` an entry from a shorter path than this tree's is as good as none: a job of a
+    pipeline builds it anew, at a path from which it fits everywhere.
+    """
 
     places: tuple[Place, ...] = ()
     only: bool = False
     build_refused: bool = False
+    pass_over: bool = False
+
+
+class TooShort(store.NotBelieved):
+    """An entry was built at a shorter path than that of the tree it would go to."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class Offers:
     found: dict[str, Offer] = field(default_factory=dict)
     refused: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     unreachable: dict[str, str] = field(default_factory=dict)
+    passed_over: dict[str, str] = field(default_factory=dict)
 
 
 def site_caches(
@@ -114,6 +124,8 @@ def offers(
                 absent.append(item)
     for name, why in result.unreachable.items():
         progress.skip("cache", name, f"it cannot be asked: {why}")
+    for name, why in result.passed_over.items():
+        progress.skip("cache", name, why)
     wrong = _not_offered(absent, caches, plan, result) if absent and caches.only else []
     if result.refused and not caches.build_refused:
         clear(plan)
@@ -203,6 +215,9 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
         except Unreachable as why:
             result.unreachable[one.name] = str(why)
         except store.NotBelieved as error:
+            if caches.pass_over and isinstance(error, TooShort):
+                result.passed_over[item.node.easyconfig] = f"{one.name}: {error}"
+                continue
             reason = (one.name, str(error), error.todo)
             result.refused.setdefault(reason, []).append(item.node.easyconfig)
     return None
@@ -226,7 +241,7 @@ def _movable(entry: store.Entry, plan: Plan) -> None:
     manifest = entry.manifest
     if why := unpack.immovable(manifest, Path(plan.tree)):
         longest = len(manifest.tree) - (len(plan.tree) - len(plan.root))
-        raise store.NotBelieved(
+        raise TooShort(
             why,
             f"give a --root of at most {longest} characters (this one has {len(plan.root)}), or "
             "build and push again below a longer --root",

@@ -26,7 +26,7 @@ from mvstack.progress import Progress
 from mvstack.render import render, write
 from mvstack.render_spack import compiler_of
 from mvstack.sources import Fetcher
-from mvstack.spack import accepted, lock
+from mvstack.spack import accepted, handed, lock, partial
 from mvstack.spack.clone import clones, home, present
 from mvstack.spack.environments import Environment, apart
 from mvstack.spack.graph import installed, read_graph
@@ -52,11 +52,18 @@ def install(
     umask: str = "022",
     group: str | None = None,
     caches: Caches | None = None,
+    wanted: frozenset[str] | None = None,
+    given: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    What ``caches`` have is taken from there. Raises Locked, Missing, SourceError, Refused (another
-    commit), BuildFailed, CheckFailed (a gate).
+    What ``caches`` have is taken from there. ``wanted`` are DAG hashes: then only they are built,
+    what they need must be here or in the caches, and no module is written. ``given`` is a
+    spack.lock that was solved for elsewhere (:mod:`mvstack.spack.handed`).
+
+    Raises Locked, Missing, SourceError, Refused (another commit; a lock of other inputs; what a
+    wanted one needs cannot be had), InvalidInput (wanted and not locked), BuildFailed, CheckFailed
+    (a gate).
     """
     root, tree = Path(plan.root), Path(plan.tree)
     lmod = core.lmod_folder(core.lmod_command())
@@ -69,11 +76,19 @@ def install(
         enough_room(root, FREE_GB)
         own(tree, group)
         records = Records(tree)
+        if given is not None:
+            handed.put(given, plan, inputs)
         _write(files, tree, inputs)
         records.plan(plan.as_dict())
         isolated = prepared(root, pins, progress, tree / "spack", store_of(tree), jobs, tree)
         isolated = replace(isolated, mirrors=mirrors_of(caches))
         isolated.write()
+        if wanted is not None:
+            both = [compiler_environment(isolated, plan, inputs)]
+            both += [environment_of(isolated, plan, inputs)]
+            return partial.install(
+                [one for one in both if one], wanted, caches, fetcher, records, progress
+            )
         rows = _compiler(isolated, plan, inputs, fetcher, records, progress, caches)
         stack = environment_of(isolated, plan, inputs)
         found = stack.locked(progress)
@@ -82,8 +97,8 @@ def install(
         roots = _roots(stack.spack, found, plan, parts)
         todo = stack.pending(found)
         in_caches = offered(caches, todo) if caches else set()
-        wanted = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
-        changed = _changed(tree, records, wanted)
+        texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
+        changed = _changed(tree, records, texts)
         if todo or changed:
             for part in changed:
                 core.withdraw(tree / "modules" / part.file)
@@ -118,14 +133,9 @@ def _compiler(
     caches: Caches | None,
 ) -> list[dict[str, Any]]:
     """Install the compiler that the stack is built with, where it is not the system's."""
-    tree = Path(plan.tree)
-    folder = tree / "rendered" / "spack" / "compiler"
-    if not (folder / "spack.yaml").is_file():
+    compiler = compiler_environment(isolated, plan, inputs)
+    if compiler is None:
         return []
-    spack = Spack(apart(isolated, "compiler"), tree / "logs")
-    what = f"the compiler of {plan.system}/{plan.partition}"
-    record = tree / "records" / "lock-compiler.json"
-    compiler = Environment(spack, plan, what, folder, record, inputs)
     todo = compiler.pending(compiler.locked(progress))
     if not todo and Path(compiler_of(plan)["prefix"]).exists():
         return []
@@ -238,6 +248,17 @@ def environment_of(isolated: Isolated, plan: Plan, inputs: str) -> Environment:
         record_of(tree),
         inputs,
     )
+
+
+def compiler_environment(isolated: Isolated, plan: Plan, inputs: str) -> Environment | None:
+    """The environment of the compiler in the tree of ``plan``; None where it is the system's."""
+    tree = Path(plan.tree)
+    folder = tree / "rendered" / "spack" / "compiler"
+    if not (folder / "spack.yaml").is_file():
+        return None
+    spack = Spack(apart(isolated, "compiler"), tree / "logs")
+    what = f"the compiler of {plan.system}/{plan.partition}"
+    return Environment(spack, plan, what, folder, tree / "records" / "lock-compiler.json", inputs)
 
 
 def mirrors_of(caches: Caches | None) -> dict[str, dict[str, Any]]:

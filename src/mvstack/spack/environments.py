@@ -12,7 +12,7 @@ from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.sources import Fetcher
 from mvstack.spack import lock, sources
-from mvstack.spack.graph import Node, installed
+from mvstack.spack.graph import Graph, Node, installed
 from mvstack.spack.installing import Installing
 from mvstack.spack.isolated import Isolated
 from mvstack.spack.modules import Part
@@ -76,15 +76,52 @@ class Environment:
         fetched: dict[str, list[Row]] = {}
         if not only_cached:
             built = [node.hash for node in todo if node.hash not in offered]
-            asked = {"parts": [], "sources": built}
-            answer = self.spack.ask("look", self.folder, asked, lambda _: None)
-            fetched = sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
+            fetched = self._fetched(built, fetcher, records, progress)
         by_hash = {node.hash: node for node in todo}
         words = ["--use-buildcache", "only"] if only_cached else []
         run = Installing(
             self.spack, self.folder, self.plan, by_hash, parts, fetched, records, progress
         )
         return run.install(*words)
+
+    def build_each(
+        self,
+        order: list[Node],
+        graph: Graph,
+        fetcher: Fetcher,
+        records: Records,
+        progress: Progress,
+        offered: Container[str],
+    ) -> list[Row]:
+        """Install each of ``order`` alone, and what it needs from caches; a row for each package.
+
+        What is ``offered`` (hashes) comes from a cache, the others of ``order`` are built; nothing
+        else is.
+        """
+        built = [node.hash for node in order if node.hash not in offered]
+        fetched = self._fetched(built, fetcher, records, progress) if built else {}
+        rows: list[Row] = []
+        for node in order:
+            there = installed(self.spack.isolated.store)
+            needed = replace(graph, roots=[{"hash": node.hash}]).pending(there, offered)
+            if not needed:
+                continue  # another one has brought it along
+            by_hash = {one.hash: one for one in needed}
+            how = "only" if node.hash in offered else "never"
+            words = ("--use-buildcache", f"package:{how},dependencies:only", f"/{node.hash}")
+            run = Installing(
+                self.spack, self.folder, self.plan, by_hash, {}, fetched, records, progress
+            )
+            rows += run.install(*words)
+        return rows
+
+    def _fetched(
+        self, built: list[str], fetcher: Fetcher, records: Records, progress: Progress
+    ) -> dict[str, list[Row]]:
+        """Bring the sources of what is to be ``built`` (hashes) into the mirror."""
+        asked = {"parts": [], "sources": built}
+        answer = self.spack.ask("look", self.folder, asked, lambda _: None)
+        return sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
 
 
 def apart(isolated: Isolated, name: str) -> Isolated:

@@ -47,10 +47,11 @@ class Graph:
         """Those that a builder installs."""
         return [node for node in self.nodes.values() if not node.external]
 
-    def pending(self, installed: Container[str]) -> list[Node]:
+    def pending(self, installed: Container[str], offered: Container[str] = ()) -> list[Node]:
         """What must be installed so that every root is, what it stands on first.
 
-        What only a build needs counts as long as that build is to be done.
+        What only a build needs counts as long as that build is to be done, so not for what is
+        ``offered`` by a cache.
         """
         found: dict[str, None] = {}
         seen: set[str] = set()
@@ -62,7 +63,7 @@ class Graph:
             there = key in installed or self.nodes[key].external
             for row in self.specs[key].get("dependencies", ()):
                 kinds = set(row.get("parameters", {}).get("deptypes", ("link",)))
-                if not there or kinds & {"link", "run"}:
+                if not (there or key in offered) or kinds & {"link", "run"}:
                     visit(row["hash"])
             if not there:
                 found[key] = None

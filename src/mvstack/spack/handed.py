@@ -1,0 +1,97 @@
+"""A lock that one job solved for and others install: handed on with what it was made from.
+
+    spack.lock            lock.json            the stack's, and its record
+    compiler/spack.lock   lock-compiler.json   the compiler's, where Spack builds that too
+
+Where a tree stands is part of what a lock in it was made from, for its environment names the
+folders. It changes no hash, so a lock serves trees everywhere; except where Spack builds the
+compiler, whose place in the tree is part of every hash.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from mvstack.errors import Problem, Refused
+from mvstack.files import write_atomically
+from mvstack.plan import Plan
+from mvstack.render import render
+from mvstack.render_spack import compiler_of
+from mvstack.spack import accepted, lock
+from mvstack.spack.pins import load_pins
+
+# The lock and its record beside it, and where both stand in a tree.
+_PAIRS = (("spack.lock", "lock.json"), ("compiler/spack.lock", "lock-compiler.json"))
+
+
+def inputs(plan: Plan) -> str:
+    """What decides a lock of ``plan`` wherever its tree stands; see above for the exception."""
+    if not compiler_of(plan)["built"]:
+        plan = replace(plan, root="/root", tree="/root/tree")
+    files = {**render(plan), **accepted.overlay(plan)}
+    return lock.inputs_of(lock.environment_files(files), load_pins())
+
+
+def hand_on(plan: Plan, to: Path) -> None:
+    """Copy the locks of the tree of ``plan``, with records, into the folder ``to``."""
+    for name, _ in _PAIRS:
+        source = Path(plan.tree) / "rendered" / "spack" / name
+        if source.is_file():
+            _copy(source, to / name)
+    note(plan, to)
+
+
+def note(plan: Plan, folder: Path) -> None:
+    """Write the records of locks of ``plan`` in ``folder`` (`mvstack spack lock --to`)."""
+    for name, record in _PAIRS:
+        if (folder / name).is_file():
+            write_atomically(folder / record, json.dumps({"inputs": inputs(plan)}) + "\n")
+
+
+def put(given: Path, plan: Plan, inputs_here: str) -> None:
+    """Put the lock ``given``, and the compiler's beside it, in place in the tree of ``plan``.
+
+    ``inputs_here`` are those of the tree. Raises Refused when the lock was made from something else
+    or does not say from what.
+    """
+    folder, tree, wanted = given.parent, Path(plan.tree), inputs(plan)
+    for name, record in _PAIRS:
+        source = given if name == "spack.lock" else folder / name
+        if not source.is_file() and name != "spack.lock":
+            continue
+        found = lock.known_inputs(folder / record)
+        if not source.is_file() or found != wanted:
+            raise _refused(plan, source, folder / record, found, wanted)
+        target, kept = tree / "rendered" / "spack" / name, tree / "records" / record
+        same = target.is_file() and target.read_bytes() == source.read_bytes()
+        if not (same and lock.known_inputs(kept) == inputs_here):
+            _copy(source, target)
+            write_atomically(kept, json.dumps({"inputs": inputs_here}) + "\n")
+
+
+def _refused(plan: Plan, source: Path, record: Path, found: str, wanted: str) -> Refused:
+    return Refused(
+        Problem(
+            "this lock was solved for something else than this plan"
+            if found
+            else "this lock cannot be used: it, or what it was made from, is not there",
+            str(source),
+            found=f"inputs {found}" if found else f"nothing usable in {record}",
+            allowed=f"inputs {wanted}",
+            because="Spack builds the compiler of this plan, and its path is part of every hash"
+            if compiler_of(plan)["built"]
+            else "",
+            todo="hand on the whole lock of the job that planned this pipeline, and have every job "
+            "run on the same commit"
+            + (", below the same root" if compiler_of(plan)["built"] else ""),
+        ),
+        outcome="Nothing was installed.",
+    )
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
