@@ -14,6 +14,7 @@ from mvstack import __version__, stages
 from mvstack.abi.cli import abi
 from mvstack.bundle.cli import bundle
 from mvstack.cache.cli import app as cache_app
+from mvstack.ci.cli import app as ci_app
 from mvstack.console import emit, emit_or_say, no_empty_folder
 from mvstack.diff.cli import diff
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, WrongUsage, together
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.add_typer(sources_app, name="sources")
 app.add_typer(cache_app, name="cache")
 app.add_typer(image_app, name="image")
+app.add_typer(ci_app, name="ci")
 app.command(epilog="Example: mvstack bundle local --sources --to /mnt/stick/local")(bundle)
 app.command(epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks")(lock)
 app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")(

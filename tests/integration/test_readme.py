@@ -16,7 +16,7 @@ def test_ci_runs_the_first_two_commands_of_the_readme() -> None:
     code = [
         line.strip() for line in (TOP / "README.md").read_text().splitlines() if line[:4] == "    "
     ]
-    ran = re.findall(r"^run (.+)$", (TOP / ".ci" / "run").read_text(), re.M)
+    ran = re.findall(r"^step \w+ (.+)$", (TOP / ".ci" / "run").read_text(), re.M)
     assert len(ran) == 2
     assert code[:2] == ran
 

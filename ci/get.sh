@@ -1,0 +1,27 @@
+# Puts mvapich-stack at the pinned commit on PATH. A commit is a hash of all that it holds. Jobs of one user
+# share a clone for each commit; protected pipelines have clones of their own.
+missing=
+for tool in git python3 flock; do command -v "$tool" > /dev/null || missing="$missing $tool"; done
+if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
+  apt-get -qq update && apt-get -qq install -y --no-install-recommends ca-certificates git python3-venv util-linux
+elif [ -n "$missing" ]; then
+  echo "this runner lacks$missing" >&2; exit 7
+fi
+if [ -n "${MVSTACK_URL:-}" ]; then
+  case "$MVSTACK_COMMIT" in *[!0-9a-f]* | "") echo "stack_commit is no commit hash: $MVSTACK_COMMIT" >&2; exit 3 ;; esac
+  [ "${CI_COMMIT_REF_PROTECTED:-false}" = true ] && clones=protected || clones=open
+  clone="${MVSTACK_CLONES:-$HOME/.cache/mvapich-stack}/$clones/$MVSTACK_COMMIT"
+  mkdir -p "${clone%/*}"
+  (
+    flock 9
+    if [ ! -e "$clone/.whole" ]; then
+      rm -rf "$clone"
+      git clone --quiet --no-checkout "$MVSTACK_URL" "$clone" &&
+        git -C "$clone" checkout --quiet --detach "$MVSTACK_COMMIT" && touch "$clone/.whole"
+    fi
+  ) 9> "$clone.lock" || { echo "mvapich-stack cannot be had: $MVSTACK_COMMIT of $MVSTACK_URL" >&2; exit 7; }
+  PATH="$clone:$PATH"
+else
+  PATH="$CI_PROJECT_DIR:$PATH"
+fi
+export PATH

@@ -1,0 +1,198 @@
+"""What a change asks of one partition: what is built, checked, published, and why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mvstack.ci.checks import smallest_tag
+from mvstack.ci.graph import Graph, Node
+from mvstack.model.ci_policy import Validate
+
+SHOWN = 40
+"""Ingredients up to this long are words that a person reads; longer ones are hashes."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A node whose own ingredients changed; ``why`` says which, ``builds`` the keys it rebuilds."""
+
+    node: Node
+    what: str
+    why: tuple[str, ...]
+    builds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Todo:
+    """What a pipeline does for one partition. Nothing at all when ``touched`` is False.
+
+    ``build`` are keys in build order; of these ``absent`` are unchanged and in no cache.
+    ``cached`` are changed and need no build, because a cache has them.
+    """
+
+    graph: Graph
+    origins: tuple[Origin, ...] = ()
+    build: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    cached: tuple[str, ...] = ()
+    gone: tuple[Node, ...] = ()
+    aspects: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    new: bool = False
+    mpi: bool = False
+    image: bool = False
+    lock: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """``system/partition``."""
+        return self.graph.name
+
+    @property
+    def touched(self) -> bool:
+        """Whether a pipeline has anything to do here."""
+        return bool(
+            self.origins or self.gone or self.aspects or self.checks or self.image or self.new
+        )
+
+    @property
+    def staged(self) -> bool:
+        """Whether the partition is put together and run; an image alone is not."""
+        packages = self.origins or self.gone or self.checks or self.new
+        return bool(packages or set(self.aspects) - {"image"})
+
+
+def todo(
+    old: Graph | None,
+    new: Graph,
+    cached: Iterable[str],
+    validate: Validate,
+    *,
+    all_of: bool = False,
+) -> Todo:
+    """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand.
+
+    With ``all_of`` the whole partition is made, whatever changed.
+    """
+    there = set(cached)
+    before = old if old and old.builder == new.builder else None
+    changed, origins = _changed(before, new)
+    gone = _gone(before, new) if before else ()
+    aspects = tuple(
+        name
+        for name, value in new.aspects.items()
+        if before is None or before.aspects.get(name) != value
+    )
+    files = tuple(
+        name
+        for name, one in new.checks.items()
+        if before is not None
+        and (name not in before.checks or before.checks[name].content != one.content)
+    )
+    found = Todo(
+        graph=new,
+        origins=origins,
+        gone=gone,
+        aspects=aspects,
+        checks=files,
+        new=before is None or all_of,
+        image="image" in new.aspects and ("image" in aspects or bool(changed)),
+        lock=new.by == "plan" and "environment" in aspects,
+    )
+    if not found.touched:
+        return found
+    mpi = any(new.nodes[key].kind == "mpi" for key in changed)
+    needed = new.nodes if found.staged or found.image else {}
+    missing = [key for key, node in needed.items() if node.content not in there]
+    return Todo(
+        **{
+            **found.__dict__,
+            "build": tuple(missing),
+            "absent": tuple(key for key in missing if key not in changed),
+            "cached": tuple(key for key in changed if new.nodes[key].content in there),
+            "mpi": mpi,
+            "tags": _tags(found, mpi, validate),
+        }
+    )
+
+
+def _changed(old: Graph | None, new: Graph) -> tuple[list[str], tuple[Origin, ...]]:
+    """Keys of nodes that are not as they were, and those of them that it began with."""
+    if old is None:
+        keys = list(new.nodes)
+        starts = [key for key in keys if not new.nodes[key].needs]
+        return keys, tuple(
+            Origin(new.nodes[key], "new", (), tuple(_above(new, key, keys))) for key in starts
+        )
+    had = {node.content for node in old.nodes.values()}
+    keys = [key for key, node in new.nodes.items() if node.content not in had]
+    before = _identified(old)
+    origins = []
+    for key in keys:
+        node = new.nodes[key]
+        was = before.get(_identity(new, node))
+        what, why = ("changed", _why(was, node)) if was else ("new", ())
+        if was and not why and any(one in keys for one in node.needs):
+            continue
+        origins.append(Origin(node, what, why, tuple(_above(new, key, keys))))
+    return keys, tuple(origins)
+
+
+def _identity(graph: Graph, node: Node) -> tuple[str, ...]:
+    """What a node is beside its version: the same before and after a change."""
+    product, _, version = node.mpi.partition("/")
+    device = version.rpartition("-")[2]
+    if node.kind == "mpi" and graph.by == "easyconfigs":  # ch4:ofi beside ch4:ucx, told by its file
+        device = node.key.removesuffix(".eb").rpartition("-")[2]
+    return (node.kind, node.name, product, device)
+
+
+def _identified(graph: Graph) -> dict[tuple[str, ...], Node]:
+    return {_identity(graph, node): node for node in graph.nodes.values()}
+
+
+def _gone(old: Graph, new: Graph) -> tuple[Node, ...]:
+    """Nodes of before that nothing of now replaces; what only builds needed is none."""
+    now = _identified(new)
+    if {old.by, new.by} == {"plan", "lock file"}:
+        return ()
+    return tuple(node for key, node in _identified(old).items() if key not in now)
+
+
+def _above(graph: Graph, key: str, among: Iterable[str]) -> list[str]:
+    """``key`` and those of ``among`` that stand on it."""
+    found = {key}
+    for one in among:
+        if found & set(graph.nodes[one].needs):
+            found.add(one)
+    return [one for one in among if one in found]
+
+
+def _why(old: Node, new: Node) -> tuple[str, ...]:
+    names = dict.fromkeys([*new.ingredients, *old.ingredients])
+    differ = [name for name in names if old.ingredients.get(name) != new.ingredients.get(name)]
+    said = []
+    if old.version != new.version:
+        said.append(f"version {old.version} → {new.version}")
+        differ = [name for name in differ if name not in ("version", "easyconfig")]
+    for name in differ:
+        before, after = old.ingredients.get(name, ""), new.ingredients.get(name, "")
+        words = before and after and len(before) <= SHOWN and len(after) <= SHOWN
+        said.append(f"{name} {before} → {after}" if words else name)
+    return tuple(said)
+
+
+def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:
+    """The tags to run: the policy's for what is built anew, and for changed checks the fewest."""
+    if not found.staged:
+        return ()
+    everything = found.new or found.origins or found.gone or set(found.aspects) - {"image"}
+    tags = dict.fromkeys((validate.mpi if mpi else validate.change) if everything else [])
+    for name in found.checks:
+        one = found.graph.checks[name]
+        if not one.tags & set(tags):
+            tags[smallest_tag(one.tags, found.graph.checks)] = None
+    return tuple(tags)

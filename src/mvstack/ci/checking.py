@@ -1,0 +1,56 @@
+"""``mvstack ci check``: a project's settings and what they name, every error at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mvstack.cache.place import place
+from mvstack.ci.sites import project_of
+from mvstack.errors import InvalidInput, MvstackError, Problem, together
+from mvstack.model.ci import load_settings
+from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.plan import make_plan, partitions_of
+
+
+def check_project(file: Path) -> list[str]:
+    """The partitions that the settings ``file`` serves. Raises InvalidInput, Refused."""
+    settings = load_settings(file)
+    project, _ = project_of(file)
+    release, policy = load_release(), load_policy()
+    errors: list[MvstackError] = []
+    served: list[str] = []
+    for one in settings.systems:
+        try:
+            name = one.system
+            system = load_system(str(project / name) if name.endswith((".yaml", ".yml")) else name)
+            for part in one.partitions or partitions_of(system, ""):
+                partitions_of(system, part)
+                make_plan(system, part, release, policy)
+                served.append(f"{system.name}/{part}")
+        except MvstackError as error:
+            errors.append(error)
+    if twice := sorted({name for name in served if served.count(name) > 1}):
+        errors.append(
+            InvalidInput(
+                Problem(f"{', '.join(twice)}: two entries mean the same partition", str(file))
+            )
+        )
+    for cache in filter(None, [*settings.caches, settings.push]):
+        try:
+            place(cache)
+        except MvstackError as error:
+            errors.append(error)
+    if missing := [key for key in settings.trust if not (project / key).is_file()]:
+        errors.append(
+            InvalidInput(
+                Problem(
+                    f"trust: there is no file {', '.join(missing)}",
+                    str(file),
+                    todo="write it by `mvstack cache keys export --to FILE` where packages are "
+                    "signed, and commit it",
+                )
+            )
+        )
+    if errors:
+        raise together(errors, "No pipeline was made.")
+    return served

@@ -1,0 +1,65 @@
+"""What decides each ReFrame check: its file, what that imports, the sources it compiles. Pure."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from mvstack.ci.meaning import of_paths
+from mvstack.validate.expected import expected_checks
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One file of checks: the hash of all that it is made of, and the tags of its checks."""
+
+    file: str
+    content: str
+    tags: frozenset[str]
+
+
+def read_checks(folder: Path) -> dict[str, Checked]:
+    """Every file of checks below ``folder`` by its name; {} where there is no such folder."""
+    if not folder.is_dir():
+        return {}
+    tags: dict[str, frozenset[str]] = {}
+    for check in expected_checks(folder, []):
+        name = check.file.name
+        tags[name] = tags.get(name, frozenset()) | check.tags
+    return {
+        name: Checked(name, of_paths(_closure(folder, folder / name), folder), found)
+        for name, found in sorted(tags.items())
+    }
+
+
+def smallest_tag(tags: frozenset[str], checks: dict[str, Checked]) -> str:
+    """The tag of ``tags`` that the fewest files of checks have: it runs the least beside them."""
+    return min(tags, key=lambda tag: (sum(tag in one.tags for one in checks.values()), tag))
+
+
+def _closure(folder: Path, start: Path) -> list[Path]:
+    """``start``, the modules of the folder that it imports, and the sources that these name."""
+    found: dict[Path, None] = {}
+    todo = [start]
+    sources = [path for path in (folder / "src").glob("*") if path.is_file()]
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        found[path] = None
+        text = path.read_text(encoding="utf-8")
+        todo += [folder / f"{name}.py" for name in _imports(text)]
+        todo = [one for one in todo if one.is_file()]
+        found |= dict.fromkeys(one for one in sources if one.stem in text)
+    return sorted(found)
+
+
+def _imports(text: str) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+    return names

@@ -1,0 +1,179 @@
+"""``mvstack ci generate``: from a change to the pipelines that carry it out, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.store import NotBelieved, find
+from mvstack.ci.changes import Todo, todo
+from mvstack.ci.estimate import seconds
+from mvstack.ci.graph import Graph, Node, read_graphs
+from mvstack.ci.handover import keyring
+from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
+from mvstack.ci.sites import Sides, both_sides
+from mvstack.errors import InvalidInput, Problem
+from mvstack.model.ci import Settings, Site, load_settings
+from mvstack.model.ci_policy import CiPolicy, ci_policy
+from mvstack.model.words import listed
+
+CORES = 8
+"""Cores of a runner, for estimates, where nothing says otherwise."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a pipeline's first job has to tell and to write."""
+
+    against: str
+    todos: list[Todo]
+    pipelines: Pipelines
+    unserved: list[str]
+    notes: list[str]
+
+
+def generate(
+    project: Path,
+    file: Path,
+    base: str,
+    context: Context,
+    *,
+    schedule: str = "",
+    locks: Path | None = None,
+    everything: bool = False,
+    cores: int = CORES,
+) -> Made:
+    """The pipelines for the change of ``project`` since ``base``, or for ``schedule``.
+
+    ``file`` is the settings file, from the project. With ``everything`` all partitions are made,
+    whatever changed. Raises InvalidInput, Refused.
+    """
+    settings, policy = load_settings(project / file), ci_policy()
+    with both_sides(project, settings, file, "" if schedule else base) as sides:
+        old = read_graphs(sides.old) if sides.old else {}
+        new = read_graphs(sides.new, locks)
+        notes: list[str] = []
+        served = _served(settings, new)
+        with keyring(trust=[project / one for one in settings.trust]):
+            found = contents_in(settings, new, served, notes)
+        todos = [
+            todo(old.get(name), graph, found, policy.validation, all_of=everything)
+            for name, graph in new.items()
+        ]
+        targets = [_target(one, served[one.name]) for one in todos if one.name in served]
+        return _made(sides, todos, targets, settings, policy, context, schedule, notes, cores)
+
+
+def _made(
+    sides: Sides,
+    todos: list[Todo],
+    targets: list[Target],
+    settings: Settings,
+    policy: CiPolicy,
+    context: Context,
+    schedule: str,
+    notes: list[str],
+    cores: int,
+) -> Made:
+    if schedule:
+        tags = {"nightly": policy.validation.nightly, "weekly": policy.validation.weekly}
+        if schedule not in tags:
+            raise InvalidInput(
+                Problem(
+                    "no such schedule", found=schedule, allowed=listed(tags), where="--schedule"
+                )
+            )
+        made = scheduled(targets, tags[schedule], settings, policy, context)
+        return Made(f"the schedule {schedule}", [], made, [], notes)
+    made = pipelines(targets, settings, policy, context, lambda node: seconds(node, cores))
+    served = {one.todo.name for one in targets}
+    unserved = [one.name for one in todos if one.touched and one.name not in served]
+    return Made(sides.against, todos, made, unserved, notes)
+
+
+def _served(settings: Settings, graphs: dict[str, Graph]) -> dict[str, tuple[Site, str]]:
+    """The partitions that this project has runners for, and how commands name them.
+
+    Raises InvalidInput for a partition that the system has not.
+    """
+    found: dict[str, tuple[Site, str]] = {}
+    problems = []
+    for site in settings.systems:
+        system = Path(site.system).stem if site.system.endswith((".yaml", ".yml")) else site.system
+        there = [name for name in graphs if name.partition("/")[0] == system]
+        for part in site.partitions:
+            if f"{system}/{part}" not in there:
+                problems.append(
+                    Problem(
+                        f"system {site.system} has no partition {part}",
+                        "settings",
+                        allowed=listed(name.partition("/")[2] for name in there),
+                    )
+                )
+        for name in there:
+            part = name.partition("/")[2]
+            if not site.partitions or part in site.partitions:
+                found[name] = (site, f"{site.system}/{part}")
+    if problems:
+        raise InvalidInput(*problems, outcome="No pipeline was made.")
+    return found
+
+
+def _target(one: Todo, served: tuple[Site, str]) -> Target:
+    return Target(one, *served)
+
+
+def contents_in(
+    settings: Settings, graphs: dict[str, Graph], served: Iterable[str], notes: list[str]
+) -> set[str]:
+    """Contents of nodes that a cache of the settings has. Notes say which cache cannot be asked.
+
+    Whether an entry is believed is for the job that takes it; one that is not is built anew there.
+    """
+    from mvstack.cache.place import place
+    from mvstack.cache.spack import entry
+
+    places = [place(name) for name in settings.caches]
+    found: set[str] = set()
+    for name in served:
+        graph = graphs[name]
+        for node in graph.nodes.values():
+            for one in places:
+                try:
+                    if graph.builder == "spack":
+                        folder = one.folder
+                        there = bool(folder and entry(folder / "spack", node.name, node.content))
+                    else:
+                        there = has(one, graph, node, settings.tree_length, notes)
+                except Unreachable as why:
+                    note = f"cache {one.name} cannot be asked: {why}"
+                    if note not in notes:
+                        notes.append(note)
+                    continue
+                if there:
+                    found.add(node.content)
+                    break
+    return found
+
+
+def has(one: Place, graph: Graph, node: Node, length: int, notes: list[str]) -> bool:
+    """Whether a cache has ``node`` for a tree whose path has ``length`` characters.
+
+    It must be signed by a key that is trusted here. Raises Unreachable.
+    """
+    try:
+        entry = find(one, graph.os, node.content)
+    except NotBelieved as error:
+        notes.append(f"{node.label} of cache {one.name} is not used: {error}")
+        return False
+    if entry is None:
+        return False
+    if len(entry.manifest.tree) < length:
+        notes.append(
+            f"{node.label} of cache {one.name} is not used: its tree had a path of "
+            f"{len(entry.manifest.tree)} characters, and jobs build in one of {length}: tree_length"
+        )
+        return False
+    return True

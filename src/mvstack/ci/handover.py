@@ -1,0 +1,102 @@
+"""What one job hands to the next: binary caches below a folder, and the keys that count in a job.
+
+A handover is a cache in this project's format, signed with a key that was made in the job that
+built it and that ends with that job. Its public half lies in the handover, so it says no more than
+that the files are as that job left them: what brings them from there (GitLab's artifacts) is
+trusted, and only the job that signs with the site's own key makes more of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mvstack.cache import gpg
+from mvstack.errors import InvalidInput, Problem
+
+NAME = "A job of a pipeline"
+EMAIL = "mvapich-stack@localhost"
+# What is said of an entry that must not be signed.
+AGAIN = "run the job that built it again: its artifact is not as that job left it"
+NOTHING_SIGNED = "Nothing was signed."
+_HOME = "MVSTACK_GNUPGHOME"
+_PARTS = ("easybuild", "spack")  # of a cache
+
+
+def caches_below(folders: Iterable[Path]) -> list[Path]:
+    """The binary caches in ``folders``: each folder itself if it is one, else all below it.
+
+    In the order of their names, whatever the disk's. A folder that is not there holds none: no job
+    may have had anything to hand over, and what is lacking then is said by who needs it. Links are
+    not followed.
+    """
+    found: dict[Path, None] = {}
+    for folder in folders:
+        for place, names, _ in os.walk(folder):
+            names.sort()
+            if any(part in names for part in _PARTS):
+                found[Path(place).absolute()] = None
+                names.clear()
+    return list(found)
+
+
+def keys_of(cache: Path) -> list[Path]:
+    """The public keys that lie in a cache."""
+    return sorted((cache / "keys").glob("*.asc"))
+
+
+@contextlib.contextmanager
+def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[None]:
+    """A GPG home for as long as the block runs, in place of the user's.
+
+    It trusts the keys that lie in the caches ``take`` and those in the files ``trust`` (the site's
+    public keys), and no other. It is removed with all that it holds. Raises InvalidInput for a
+    file of ``trust`` that cannot be read, or one of either that holds no public key.
+    """
+    files = [*trust, *(key for cache in take for key in keys_of(cache))]
+    # /tmp and not TMPDIR: the path of an agent's socket may have 107 characters
+    with tempfile.TemporaryDirectory(prefix="mvstack-ci-", dir="/tmp") as folder:
+        home = Path(folder) / "gnupg"
+        home.mkdir(mode=0o700)
+        with _set(str(home)):
+            for file in files:
+                _trust(file)
+            yield
+
+
+def job_key() -> gpg.Key:
+    """Make the key of this job in the home of :func:`keyring`; it ends with that home."""
+    return gpg.create(NAME, EMAIL)
+
+
+def _trust(file: Path) -> None:
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(
+            Problem(
+                f"a key that is to be trusted cannot be read: {error.strerror}",
+                str(file),
+                todo="give what `mvstack cache keys export --to FILE` wrote",
+            )
+        ) from None
+    try:
+        gpg.trust(text)
+    except InvalidInput as error:
+        raise InvalidInput(Problem(error.problems[0].message, str(file))) from None
+
+
+@contextlib.contextmanager
+def _set(home: str) -> Iterator[None]:
+    before = os.environ.get(_HOME)
+    os.environ[_HOME] = home
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_HOME]
+        else:
+            os.environ[_HOME] = before

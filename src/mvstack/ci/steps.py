@@ -1,0 +1,209 @@
+"""What the jobs of a pipeline run, each as one call: the commands of ``mvstack ci``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mvstack import stages
+from mvstack.cache import gpg
+from mvstack.ci import measure
+from mvstack.ci.build import below, build, padded, rows_of
+from mvstack.ci.handover import keyring
+from mvstack.ci.sign import sign
+from mvstack.ci.stage import stage
+from mvstack.errors import InvalidInput, Missing, MvstackError, Problem
+from mvstack.files import write_atomically
+from mvstack.model.system import System
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+
+Row = dict[str, Any]
+KEY = "MVSTACK_SIGNING_KEY"
+"""A file-type, protected variable of GitLab: the site's secret key."""
+
+
+def caches_of(given: Sequence[str]) -> list[str]:
+    """The caches named, then those of MVSTACK_CACHES."""
+    return list(dict.fromkeys([*given, *os.environ.get("MVSTACK_CACHES", "").split()]))
+
+
+def planned(name: str, root: Path | None, command: str) -> tuple[System, Plan]:
+    """The system and the plan of the one partition that ``name`` means."""
+    system, partitions = stages.load(name)
+    partition = stages.only_one(name, partitions, f"ci {command}")
+    return system, stages.plan_for(system, partition, None, root)
+
+
+def build_job(
+    name: str,
+    nodes: Sequence[str],
+    take: Sequence[Path],
+    hand: Path,
+    trust: Sequence[Path],
+    caches: Sequence[str],
+    jobs: int | None,
+    logs: Path | None,
+    root: Path | None,
+    length: int,
+    progress: Progress,
+) -> list[Row]:
+    """Build ``nodes`` below a root of this job alone, and hand them on; the rows of their builds.
+
+    Without ``root`` it is a temporary folder, which is gone afterwards. ``logs`` gets junit.xml and
+    the logs of what was built here, also when that failed.
+    """
+    system, first = planned(name, None, "build")
+    unknown(first, nodes, name)
+    with _root(root) as place:
+        plan = stages.plan_for(system, first.partition, None, padded(place, below(first), length))
+        failed: MvstackError | None = None
+        try:
+            return build(plan, nodes, take, hand, trust, caches_of(caches), jobs, progress)
+        except MvstackError as error:
+            failed = error
+            raise
+        finally:
+            if logs is not None:
+                _kept(plan, nodes, logs, failed)
+
+
+def unknown(plan: Plan, nodes: Sequence[str], name: str) -> None:
+    """Raise InvalidInput for a node that EasyBuild's plan has not: it was made from another one."""
+    from mvstack.render import build_order
+
+    if plan.builder != "easybuild":
+        return
+    known = [node.easyconfig for node in build_order(plan)]
+    if wrong := [one for one in nodes if one not in known]:
+        raise InvalidInput(
+            Problem(
+                f"{', '.join(wrong)} is no part of this plan",
+                name,
+                allowed=", ".join(known),
+                todo="the pipeline was generated from another commit: run it anew",
+            )
+        )
+
+
+@contextlib.contextmanager
+def _root(given: Path | None) -> Iterator[Path]:
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="mvstack-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _kept(plan: Plan, nodes: Sequence[str], logs: Path, failed: MvstackError | None) -> None:
+    rows = rows_of(plan, nodes)
+    logs.mkdir(parents=True, exist_ok=True)
+    title = f"{plan.system}/{plan.partition}"
+    write_atomically(logs / "junit.xml", measure.build_junit(title, rows, failed))
+    for row in rows:
+        if (log := Path(row.get("log", ""))).is_file():
+            shutil.copyfile(log, logs / log.name)
+
+
+def stage_job(
+    name: str,
+    take: Sequence[Path],
+    trust: Sequence[Path],
+    caches: Sequence[str],
+    root: Path,
+    progress: Progress,
+) -> list[Row]:
+    """Install all of a partition below ``root``, from handovers and caches alone."""
+    system, plan = planned(name, root, "stage")
+    site = system.install
+    return stage(plan, take, trust, caches_of(caches), progress, umask=site.umask, group=site.group)
+
+
+def validate_job(
+    name: str, root: Path, tags: list[str], work: Path | None, to: Path, progress: Progress
+) -> dict[str, Any]:
+    """Run checks on what is installed below ``root``; their results, reports of them below ``to``.
+
+    ``work`` is a folder that the cluster's nodes see too; else one in ``root``. Raises CheckFailed
+    when ReFrame could not be trusted; failed checks are in the results.
+    """
+    from mvstack.flow import installed_here
+    from mvstack.validate import run_checks
+
+    tree, plan = installed_here(name, None, root, "ci validate")
+    out = (work or root) / f"validate-{tree.name}-{'-'.join(tags) or 'all'}"
+    what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
+    to.mkdir(parents=True, exist_ok=True)
+    with progress.step("test", what, log=out / "reframe.out") as step:
+        try:
+            results = run_checks(
+                plan, tree / "rendered" / "reframe_settings.py", out, tags, step.note
+            )
+        finally:
+            for found in ("results.json", "reframe.out", "reframe.json"):
+                if (out / found).is_file():
+                    shutil.copyfile(out / found, to / found)
+    write_atomically(to / "metrics.txt", measure.metrics(results))
+    write_atomically(to / "junit.xml", measure.checks_junit(results))
+    with contextlib.suppress(OSError):  # what is deployed may belong to somebody else
+        stages.keep_results(out / "results.json", tree / "records" / "results")
+    return results
+
+
+def sign_job(
+    name: str, take: Sequence[Path], to: str, key: str, progress: Progress
+) -> tuple[gpg.Key, list[Row]]:
+    """Sign what was handed over, into the cache ``to``, with the site's key.
+
+    The key is that of the file which MVSTACK_SIGNING_KEY names, else one of this user's. Raises
+    Missing when the file is not there, Refused for what must not be signed.
+    """
+    _, plan = planned(name, None, "sign")
+    with _own_key(key) as own:
+        return own, sign(plan, take, to, own, progress)
+
+
+@contextlib.contextmanager
+def _own_key(wanted: str) -> Iterator[gpg.Key]:
+    file = os.environ.get(KEY, "")
+    if not file:
+        yield gpg.own_key(wanted)
+        return
+    try:
+        text = Path(file).read_bytes()
+    except OSError as error:
+        raise Missing(
+            Problem(
+                f"the signing key cannot be read: {error.strerror}",
+                KEY,
+                todo="make it a variable of type File, protected, in the project's CI/CD settings",
+            )
+        ) from None
+    with keyring():
+        yield gpg.take_own(text)
+
+
+def deploy_job(
+    name: str,
+    root: Path,
+    caches: Sequence[str],
+    trust: Sequence[Path],
+    results: Path | None,
+    progress: Progress,
+) -> list[Row]:
+    """Install a partition into the shared tree, from signed caches alone.
+
+    ``results`` is a folder that :func:`validate_job` wrote: the checks that these packages passed
+    are kept with the tree, for its report.
+    """
+    system, plan = planned(name, root, "deploy")
+    site = system.install
+    rows = stage(plan, [], trust, list(caches), progress, umask=site.umask, group=site.group)
+    if results is not None:
+        stages.keep_results(results / "results.json", Path(plan.tree) / "records" / "results")
+    return rows

@@ -1,0 +1,151 @@
+"""What a change asks for, in a person's words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mvstack.ci.changes import Todo
+from mvstack.ci.jobs import Job
+
+NAMED = 6
+"""So many names are listed; of more the number is said."""
+
+
+def explained(against: str, todos: list[Todo], jobs: dict[str, list[Job]]) -> str:
+    """What changed, what follows from it, and where: the last lines of a pipeline's first job."""
+    lines = [f"against {against}:"]
+    lines += [f"  {line}" for line in _origins(todos)]
+    lines += [f"  {line}" for line in _others(todos)]
+    touched = [one for one in todos if one.touched]
+    if not touched:
+        return "\n".join(
+            [*lines, "  nothing that is built, checked or deployed changed", *_end(todos, jobs)]
+        )
+    for one in touched:
+        lines.append(f"{one.name} ({one.graph.builder}, by {one.graph.by}): {_line(one)}")
+        lines += [f"  {job.name}: {', '.join(_labels(one, job))}" for job in jobs.get(one.name, ())]
+    return "\n".join([*lines, *_end(todos, jobs)])
+
+
+def _origins(todos: list[Todo]) -> list[str]:
+    """A line each: ``HPCC 1.5.0 changed (easyconfig): 2 builds on 2 systems; MPI unchanged``."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[tuple[Todo, int]]] = {}
+    for todo in todos:
+        for origin in todo.origins:
+            key = (f"{origin.node.name} {origin.node.version}".strip(), origin.what, origin.why)
+            here = set(todo.build)
+            found.setdefault(key, []).append((todo, sum(one in here for one in origin.builds)))
+    lines = []
+    for (name, what, why), rows in found.items():
+        places = dict.fromkeys(todo.name for todo, _ in rows)
+        systems = dict.fromkeys(place.partition("/")[0] for place in places)
+        builds = sum(count for _, count in rows)
+        mpi = "MPI rebuilt" if any(todo.mpi for todo, _ in rows) else "MPI unchanged"
+        reason = f" ({'; '.join(why)})" if why else ""
+        lines.append(
+            f"{name} {what}{reason}: {_count(builds, 'build')} on {_count(len(systems), 'system')} "
+            f"({_names(places)}); {mpi}"
+        )
+    return lines
+
+
+def _others(todos: list[Todo]) -> list[str]:
+    lines = []
+    aspects: dict[str, list[str]] = {}
+    for todo in todos:
+        for name in (*todo.aspects, *(f"check {one}" for one in todo.checks)):
+            if not todo.new:
+                aspects.setdefault(name, []).append(todo.name)
+        for node in todo.gone:
+            aspects.setdefault(f"{node.label} (no longer there)", []).append(todo.name)
+    for name, places in aspects.items():
+        lines.append(f"{name} changed on {_names(places)}")
+    return lines
+
+
+def _line(todo: Todo) -> str:
+    parts = []
+    if todo.new:
+        parts.append("new")
+    parts.append(_count(len(todo.build), "build") if todo.build else "no builds")
+    if todo.absent:
+        parts.append(f"{len(todo.absent)} of them unchanged and in no cache")
+    if todo.cached:
+        parts.append(f"{len(todo.cached)} changed and in a cache already")
+    if todo.lock:
+        parts.append("its lock file is not known: one job makes all of it")
+    parts.append(f"checks {', '.join(todo.tags)}" if todo.tags else "no checks")
+    if todo.image:
+        parts.append("its image")
+    return "; ".join(parts)
+
+
+def _labels(todo: Todo, job: Job) -> Iterable[str]:
+    return _cut([todo.graph.nodes[key].label for key in job.keys])
+
+
+def _end(todos: list[Todo], jobs: dict[str, list[Job]]) -> list[str]:
+    same = [one.name for one in todos if not one.touched]
+    lines = [f"nothing to do for {_names(same)}"] if same else []
+    touched = sum(one.touched for one in todos)
+    builds = sum(len(one.build) for one in todos)
+    count = sum(not job.relay for group in jobs.values() for job in group)
+    lines.append(
+        f"in all: {_count(builds, 'build')} in {_count(count, 'job')} for "
+        f"{_count(touched, 'partition')}"
+    )
+    return lines
+
+
+def as_data(against: str, todos: list[Todo], jobs: dict[str, list[Job]]) -> dict[str, Any]:
+    """The same for a script."""
+    return {
+        "against": against,
+        "partitions": {
+            one.name: {
+                "touched": one.touched,
+                "builder": one.graph.builder,
+                "by": one.graph.by,
+                "origins": [
+                    {"name": o.node.label, "key": o.node.key, "what": o.what, "why": list(o.why)}
+                    for o in one.origins
+                ],
+                "build": list(one.build),
+                "absent": list(one.absent),
+                "cached": list(one.cached),
+                "gone": [node.label for node in one.gone],
+                "aspects": list(one.aspects),
+                "checks": list(one.checks),
+                "validate": list(one.tags),
+                "image": one.image,
+                "lock": one.lock,
+                "mpi": one.mpi,
+                "new": one.new,
+                "jobs": [
+                    {
+                        "name": job.name,
+                        "nodes": job.keys,
+                        "needs": job.needs,
+                        "seconds": job.seconds,
+                    }
+                    for job in jobs.get(one.name, ())
+                ],
+            }
+            for one in todos
+        },
+    }
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _cut(names: Iterable[str]) -> list[str]:
+    found = list(names)
+    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    return [*found[:NAMED], *more]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(_cut(names))

@@ -1,0 +1,89 @@
+"""``mvstack-ci.yaml``: what a site's pipelines need to know beside its system files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
+
+from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.model.base import Strict, validated
+from mvstack.model.yamlfile import read_yaml
+
+Folder = Annotated[str, StringConstraints(pattern=r"^/[^\s]*$")]
+Tag = Annotated[str, StringConstraints(pattern=r"^[^\s,]{1,255}$")]
+Word = Annotated[str, StringConstraints(pattern=r"^[^\s'\"$`\\]+$")]
+# the digest is what is fetched; the name before it is for people
+Image = Annotated[str, StringConstraints(pattern=r"^[^\s@]+@sha256:[0-9a-f]{64}$")]
+
+
+class Runners(Strict):
+    """Tags of the runners that jobs go to; a runner must have all of them."""
+
+    build: list[Tag] = Field(default_factory=list)
+    cluster: list[Tag] = Field(default_factory=list)
+    protected: list[Tag] = Field(default_factory=list)
+
+
+class Site(Strict):
+    """One system that this project has runners for.
+
+    ``staging`` is a folder that runners and the cluster's nodes both see: what was built is put
+    there, run, and removed. ``images`` is the folder in which a builder of images keeps them;
+    without one no pipeline makes any. ``root`` is the shared tree that users load modules from;
+    without one nothing is deployed.
+    """
+
+    system: Word
+    partitions: list[Word] = Field(default_factory=list)
+    runners: Runners = Runners()
+    staging: Folder
+    root: Folder | None = None
+    images: Folder | None = None
+
+
+class Settings(Strict):
+    """What ``mvstack ci generate`` makes pipelines with.
+
+    ``tree_length`` is how many characters the path of a tree has in which jobs build: packages can
+    be moved to trees whose path is no longer (mvstack.ci.build.padded). With ``approve: false``
+    nobody is asked before a deployment.
+    """
+
+    systems: Annotated[list[Site], Field(min_length=1)]
+    caches: list[Word] = Field(default_factory=list)
+    push: Word | None = None
+    trust: list[Word] = Field(default_factory=list)
+    mirrors: list[Word] = Field(default_factory=list)
+    image: Image | None = None
+    tree_length: Annotated[int, Field(ge=40, le=96)] = 96
+    approve: bool = True
+    variables: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")], str] = Field(
+        default_factory=dict
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Settings:
+        names = [(one.system, part) for one in self.systems for part in one.partitions or [""]]
+        twice = sorted({f"{s}/{p}".rstrip("/") for s, p in names if names.count((s, p)) > 1})
+        if twice:
+            raise ValueError(f"systems: {', '.join(twice)} stands there twice")
+        if any(one.root for one in self.systems) and not self.push:
+            raise ValueError(
+                "push: is missing: a root is deployed to from signed packages in a binary cache"
+            )
+        return self
+
+
+def load_settings(path: Path) -> Settings:
+    """The settings file at ``path``. Raises InvalidInput with every error and its line."""
+    if not path.is_file():
+        raise InvalidInput(
+            Problem(
+                "there is no such file",
+                relative(path),
+                todo="write it; docs/ci.md shows the shortest that works",
+            )
+        )
+    return validated(Settings, read_yaml(path))

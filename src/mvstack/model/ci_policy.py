@@ -1,0 +1,125 @@
+"""environments/policy/ci.yaml: GitLab's limits, and how jobs are made, with the reasons."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mvstack.model.base import Strict, validated
+from mvstack.model.ci import Image
+from mvstack.model.load import ENVIRONMENTS
+from mvstack.model.yamlfile import read_yaml
+
+Positive = Annotated[int, Field(ge=1)]
+Transient = Literal[
+    "unknown_failure",
+    "api_failure",
+    "stuck_or_timeout_failure",
+    "runner_system_failure",
+    "runner_unsupported",
+    "stale_schedule",
+    "job_execution_timeout",
+    "archived_failure",
+    "unmet_prerequisites",
+    "scheduler_failure",
+    "data_integrity_failure",
+]
+
+
+class Limit(Strict):
+    """One default limit of GitLab. ``ours`` is what pipelines keep to where that is less."""
+
+    name: str
+    value: Positive
+    unit: str
+    ours: Positive | None = None
+    what: str
+    source: str
+
+    @property
+    def kept(self) -> int:
+        """The number that generated pipelines keep to."""
+        return min(self.value, self.ours or self.value)
+
+
+class Timeout(Strict):
+    """How long a job may take, from its estimate."""
+
+    factor: Positive
+    at_least_seconds: Positive
+    at_most_seconds: Positive
+    why: str
+
+
+class Retry(Strict):
+    """Which failures are tried again, and how often."""
+
+    max: Annotated[int, Field(ge=0, le=2)]
+    when: list[Transient]
+    why: str
+
+
+class Expire(Strict):
+    """How long artifacts are kept."""
+
+    handover: str
+    reports: str
+    why: str
+
+
+class Jobs(Strict):
+    """How jobs are made."""
+
+    worth_seconds: Positive
+    start_seconds: Positive
+    why: str
+    timeout: Timeout
+    retry: Retry
+    expire: Expire
+
+
+class JobImage(Strict):
+    """The image of jobs on runners of containers, by digest."""
+
+    name: Image
+    why: str
+    source: str
+
+
+class Validate(Strict):
+    """ReFrame's tags by what made the pipeline run."""
+
+    change: list[str]
+    mpi: list[str]
+    nightly: list[str]
+    weekly: list[str]
+    why: str
+
+
+class Protected(Strict):
+    """A variable that no job of an untrusted pipeline may name."""
+
+    name: str
+    why: str
+
+
+class CiPolicy(Strict):
+    """All of the file."""
+
+    limits: list[Limit]
+    jobs: Jobs
+    image: JobImage
+    validation: Validate = Field(alias="validate")
+    protected_variables: list[Protected]
+
+    def limit(self, name: str) -> int:
+        """The number kept to for the limit called ``name``."""
+        return next(one.kept for one in self.limits if one.name == name)
+
+
+@cache
+def ci_policy() -> CiPolicy:
+    """The policy. Raises InvalidInput with every error and its line."""
+    return validated(CiPolicy, read_yaml(ENVIRONMENTS / "policy" / "ci.yaml"))

@@ -1,0 +1,163 @@
+"""Jobs that build a stack with Spack and hand it on: with the real Spack.
+
+The packages are those of test_spack_builder, which build in a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_spack_builder import RECIPES, Here
+
+from mvstack import stages
+from mvstack.cache import gpg
+from mvstack.cache.use import site_caches
+from mvstack.ci.build import build
+from mvstack.ci.handover import keyring
+from mvstack.ci.sign import sign
+from mvstack.ci.stage import stage
+from mvstack.errors import Refused
+from mvstack.install import builders
+from mvstack.model.load import load_system
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.spack import handed
+from mvstack.spack.graph import read_graph
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed"),
+]
+QUIET = Progress(mode="quiet")
+
+
+class Jobs:
+    """Install roots beside each other, each with the Spack that tests share, and one lock."""
+
+    def __init__(self, here: Here, patch: pytest.MonkeyPatch) -> None:
+        self.here, self.folder = here, here.folder
+        patch.setattr("mvstack.spack.isolated.RECIPES", RECIPES)
+        patch.setattr("mvstack.spack.lock.RECIPES", RECIPES)
+        patch.setenv("HOME", str(here.folder / "home"))
+        patch.setenv("XDG_STATE_HOME", str(here.folder / "state"))
+        patch.setenv("MVSTACK_GNUPGHOME", str(here.folder / "site-keys"))
+        patch.setenv("MVSTACK_TEST_HOOK", "")
+        patch.delenv("MVSTACK_CACHES", raising=False)
+        self.handover, self.cache = here.folder / "handover", here.folder / "cache"
+        self.key = gpg.create("Site of the tests", "a@example.org")
+        self.public = here.folder / "site.asc"
+        self.public.write_text(gpg.export(self.key.fingerprint))
+        handed.hand_on(
+            stages.plan_for(load_system(str(here.system)), "node", None, here.root),
+            here.folder / "lock",
+        )
+        self.lock = here.folder / "lock" / "spack.lock"
+
+    def plan(self, job: str) -> Plan:
+        root = self.folder / job
+        root.mkdir(exist_ok=True)
+        if not (root / "spack").exists():
+            (root / "spack").symlink_to((self.here.root / "spack").resolve())
+        return stages.plan_for(load_system(str(self.here.system)), "node", None, root)
+
+    def job(self, name: str, nodes: frozenset[str], *take: Path) -> list[dict[str, Any]]:
+        trust = [self.public]
+        hand, plan = self.handover / name, self.plan(name)
+        return build(plan, nodes, take, hand, trust, [], 1, QUIET, lock=self.lock)
+
+
+def test_one_after_the_other(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One solve; in this order, for each step goes on from the one before."""
+    here = Here(tmp_path_factory.mktemp("spack-ci"))
+    status, said = here.install()
+    assert status == 0, said
+    jobs = Jobs(here, monkeypatch)
+    umask = os.umask(0o022)
+    os.umask(umask)
+    built = {node.hash: node.name for node in read_graph(jobs.lock).built}
+    hpcc = frozenset(key for key, name in built.items() if name == "hpcc")
+    below = frozenset(built) - hpcc
+
+    rows = jobs.job("job-a", below)
+    assert {row["hash"] for row in rows} == below and not any("from" in row for row in rows)
+    assert all(row["handed"] for row in rows)
+    rows = jobs.job("job-b", hpcc, jobs.handover)
+    assert [row["package"] for row in rows if "from" not in row] == ["hpcc"]
+    assert "mvapich" in {row["package"] for row in rows if "from" in row}
+    assert names(jobs.handover / "job-b") == ["hpcc"]
+    assert sorted(names(jobs.handover / "job-a")) == sorted(built[key] for key in below)
+    assert not list(Path(jobs.plan("job-b").tree).glob("modules/**/*.lua"))
+    assert jobs.job("job-b", hpcc, jobs.handover) == []
+
+    with pytest.raises(Refused, match="nobody handed it over") as caught:
+        jobs.job("job-c", hpcc)
+    assert "mvapich" in str(caught.value)
+
+    plan = jobs.plan("job-s")
+    rows = stage(plan, [jobs.handover], [], [], QUIET, lock=jobs.lock)
+    assert {row.get("from") for row in rows} == {"binary cache"}
+    script = f"source {plan.tree}/init/bash && module load mvapich-stack hpcc && hpcc && mpiexec"
+    command = ["env", "-i", "PATH=/usr/bin:/bin", "bash", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.splitlines()[:2] == ["whole", "mpiexec of the stand-in"], done.stderr
+
+    with pytest.raises(Refused, match="no part of the lock"):
+        sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET)
+    signed = sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET, lock=jobs.lock)
+    assert {row["hash"]: row["result"] for row in signed} == dict.fromkeys(built, "signed")
+    again = sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET, lock=jobs.lock)
+    assert {row["result"] for row in again} == {"already there"}
+
+    plan = jobs.plan("job-d")
+    with keyring([], [jobs.public]):
+        rows = builders.install(
+            plan,
+            stages.fetcher_for(plan.root),
+            QUIET,
+            jobs=1,
+            caches=site_caches([str(jobs.cache)], only=True),
+            lock=jobs.lock,
+        )
+    assert {row["package"].lower() for row in rows} >= {"mvapich", "hpcc"}
+    assert {row.get("from") for row in rows} == {"binary cache"}
+
+    a_changed_byte_and_a_lost_key_are_refused(jobs, hpcc)
+
+
+def a_changed_byte_and_a_lost_key_are_refused(jobs: Jobs, hpcc: frozenset[str]) -> None:
+    mvapich = next((jobs.handover / "job-a").glob("spack/v3/manifests/spec/mvapich/*"))
+    digests = [json_of(mvapich)["data"][0]["checksum"]]
+    blob = next((jobs.handover / "job-a" / "spack" / "blobs").rglob(digests[0]))
+    whole = blob.read_bytes()
+    blob.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    refused(jobs, hpcc, "other bytes")
+    blob.write_bytes(whole)
+    shutil.rmtree(jobs.handover / "job-a" / "keys")
+    refused(jobs, hpcc, "not trusted")
+
+
+def refused(jobs: Jobs, hpcc: frozenset[str], why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        jobs.job("job-e", hpcc, jobs.handover)
+    with pytest.raises(Refused, match=why):
+        stage(jobs.plan("job-f"), [jobs.handover], [], [], QUIET, lock=jobs.lock)
+    with pytest.raises(Refused, match=why):
+        sign(None, [jobs.handover], str(jobs.folder / "other"), jobs.key, QUIET)
+    assert not list((jobs.folder / "other").rglob("*.json"))
+
+
+def json_of(manifest: Path) -> Any:
+    text = manifest.read_text()
+    return json.loads(text[text.index("{") : text.rindex("}") + 1])
+
+
+def names(cache: Path) -> list[str]:
+    return [folder.name for folder in (cache / "spack" / "v3" / "manifests" / "spec").iterdir()]

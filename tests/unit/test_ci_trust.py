@@ -1,0 +1,200 @@
+"""Who may hold keys: the pipeline of a change that nobody has accepted has no job that could."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mvstack.ci.changes import todo
+from mvstack.ci.graph import Graph, read_graphs
+from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled, site_include
+from mvstack.ci.trust import NONE, base_of, trust_of
+from mvstack.diff.sides import Side
+from mvstack.model.ci import Runners, Settings, Site
+from mvstack.model.ci_policy import ci_policy
+from mvstack.model.load import REPOSITORY
+
+PROTECTED = {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_REF_PROTECTED": "true"}
+# Commands that sign, push, deploy or publish: what an untrusted pipeline must not have.
+POWERFUL = re.compile(
+    r"mvstack (?:ci (?:sign|deploy)|cache push|image (?:build|publish)|install)\b"
+)
+
+
+@pytest.fixture(scope="module")
+def graphs() -> dict[str, Graph]:
+    return read_graphs(
+        Side("the working tree", REPOSITORY, REPOSITORY / "environments" / "rendered")
+    )
+
+
+def site(name: str) -> Site:
+    return Site(
+        system=name,
+        runners=Runners(build=["b"], cluster=["c"], protected=["p"]),
+        staging="/shared/staging",
+        root="/apps",
+        images="/images",
+    )
+
+
+def made(graphs: dict[str, Graph], names: list[str], trusted: bool) -> Pipelines:
+    """Everything of the partitions ``names`` is new."""
+    policy = ci_policy()
+    settings = Settings(
+        systems=[site(name.partition("/")[0]) for name in dict.fromkeys(names)],
+        caches=["/cache"],
+        push="/cache",
+        trust=["keys/site.asc"],
+    )
+    targets = [
+        Target(
+            todo(None, graphs[name], (), policy.validation),
+            site(name.partition("/")[0]),
+            name,
+        )
+        for name in names
+    ]
+    return pipelines(targets, settings, policy, Context(trusted=trusted), lambda node: 60.0)
+
+
+def jobs(text: str) -> dict[str, dict[str, Any]]:
+    """The jobs of a pipeline; hidden ones are in those that extend them."""
+    known = ("stages", "default", "workflow", "variables", "include", "spec")
+    data = yaml.safe_load(text)
+    return {name: job for name, job in data.items() if name not in known}
+
+
+SETS = (["qemu-debian12/mpich"], ["alps/cpu"], ["qemu-debian12/mpich", "azure-ndv5/gpu"])
+
+
+@pytest.mark.parametrize("names", SETS, ids=str)
+def test_an_untrusted_pipeline_names_no_protected_variable_and_has_no_powerful_job(
+    graphs: dict[str, Graph], names: list[str]
+) -> None:
+    found = made(graphs, names, trusted=False)
+    assert found.files
+    for text in found.files.values():
+        for variable in ci_policy().protected_variables:
+            assert variable.name not in text
+        assert not POWERFUL.search(text)
+        for name, job in jobs(text).items():
+            assert "environment" not in job, name
+            assert "p" not in job.get("tags", []), f"{name} goes to a protected runner"
+
+
+@pytest.mark.parametrize("names", SETS, ids=str)
+def test_a_trusted_pipeline_has_keys_in_protected_jobs_alone(
+    graphs: dict[str, Graph], names: list[str]
+) -> None:
+    found = made(graphs, names, trusted=True)
+    powerful = 0
+    for text in found.files.values():
+        for name, job in jobs(text).items():
+            if not POWERFUL.search(str(job.get("script", ""))):
+                continue
+            powerful += 1
+            rules = job["rules"]
+            assert [rule["if"] for rule in rules] == ['$CI_COMMIT_REF_PROTECTED == "true"'], name
+            assert job["tags"] == ["p"], name
+            assert job["resource_group"], name
+            assert job["interruptible"] is False, name
+            if "environment" in job:
+                assert rules[0]["when"] == "manual", name
+    assert powerful >= 2
+
+
+def test_the_schedule_holds_no_key(graphs: dict[str, Graph]) -> None:
+    policy = ci_policy()
+    name = "qemu-debian12/mpich"
+    one = site("qemu-debian12")
+    settings = Settings(systems=[one], push="/cache")
+    target = Target(todo(None, graphs[name], (), policy.validation), one, name)
+    found = scheduled([target], policy.validation.weekly, settings, policy, Context(trusted=True))
+    (text,) = found.files.values()
+    assert not POWERFUL.search(text)
+    assert "--tag nightly" in text
+
+
+def test_what_a_site_includes_names_no_protected_variable() -> None:
+    text = site_include(ci_policy().image.name, ci_policy())
+    for variable in ci_policy().protected_variables:
+        assert variable.name not in text
+    own = (REPOSITORY / ".gitlab-ci.yml").read_text()
+    assert not POWERFUL.search(text) and not POWERFUL.search(own)
+
+
+def test_every_image_of_a_job_is_pinned_by_digest() -> None:
+    files = [
+        REPOSITORY / ".gitlab-ci.yml",
+        REPOSITORY / "ci" / "site.yml",
+        *(REPOSITORY / ".github" / "workflows").glob("*.yml"),
+    ]
+    found = 0
+    for file in files:
+        for line in re.findall(
+            r"^\s*(?:image|container|default):\s*(\S*/?\S*:\S+)\s*$", file.read_text(), re.M
+        ):
+            if "mvstack-ci.yaml" in line or "$[[" in line:
+                continue
+            found += 1
+            assert re.search(r"@sha256:[0-9a-f]{64}\"?$", line), f"{file.name}: {line}"
+    assert found >= 3
+    for action in re.findall(r"uses: (\S+)", files[-1].read_text()):
+        assert re.search(r"@[0-9a-f]{40}$", action), action
+
+
+def test_pipelines_of_merge_requests_are_not_trusted() -> None:
+    assert trust_of(PROTECTED).trusted
+    assert not trust_of({}).trusted
+    assert not trust_of({**PROTECTED, "CI_COMMIT_REF_PROTECTED": "false"}).trusted
+    request = {**PROTECTED, "CI_PIPELINE_SOURCE": "merge_request_event"}
+    assert not trust_of(request).trusted
+    fork = {"CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "2", "CI_MERGE_REQUEST_PROJECT_ID": "1"}
+    assert "fork" in trust_of({**request, **fork}).why
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "CI_PIPELINE_SOURCE",
+                "CI_COMMIT_REF_PROTECTED",
+                "CI_MERGE_REQUEST_IID",
+                "CI_MERGE_REQUEST_PROJECT_ID",
+                "CI_MERGE_REQUEST_SOURCE_PROJECT_ID",
+            ]
+        ),
+        st.sampled_from(["", "true", "True", "1", "2", "push", "web", "merge_request_event"]),
+    )
+)
+def test_nothing_is_trusted_but_a_protected_ref(environment: dict[str, str]) -> None:
+    if trust_of(environment).trusted:
+        assert environment["CI_COMMIT_REF_PROTECTED"] == "true"
+        assert environment["CI_PIPELINE_SOURCE"] not in ("", "merge_request_event")
+        assert not environment.get("CI_MERGE_REQUEST_IID")
+
+
+def test_the_base_is_what_gitlab_says() -> None:
+    assert base_of({}) == ""
+    assert base_of({"CI_COMMIT_BEFORE_SHA": NONE}) == ""
+    assert base_of({"CI_COMMIT_BEFORE_SHA": "a" * 40}) == "a" * 40
+    both = {"CI_COMMIT_BEFORE_SHA": NONE, "CI_MERGE_REQUEST_DIFF_BASE_SHA": "b" * 40}
+    assert base_of(both) == "b" * 40
+
+
+def test_settings_without_an_image_by_digest_are_refused(tmp_path: Path) -> None:
+    from mvstack.errors import InvalidInput
+    from mvstack.model.ci import load_settings
+
+    file = tmp_path / "mvstack-ci.yaml"
+    file.write_text("systems:\n  - {system: alps, staging: /s}\nimage: debian:12\n")
+    with pytest.raises(InvalidInput) as caught:
+        load_settings(file)
+    assert f"{file}:3" in str(caught.value)
