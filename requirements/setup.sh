@@ -35,7 +35,7 @@ images_ready() {
 }
 
 tests_ready() {
-    [[ $(cat "$venv/.ready-tests" 2>/dev/null) == "$(sha256sum <"$top/requirements/test.txt")" ]]
+    [[ $(cat "$venv/.ready-tests" 2>/dev/null) == "$(wanted_by_tests)" ]]
 }
 
 # may_install WORD…: may apt be run? Yes for root who said --yes, MVSTACK_YES=1, or y when asked.
@@ -249,7 +249,17 @@ set_up_tests() {
     lock
     if ! tests_ready; then
         pip_install "installing what the tests need" test.txt
-        mark .ready-tests "$(sha256sum <"$top/requirements/test.txt")"
+        has_node || pip_install "installing Node, which runs pipelines" node.txt
+        mark .ready-tests "$(wanted_by_tests)"
     fi
     unlock
 }
+
+# Is there a Node that gitlab-ci-local runs on? It says 20.19 or newer.
+has_node() {
+    command -v npm >/dev/null && node -e '
+        const [major, minor] = process.versions.node.split(".").map(Number)
+        process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
+}
+
+wanted_by_tests() { cat "$top/requirements/test.txt" "$top/requirements/node.txt" | sha256sum; }

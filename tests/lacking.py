@@ -40,6 +40,8 @@ TOOLS = {  # program: its package
     "ssh-keygen": "openssh-client",
     "openssl": "openssl",
     "curl": "curl",
+    "ssh": "openssh-client",  # pipelines: git's addresses
+    "rsync": "rsync",  # gitlab-ci-local
 }
 
 

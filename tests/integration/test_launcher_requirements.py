@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-FILES = ("build.txt", "runtime.txt", "images.txt", "test.txt")
+FILES = ("build.txt", "runtime.txt", "images.txt", "node.txt", "test.txt")
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>[^ ]+)(?P<marker> ;[^\\]+)? \\$")
 
 
@@ -39,7 +39,7 @@ def test_all_that_pyproject_names_is_pinned() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     assert {normal(one) for one in project["dependencies"]} <= pins("runtime.txt").keys()
     known = pins("runtime.txt").keys()
-    for extra in ("images", "test"):
+    for extra in ("images", "node", "test"):
         known |= pins(f"{extra}.txt").keys()
         assert {normal(one) for one in project["optional-dependencies"][extra]} <= known
 
