@@ -84,7 +84,7 @@ class Repository:
 
     def edited(self, rows: list[Row]) -> Side:
         """A copy with the edits of ``rows`` in it, rendered by its own code."""
-        place = self.folder / "-".join(["edited", *(row.name for row in rows[:1])])
+        place = self.folder / "edited" / (rows[0].name if len(rows) == 1 else "together")
         shutil.copytree(self.base, place / "tree", copy_function=os.link)
         for row in rows:
             for edit in row.edit:

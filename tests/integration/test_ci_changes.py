@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +15,38 @@ from ci_changes import Repository, Row, read_rows
 from mvstack.ci.changes import Todo, todo
 from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.words import explained
+from mvstack.diff.sides import Side
 from mvstack.model.ci_policy import ci_policy
 
 ROWS = read_rows()
+# What asks for nothing asks for nothing all at once, too: one copy of the repository does.
 TOGETHER = [row for row in ROWS if row.together and not row.pending]
+RENDERING = 2
+"""So many copies are rendered at a time, while others are looked at."""
 
 
 class World:
     """The unedited repository's graphs, and what an edit of it asks for."""
 
-    def __init__(self, folder: Path) -> None:
-        self.repository = Repository(folder)
+    def __init__(self, folder: Path, pool: ThreadPoolExecutor, rows: list[Row]) -> None:
+        self.repository, self.pool = Repository(folder), pool
         names = {name.partition("/")[0] for row in ROWS for name in row.systems}
         there = self.repository.base / "environments" / "systems"
         side = self.repository.unedited(n for n in names if (there / f"{n}.yaml").is_file())
         self.before = read_graphs(side)
-        self._together: bool | None = None
+        self.rendered: dict[str, Future[Side]] = {
+            row.name: pool.submit(self.repository.edited, [row])
+            for row in rows
+            if row not in TOGETHER
+        }
 
     def todos(self, *rows: Row) -> list[Todo]:
         """What is to be done after the edits of ``rows``; the caches hold all that was."""
-        after = read_graphs(self.repository.edited(list(rows)))
+        begun = self.rendered.pop(rows[0].name, None)
+        side = begun.result() if begun else self.repository.edited(list(rows))
         return [
             todo(self.before.get(name), new, self._cached(new), ci_policy().validation)
-            for name, new in after.items()
+            for name, new in read_graphs(side).items()
         ]
 
     def _cached(self, graph: Graph) -> set[str]:
@@ -43,28 +54,42 @@ class World:
         same = [one for one in self.before.values() if one.os == graph.os]
         return {node.content for one in same for node in one.nodes.values()}
 
-    @property
-    def together_nothing(self) -> bool:
+    @cached_property
+    def nothing_together(self) -> bool:
         """Whether all edits that ask for nothing ask for nothing, all at once."""
-        if self._together is None:
-            self._together = not any(one.touched for one in self.todos(*TOGETHER))
-        return self._together
+        return not any(one.touched for one in self.todos(*TOGETHER))
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(tmp_path_factory.mktemp("changes"))
+def world(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[World]:
+    asked = [
+        item.callspec.params["row"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.path == request.path
+        and hasattr(item, "callspec")
+    ]
+    with ThreadPoolExecutor(RENDERING) as pool:
+        yield World(tmp_path_factory.mktemp("changes"), pool, asked)
+        pool.shutdown(cancel_futures=True)
 
 
-def _marked() -> Iterator[Any]:
-    for row in ROWS:
-        pending = pytest.mark.xfail(strict=True, reason=f"not yet: {row.pending}")
-        yield pytest.param(row, id=row.name, marks=[pending] if row.pending else [])
+def _marked() -> list[Any]:
+    return [
+        pytest.param(
+            row,
+            id=row.name,
+            marks=[pytest.mark.xfail(strict=True, reason=row.pending)] if row.pending else [],
+        )
+        for row in ROWS
+    ]
 
 
 @pytest.mark.parametrize("row", _marked())
 def test_a_change_asks_for_what_was_expected(world: World, row: Row) -> None:
-    if row in TOGETHER and world.together_nothing:
+    if row in TOGETHER and world.nothing_together:
         return
     todos = world.todos(row)
     found = {one.name: _shape(one, row) for one in todos if one.touched}

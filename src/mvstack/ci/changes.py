@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mvstack.ci.checks import smallest_tag
-from mvstack.ci.graph import Graph, Node
+from mvstack.ci.graph import OF_MPI, WHOLE, Graph, Node
 from mvstack.model.ci_policy import Validate
 
 SHOWN = 40
@@ -79,12 +79,14 @@ def todo(
     """
     there = set(cached)
     before = old if old and old.builder == new.builder else None
-    changed, origins = _changed(before, new)
+    changed, origins = _changed(before, new, there)
     gone = _gone(before, new) if before else ()
     aspects = tuple(
         name
         for name, value in new.aspects.items()
         if before is None or before.aspects.get(name) != value
+        # where both lock files are known, they say what follows from it
+        if name != "environment" or before is None or "plan" in (before.by, new.by)
     )
     files = tuple(
         name
@@ -99,12 +101,14 @@ def todo(
         aspects=aspects,
         checks=files,
         new=before is None or all_of,
-        image="image" in new.aspects and ("image" in aspects or bool(changed)),
+        # an image holds what is installed: its packages and their modules
+        image="image" in new.aspects
+        and bool(changed or gone or {"image", "modules"} & set(aspects)),
         lock=new.by == "plan" and "environment" in aspects,
     )
     if not found.touched:
         return found
-    mpi = any(new.nodes[key].kind == "mpi" for key in changed)
+    mpi = any(_has_mpi(before, new, key) for key in changed)
     needed = new.nodes if found.staged or found.image else {}
     missing = [key for key, node in needed.items() if node.content not in there]
     return Todo(
@@ -119,7 +123,19 @@ def todo(
     )
 
 
-def _changed(old: Graph | None, new: Graph) -> tuple[list[str], tuple[Origin, ...]]:
+def _has_mpi(old: Graph | None, new: Graph, key: str) -> bool:
+    """Whether the changed node ``key`` is an MPI, or may hold another MPI than before."""
+    node = new.nodes[key]
+    if key != WHOLE:
+        return node.kind == "mpi"
+    was = old.nodes.get(WHOLE) if old and old.os == new.os else None
+    differ = _differing(was, node) if was else node.ingredients
+    return any(name.startswith(OF_MPI) for name in differ)
+
+
+def _changed(
+    old: Graph | None, new: Graph, there: set[str]
+) -> tuple[list[str], tuple[Origin, ...]]:
     """Keys of nodes that are not as they were, and those of them that it began with."""
     if old is None:
         keys = list(new.nodes)
@@ -127,7 +143,11 @@ def _changed(old: Graph | None, new: Graph) -> tuple[list[str], tuple[Origin, ..
         return keys, tuple(
             Origin(new.nodes[key], "new", (), tuple(_above(new, key, keys))) for key in starts
         )
-    had = {node.content for node in old.nodes.values()}
+    if {old.by, new.by} == {"plan", "lock file"}:
+        return _by_cache(old, new, there)
+    # what is built for another distribution has the same hash, and is another package
+    moved = (f"os {old.os} → {new.os}",) if old.os != new.os else ()
+    had = set() if moved else {node.content for node in old.nodes.values()}
     keys = [key for key, node in new.nodes.items() if node.content not in had]
     before = _identified(old)
     origins = []
@@ -137,8 +157,19 @@ def _changed(old: Graph | None, new: Graph) -> tuple[list[str], tuple[Origin, ..
         what, why = ("changed", _why(was, node)) if was else ("new", ())
         if was and not why and any(one in keys for one in node.needs):
             continue
-        origins.append(Origin(node, what, why, tuple(_above(new, key, keys))))
+        origins.append(Origin(node, what, why or moved, tuple(_above(new, key, keys))))
     return keys, tuple(origins)
+
+
+def _by_cache(old: Graph, new: Graph, there: set[str]) -> tuple[list[str], tuple[Origin, ...]]:
+    """The same where only one side's lock file is known: a package that no cache has is new."""
+    if old.os == new.os and old.aspects.get("environment") == new.aspects.get("environment"):
+        return [], ()
+    keys = [key for key, node in new.nodes.items() if node.content not in there]
+    starts = [key for key in keys if not set(new.nodes[key].needs) & set(keys)]
+    return keys, tuple(
+        Origin(new.nodes[key], "in no cache", (), tuple(_above(new, key, keys))) for key in starts
+    )
 
 
 def _identity(graph: Graph, node: Node) -> tuple[str, ...]:
@@ -171,9 +202,14 @@ def _above(graph: Graph, key: str, among: Iterable[str]) -> list[str]:
     return [one for one in among if one in found]
 
 
-def _why(old: Node, new: Node) -> tuple[str, ...]:
+def _differing(old: Node, new: Node) -> list[str]:
+    """Names of the ingredients that are not as they were."""
     names = dict.fromkeys([*new.ingredients, *old.ingredients])
-    differ = [name for name in names if old.ingredients.get(name) != new.ingredients.get(name)]
+    return [name for name in names if old.ingredients.get(name) != new.ingredients.get(name)]
+
+
+def _why(old: Node, new: Node) -> tuple[str, ...]:
+    differ = _differing(old, new)
     said = []
     if old.version != new.version:
         said.append(f"version {old.version} → {new.version}")
@@ -194,5 +230,5 @@ def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:
     for name in found.checks:
         one = found.graph.checks[name]
         if not one.tags & set(tags):
-            tags[smallest_tag(one.tags, found.graph.checks)] = None
+            tags[smallest_tag(one.tags, found.graph.checks, validate.mpi)] = None
     return tuple(tags)

@@ -16,17 +16,21 @@ from typing import Any
 from mvstack import hashes
 from mvstack.cache.tree import plan_of
 from mvstack.ci.checks import Checked, read_checks
-from mvstack.ci.meaning import of_paths, of_texts
+from mvstack.ci.meaning import meaning, of_paths
 from mvstack.diff.parts import RECIPES, read_partition
 from mvstack.diff.sides import Side
 from mvstack.errors import InvalidInput, Problem
 from mvstack.install.contents import contents
+from mvstack.install.usage import usage_of
 from mvstack.lock.lockfile import Lock, read_lock
 from mvstack.plan import Plan
 from mvstack.render import Node as PlanNode
 
 WHOLE = "whole"
 """Key of the node that stands for all of a Spack partition whose lock file is not known yet."""
+
+OF_MPI = "MPI "
+"""So begin the names of its ingredients that may make another MPI."""
 
 
 @dataclass(frozen=True)
@@ -140,17 +144,39 @@ def _nodes(
             compiler = file.parent / "compiler" / "spack.lock"
             below = _locked(read_lock(compiler), plan) if compiler.is_file() else []
             return "lock file", [*below, *_locked(read_lock(file), plan, below)]
-    parts = read_partition(side, folder)
-    ingredients = {
-        f"{part.label}: {name}": value
-        for part in parts.parts.values()
-        for name, value in part.ingredients.items()
-    }
-    ingredients |= {f"recipe {name}": value for name, value in parts.other_recipes.items()}
+    ingredients = _environment(side, folder)
     whole = Node(
         WHOLE, "whole", "Spack's environment", "", hashes.of(ingredients), ingredients=ingredients
     )
     return "plan", [whole]
+
+
+def _environment(side: Side, folder: Path) -> dict[str, str]:
+    """All that decides what Spack's solver answers and what is built then, by name.
+
+    Not in it: modules.yaml, which is for use by hand, and mirrors.yaml, which says where a source
+    with the same hash lies. packages.yaml is in the ingredients of the parts.
+    """
+    parts = read_partition(side, folder)
+    found = {
+        f"{OF_MPI if part.kind == 'mpi' else ''}{part.label}: {name}": value
+        for part in parts.parts.values()
+        for name, value in part.ingredients.items()
+    }
+    found |= {f"recipe {name}": value for name, value in parts.other_recipes.items()}
+    files = folder / "spack"
+    pins = side.tree / "environments" / "policy" / "spack.yaml"
+    shared = [side.tree / RECIPES / "repo.yaml", *(side.tree / RECIPES).glob("*.py")]
+    solver = [files / "concretizer.yaml", files / "config.yaml", files / "compiler" / "spack.yaml"]
+    return {
+        **found,
+        f"{OF_MPI}and packages: solver": of_paths(solver, folder),
+        f"{OF_MPI}and packages: pinned Spack": hashes.of(
+            _without_prose(meaning(pins.name, pins.read_text())) if pins.is_file() else None
+        ),
+        f"{OF_MPI}and packages: modules of the recipes": of_paths(shared, side.tree),
+        "specs": of_paths([files / "spack.yaml"], folder),
+    }
 
 
 def _easybuild(side: Side, folder: Path, plan: Plan) -> list[Node]:
@@ -220,36 +246,48 @@ def _aspects(side: Side, folder: Path, plan: Plan) -> dict[str, str]:
             if plan.builder == "spack"
             else "",
         ),
+        "help of the modules": _help(side, folder, plan),
         "settings of the checks": hashes.of(
             of_paths([side.tree / "tests" / "reframe" / "settings.py.j2"], side.tree),
-            _without_prose(plan.as_dict()),
+            _without_prose(plan.as_dict(), OTHERS_WORDS.get(plan.builder, ())),
         ),
         "references": of_paths([references], side.tree),
     }
     if plan.builder == "spack":
-        recipes = [path for path in (side.tree / RECIPES).rglob("*") if path.suffix != ".pyc"]
-        texts = {
-            str(path.relative_to(folder)): path.read_text()
-            for path in (folder / "spack").rglob("*")
-            if path.is_file() and path.name != "spack.lock"
-        }
-        pins = side.tree / "environments" / "policy" / "spack.yaml"
-        found["environment"] = hashes.of(
-            of_texts(texts), of_paths(recipes, side.tree), of_paths([pins], side.tree)
-        )
+        found["environment"] = hashes.of(_environment(side, folder))
     if (folder / "image" / "image.json").is_file():
         found["image"] = _image(side, folder)
     return found
 
 
-PROSE = ("why", "source", "reasons", "title", "passed_over", "fallback", "not_upstream")
-"""Keys of a plan that people read and no check does."""
+def _help(side: Side, folder: Path, plan: Plan) -> str:
+    """Words that the modules of MPIs show; no image and no build is made anew for them."""
+    if plan.builder == "easybuild":
+        files = [folder / "easyconfigs" / build.easyconfig for build in plan.mpi]
+        return hashes.of([usage_of(file.read_text()) for file in files if file.is_file()])
+    template = side.tree / "modulefiles" / "mpi_usage.txt.j2"
+    words = [[build.why, build.launch, build.environment] for build in plan.mpi]
+    return hashes.of(words, template.read_text() if template.is_file() else "")
 
 
-def _without_prose(data: Any) -> Any:
+PROSE = (
+    *("why", "source", "reasons", "title", "passed_over", "fallback", "not_upstream"),
+    "secure_boot_why",
+)
+"""Keys of plans and policies that people read and nothing else does."""
+
+OTHERS_WORDS = {"easybuild": ("spack", "variants"), "spack": ("easyconfig", "parameters")}
+"""Keys of a plan that are for the builder which does not build it."""
+
+
+def _without_prose(data: Any, more: tuple[str, ...] = ()) -> Any:
     if isinstance(data, dict):
-        return {key: _without_prose(value) for key, value in data.items() if key not in PROSE}
-    return [_without_prose(one) for one in data] if isinstance(data, list) else data
+        return {
+            key: _without_prose(value, more)
+            for key, value in data.items()
+            if key not in PROSE and key not in more
+        }
+    return [_without_prose(one, more) for one in data] if isinstance(data, list) else data
 
 
 def _image(side: Side, folder: Path) -> str:
@@ -266,7 +304,11 @@ def _image(side: Side, folder: Path) -> str:
     ]
     templates = [path for path in images.glob("*.pkr.hcl") if path.name not in clouds]
     more = [images / "modern.yaml", *(images / "files").rglob("*"), *(images / "tests").glob("*")]
+    rendered = [path for path in (folder / "image").rglob("*") if path.name != "image.json"]
+    image.pop("generated", None)
     return hashes.of(
-        of_paths((folder / "image").rglob("*"), folder),
+        _without_prose(image),
+        image.get("source"),  # of Packer's template, and no prose
+        of_paths(rendered, folder),
         of_paths([*provision, *templates, *more], side.tree),
     )
