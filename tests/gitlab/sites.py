@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitlab.project import HOST, Project, Server
@@ -78,7 +78,7 @@ class World:
     stack: Project
     site: Project
     shared: Path
-    secret: str
+    secret: str = field(repr=False)
     length: int
 
     def variables(self) -> dict[str, str]:

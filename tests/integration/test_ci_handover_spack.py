@@ -18,8 +18,11 @@ from test_spack_builder import RECIPES, Here
 from mvstack import stages
 from mvstack.cache import gpg
 from mvstack.cache.use import site_caches
-from mvstack.ci.build import build
-from mvstack.ci.handover import keyring
+from mvstack.ci import steps
+from mvstack.ci.build import TREE, build
+from mvstack.ci.graph import WHOLE
+from mvstack.ci.handed_lock import taken
+from mvstack.ci.handover import caches_below, keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
 from mvstack.errors import Refused
@@ -53,6 +56,13 @@ class Jobs:
         self.key = gpg.create("Site of the tests", "a@example.org")
         self.public = here.folder / "site.asc"
         self.public.write_text(gpg.export(self.key.fingerprint))
+        # the Spack that tests share is the one that jobs share here
+        clones = here.folder / "clones" / "open"
+        clones.mkdir(parents=True)
+        (clones / "spack").symlink_to((here.root / "spack").resolve())
+        patch.setenv("MVSTACK_CLONES", str(clones.parent))
+        patch.delenv("CI_COMMIT_REF_PROTECTED", raising=False)
+        self.name = f"{here.system}/node"
         handed.hand_on(
             stages.plan_for(load_system(str(here.system)), "node", None, here.root),
             here.folder / "lock",
@@ -130,6 +140,69 @@ def test_one_after_the_other(
     assert {row.get("from") for row in rows} == {"binary cache"}
 
     a_changed_byte_and_a_lost_key_are_refused(jobs, hpcc)
+
+
+def test_a_whole_partition_goes_from_its_one_job_to_the_shared_tree(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the calls of `mvstack ci`: one job solves, and all after it install by its lock."""
+    here = Here(tmp_path_factory.mktemp("spack-ci"))
+    jobs = Jobs(here, monkeypatch)
+    umask = os.umask(0o022)
+    os.umask(umask)
+    logs, apps = here.folder / "logs", here.folder / "apps"
+    rows = built_whole(jobs, "build-all", logs)
+    lock = jobs.handover / "build-all" / "lock" / "spack.lock"
+    built = {node.hash: node.name for node in read_graph(lock).built}
+    assert {row["hash"] for row in rows} == set(built) and all(row["handed"] for row in rows)
+    assert sorted(names(jobs.handover / "build-all")) == sorted(built.values())
+    assert (logs / "junit.xml").read_text().count("<testcase") == len(built)
+    assert taken([jobs.handover]) == lock and len(caches_below([jobs.handover])) == 1
+
+    staging = here.folder / "staging"
+    rows = steps.stage_job(jobs.name, [jobs.handover], [], [], staging, QUIET)
+    assert {row.get("from") for row in rows} == {"binary cache"}
+    assert (staging / "2026.11" / "here-node" / "modules" / "Core").is_dir()
+    with pytest.raises(Refused, match="there is no lock"):
+        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, QUIET)
+
+    own, rows = steps.sign_job(jobs.name, [jobs.handover], str(jobs.cache), "", QUIET)
+    assert own == jobs.key and {row["result"] for row in rows} == {"signed"}
+    rows = steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, QUIET)
+    # what only builds need stays out, as Spack does it
+    needed = {key for key, name in built.items() if name in ("mvapich", "hpcc")}
+    assert needed <= {row["hash"] for row in rows} <= set(built)
+    tree = apps / "2026.11" / "here-node"
+    assert (tree / "rendered" / "spack" / "spack.lock").read_bytes() == lock.read_bytes()
+    script = f"source {tree}/init/bash && module load mvapich-stack hpcc && hpcc && mpiexec"
+    command = ["env", "-i", "PATH=/usr/bin:/bin", "bash", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.splitlines()[:2] == ["whole", "mpiexec of the stand-in"], done.stderr
+
+    # another pipeline: the signed lock is taken, nothing is solved for, built or handed on
+    again = jobs.handover / "again"
+    rows = built_whole(jobs, "again", logs, str(jobs.cache))
+    assert {row.get("from") for row in rows} == {"binary cache"}
+    assert [path.name for path in again.iterdir()] == ["lock"]
+    assert (again / "lock" / "spack.lock").read_bytes() == lock.read_bytes()
+
+    # a lock that somebody has changed, and one that nobody whom this site trusts has signed
+    (file,) = jobs.cache.glob("locks/here-node/*/lock.json")
+    text = file.read_text()
+    file.write_text(text.replace("hpcc", "hpcd", 1))
+    with pytest.raises(Refused, match="changed after it was signed"):
+        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, QUIET)
+    file.write_text(text)
+    with pytest.raises(Refused, match="not trusted"):
+        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [], None, QUIET)
+
+
+def built_whole(jobs: Jobs, job: str, logs: Path, *caches: str) -> list[dict[str, Any]]:
+    """The one job of a partition whose lock is not known, in a root that is gone afterwards."""
+    hand = jobs.handover / job
+    return steps.build_job(
+        jobs.name, [WHOLE], [], hand, [jobs.public], caches, 1, logs, None, TREE, QUIET
+    )
 
 
 def a_changed_byte_and_a_lost_key_are_refused(jobs: Jobs, hpcc: frozenset[str]) -> None:

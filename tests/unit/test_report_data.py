@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -342,3 +343,22 @@ def test_no_content_of_a_record_raises(tmp_path, draw, name):
     headline(data), verdict(data)
     json.dumps(as_json(data), allow_nan=False)
     put(tree, file, whole)
+
+
+def test_a_run_elsewhere_counts_for_the_content_that_it_says_it_had() -> None:
+    from mvstack.report.ran import counts_now, run_of
+
+    row = {
+        "started": "2026-11-22T00:00:00Z",
+        "cases": [{"check": "World", "mpi": "mpich/4.0.2-ofi", "result": "pass"}],
+        "contents": {"mpich/4.0.2-ofi": "abc"},
+    }
+    run = run_of("2026.json", row)
+    (case,) = run.cases
+    built = {"mpich-4.0.2-ofi": datetime(2026, 11, 23, tzinfo=UTC)}
+    labels = ["mpich/4.0.2-ofi"]
+    assert not counts_now(case, run, labels, built)
+    same = frozenset({("mpich/4.0.2-ofi", "abc")})
+    assert counts_now(case, run, labels, built, same)
+    assert not counts_now(case, run, labels, built, frozenset({("mpich/4.0.2-ofi", "def")}))
+    assert not counts_now(case, run, ["mpich/4.1-ofi"], built, same)

@@ -44,6 +44,7 @@ class Todo:
     mpi: bool = False
     image: bool = False
     lock: bool = False
+    unfinished: bool = False
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -55,13 +56,19 @@ class Todo:
     def touched(self) -> bool:
         """Whether a pipeline has anything to do here."""
         return bool(
-            self.origins or self.gone or self.aspects or self.checks or self.image or self.new
+            self.origins
+            or self.gone
+            or self.aspects
+            or self.checks
+            or self.image
+            or self.new
+            or self.unfinished
         )
 
     @property
     def staged(self) -> bool:
         """Whether the partition is put together and run; an image alone is not."""
-        packages = self.origins or self.gone or self.checks or self.new
+        packages = self.origins or self.gone or self.checks or self.new or self.unfinished
         return bool(packages or set(self.aspects) - {"image"})
 
 
@@ -72,10 +79,12 @@ def todo(
     validate: Validate,
     *,
     all_of: bool = False,
+    finish: bool = False,
 ) -> Todo:
     """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand.
 
-    With ``all_of`` the whole partition is made, whatever changed.
+    With ``all_of`` the whole partition is made, whatever changed; with ``finish`` also one that did
+    not change and that caches do not have whole: an earlier pipeline did not come to its end.
     """
     there = set(cached)
     before = old if old and old.builder == new.builder else None
@@ -105,6 +114,7 @@ def todo(
         image="image" in new.aspects
         and bool(changed or gone or {"image", "modules"} & set(aspects)),
         lock=new.by == "plan" and "environment" in aspects,
+        unfinished=finish and any(node.content not in there for node in new.nodes.values()),
     )
     if not found.touched:
         return found
@@ -225,7 +235,8 @@ def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:
     """The tags to run: the policy's for what is built anew, and for changed checks the fewest."""
     if not found.staged:
         return ()
-    everything = found.new or found.origins or found.gone or set(found.aspects) - {"image"}
+    packages = found.new or found.origins or found.gone or found.unfinished
+    everything = packages or set(found.aspects) - {"image"}
     tags = dict.fromkeys((validate.mpi if mpi else validate.change) if everything else [])
     for name in found.checks:
         one = found.graph.checks[name]

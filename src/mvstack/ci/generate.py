@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from mvstack.cache.gpg import BadSignature
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.store import NotBelieved, find
 from mvstack.ci.changes import Todo, todo
 from mvstack.ci.estimate import seconds
-from mvstack.ci.graph import Graph, Node, read_graphs
+from mvstack.ci.graph import WHOLE, Graph, Node, read_graphs
+from mvstack.ci.handed_lock import whole
 from mvstack.ci.handover import keyring
+from mvstack.ci.locks import copied, refuse_own_compilers, spack_plans, usable
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
 from mvstack.ci.sites import Sides, both_sides
 from mvstack.errors import InvalidInput, Problem
 from mvstack.model.ci import Settings, Site, load_settings
 from mvstack.model.ci_policy import CiPolicy, ci_policy
 from mvstack.model.words import listed
+from mvstack.plan import Plan
 
 CORES = 8
 """Cores of a runner, for estimates, where nothing says otherwise."""
@@ -51,18 +56,39 @@ def generate(
     whatever changed. Raises InvalidInput, Refused.
     """
     settings, policy = load_settings(project / file), ci_policy()
-    with both_sides(project, settings, file, "" if schedule else base) as sides:
-        old = read_graphs(sides.old) if sides.old else {}
-        new = read_graphs(sides.new, locks)
+    if locks is None and settings.locks:
+        locks = project / settings.locks
+    with (
+        both_sides(project, settings, file, "" if schedule else base) as sides,
+        TemporaryDirectory(prefix="mvstack-") as folder,
+    ):
         notes: list[str] = []
+        old = read_graphs(sides.old) if sides.old else {}
+        plans = spack_plans(sides.new)
+        locked = usable(locks, plans, notes)
+        new = read_graphs(sides.new, copied(locked, Path(folder)))
         served = _served(settings, new)
+        plans = {name: plan for name, plan in plans.items() if name in served}
+        if not schedule:
+            refuse_own_compilers(plans)
         with keyring(trust=[project / one for one in settings.trust]):
-            found = contents_in(settings, new, served, notes)
+            found = contents_in(settings, new, served, notes, plans)
         todos = [
-            todo(old.get(name), graph, found, policy.validation, all_of=everything)
+            todo(
+                old.get(name),
+                graph,
+                found.get(name, set()),
+                policy.validation,
+                all_of=everything,
+                finish=context.trusted and bool(settings.push) and name in served,
+            )
             for name, graph in new.items()
         ]
-        targets = [_target(one, served[one.name]) for one in todos if one.name in served]
+        targets = [
+            Target(one, *served[one.name], lock=locked.get(one.name))
+            for one in todos
+            if one.name in served
+        ]
         return _made(sides, todos, targets, settings, policy, context, schedule, notes, cores)
 
 
@@ -121,14 +147,16 @@ def _served(settings: Settings, graphs: dict[str, Graph]) -> dict[str, tuple[Sit
     return found
 
 
-def _target(one: Todo, served: tuple[Site, str]) -> Target:
-    return Target(one, *served)
-
-
 def contents_in(
-    settings: Settings, graphs: dict[str, Graph], served: Iterable[str], notes: list[str]
-) -> set[str]:
-    """Contents of nodes that a cache of the settings has. Notes say which cache cannot be asked.
+    settings: Settings,
+    graphs: dict[str, Graph],
+    served: Iterable[str],
+    notes: list[str],
+    plans: Mapping[str, Plan],
+) -> dict[str, set[str]]:
+    """Contents of nodes that a cache of the settings has, by partition.
+
+    Notes say which cache cannot be asked. ``plans`` are those of Spack's partitions.
 
     Whether an entry is believed is for the job that takes it; one that is not is built anew there.
     """
@@ -136,13 +164,16 @@ def contents_in(
     from mvstack.cache.spack import entry
 
     places = [place(name) for name in settings.caches]
-    found: set[str] = set()
+    found: dict[str, set[str]] = {}
     for name in served:
         graph = graphs[name]
+        mine = found.setdefault(name, set())
         for node in graph.nodes.values():
             for one in places:
                 try:
-                    if graph.builder == "spack":
+                    if node.key == WHOLE:
+                        there = _has_whole(one, plans[name], notes)
+                    elif graph.builder == "spack":
                         folder = one.folder
                         there = bool(folder and entry(folder / "spack", node.name, node.content))
                     else:
@@ -153,9 +184,19 @@ def contents_in(
                         notes.append(note)
                     continue
                 if there:
-                    found.add(node.content)
+                    mine.add(node.content)
                     break
     return found
+
+
+def _has_whole(one: Place, plan: Plan, notes: list[str]) -> bool:
+    """Whether a cache has all of a plan of Spack's: its signed lock. Raises Unreachable."""
+    try:
+        return whole(one, plan)
+    except BadSignature as error:
+        name = f"{plan.system}/{plan.partition}"
+        notes.append(f"the lock of {name} in cache {one.name} is not used: {error}")
+        return False
 
 
 def has(one: Place, graph: Graph, node: Node, length: int, notes: list[str]) -> bool:

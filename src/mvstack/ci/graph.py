@@ -21,6 +21,7 @@ from mvstack.diff.parts import RECIPES, read_partition
 from mvstack.diff.sides import Side
 from mvstack.errors import InvalidInput, Problem
 from mvstack.install.contents import contents
+from mvstack.install.definitions import definitions
 from mvstack.install.usage import usage_of
 from mvstack.lock.lockfile import Lock, read_lock
 from mvstack.plan import Plan
@@ -107,7 +108,8 @@ def _read(
     try:
         data = json.loads((folder / "plan.json").read_text())
         plan = plan_of(data)
-        by, nodes = _nodes(side, folder, plan, name, locks)
+        environment = _environment(side, folder) if plan.builder == "spack" else {}
+        by, nodes = _nodes(side, folder, plan, name, locks, environment)
         first = plan.mpi[0] if plan.mpi else None
         return Graph(
             name=name,
@@ -119,7 +121,7 @@ def _read(
             tree=plan.tree,
             launcher=first.launcher if first else "",
             nodes={node.key: node for node in nodes},
-            aspects=_aspects(side, folder, plan),
+            aspects=_aspects(side, folder, plan, environment),
             checks=checks,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -134,7 +136,12 @@ def _read(
 
 
 def _nodes(
-    side: Side, folder: Path, plan: Plan, name: str, locks: Path | None
+    side: Side,
+    folder: Path,
+    plan: Plan,
+    name: str,
+    locks: Path | None,
+    ingredients: dict[str, str],
 ) -> tuple[str, list[Node]]:
     if plan.builder == "easybuild":
         return "easyconfigs", _easybuild(side, folder, plan)
@@ -144,7 +151,6 @@ def _nodes(
             compiler = file.parent / "compiler" / "spack.lock"
             below = _locked(read_lock(compiler), plan) if compiler.is_file() else []
             return "lock file", [*below, *_locked(read_lock(file), plan, below)]
-    ingredients = _environment(side, folder)
     whole = Node(
         WHOLE, "whole", "Spack's environment", "", hashes.of(ingredients), ingredients=ingredients
     )
@@ -181,7 +187,7 @@ def _environment(side: Side, folder: Path) -> dict[str, str]:
 
 def _easybuild(side: Side, folder: Path, plan: Plan) -> list[Node]:
     ours = {path.name: path for path in sorted((side.tree / "easyconfigs").rglob("*.eb"))}
-    blocks = hashes.of_files((side.tree / "easyconfigs" / "easyblocks").glob("*.py"))
+    built_by = definitions(side.tree / "easyconfigs")
 
     def text_of(node: PlanNode) -> str:
         own = folder / "easyconfigs" / node.easyconfig
@@ -202,7 +208,7 @@ def _easybuild(side: Side, folder: Path, plan: Plan) -> list[Node]:
             one.node.mpi,
             one.ingredients,
         )
-        for one in contents(plan, text_of, blocks)
+        for one in contents(plan, text_of, built_by)
     ]
 
 
@@ -235,7 +241,7 @@ def _locked(lock: Lock, plan: Plan, below: Iterable[Node] = ()) -> list[Node]:
     return list(done.values())
 
 
-def _aspects(side: Side, folder: Path, plan: Plan) -> dict[str, str]:
+def _aspects(side: Side, folder: Path, plan: Plan, environment: dict[str, str]) -> dict[str, str]:
     """Hashes of what is no node: what publishes, validates, concretizes and makes images."""
     references = side.tree / "tests" / "references" / f"{plan.system}.yaml"
     modules = [*(folder / "modules").rglob("*.lua")]
@@ -254,7 +260,7 @@ def _aspects(side: Side, folder: Path, plan: Plan) -> dict[str, str]:
         "references": of_paths([references], side.tree),
     }
     if plan.builder == "spack":
-        found["environment"] = hashes.of(_environment(side, folder))
+        found["environment"] = hashes.of(environment)
     if (folder / "image" / "image.json").is_file():
         found["image"] = _image(side, folder)
     return found

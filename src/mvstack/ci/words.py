@@ -68,6 +68,8 @@ def _line(todo: Todo) -> str:
     parts = []
     if todo.new:
         parts.append("new")
+    if todo.unfinished:
+        parts.append("not whole in the cache, whatever changed")
     parts.append(_count(len(todo.build), "build") if todo.build else "no builds")
     if todo.absent:
         parts.append(f"{len(todo.absent)} of them unchanged and in no cache")

@@ -14,8 +14,10 @@ from typing import Any
 from mvstack import hashes
 from mvstack.diff.sides import Side
 from mvstack.errors import InvalidInput, Problem
+from mvstack.install.definitions import definitions
 from mvstack.install.usage import NAME
 from mvstack.model.yamlfile import parse_yaml
+from mvstack.render import Node
 
 RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
 MADE_BY_HAND = (".py", ".eb", ".patch", ".yaml", ".lua", ".c", ".f90", ".txt")
@@ -96,7 +98,7 @@ def _parts(plan: dict[str, Any], mpi: Any, package: Any) -> dict[str, Part]:
 def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Partition:
     """The ingredients are those that :mod:`mvstack.install.nodes` hashes."""
     ours = {path.name: path for path in (side.tree / "easyconfigs").rglob("*.eb")}
-    blocks = hashes.of_files((side.tree / "easyconfigs" / "easyblocks").glob("*.py"))
+    built_by = definitions(side.tree / "easyconfigs")
 
     def easyconfig(file: str) -> str:
         own = folder / "easyconfigs" / file
@@ -107,17 +109,34 @@ def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Par
 
     compiler = {key: plan["compiler"][key] for key in ("name", "version", "origin")}
     gcc = f"{compiler['version']}.eb"
-    target = f"{plan['target']} {plan.get('optimization', '')}".strip()
+    target = {"target": plan["target"], "options": plan.get("optimization", "")}
     common = {
-        "target": target,
+        **target,
         "compiler": hashes.of(compiler, easyconfig(f"GCCcore-{gcc}"), easyconfig(f"GCC-{gcc}")),
     }
 
     def mpi(build: dict[str, Any]) -> dict[str, str]:
-        return {"easyconfig": easyconfig(build["easyconfig"]), "easyblocks": blocks, **common}
+        node = Node(
+            build["easyconfig"], build["software"], build["version"], build["module"], "", "mpi"
+        )
+        own = easyconfig(build["easyconfig"])
+        return {"easyconfig": own, "easyblocks": built_by(node), **common}
 
     def package(entry: dict[str, Any]) -> dict[str, str]:
-        return {"easyconfig": easyconfig(entry["easyconfig"]), "target": target}
+        node = Node(
+            entry["easyconfig"],
+            entry["name"],
+            entry["version"],
+            entry["module"],
+            entry["mpi"],
+            "package",
+        )
+        under = entry["easyconfig"].removeprefix(f"{entry['name']}-{entry['version']}-")
+        return {
+            "easyconfig": easyconfig(entry["easyconfig"]),
+            "toolchain": hashes.of(built_by(node), easyconfig(under)),
+            **target,
+        }
 
     return Partition(name, plan["builder"], _parts(plan, mpi, package))
 
@@ -126,7 +145,8 @@ def _spack(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Partiti
     """Without a lock file: what decides a part by name, and the requirements that all share."""
     recipes = _recipes(side.tree / RECIPES)
     required = _yaml(folder / "spack" / "packages.yaml").get("packages", {})
-    pins = _yaml(side.tree / "environments" / "policy" / "spack.yaml").get("pins", {})
+    policy = _yaml(side.tree / "environments" / "policy" / "spack.yaml")
+    pins = [policy.get(name, {}).get("commit", "") for name in ("spack", "packages")]
     named = {_package_of(entry) for entry in [*plan["mpi"], *plan["packages"]]}
     shared = {
         "target": plan["target"],

@@ -24,24 +24,26 @@ class Content:
     ingredients: dict[str, str]
 
 
-def contents(plan: Plan, text_of: Callable[[Node], str], easyblocks: str) -> Iterator[Content]:
+def contents(
+    plan: Plan, text_of: Callable[[Node], str], built_by: Callable[[Node], str]
+) -> Iterator[Content]:
     """Every node of ``plan`` in build order; ``text_of`` gives the text of its easyconfig.
 
-    A node's hash covers its easyconfig, the easyblocks for an MPI, the target, and what it is built
-    on; so a changed MPI changes all that stands on it, and a changed comment changes nothing.
-    ``easyblocks`` is the hash of those.
+    A node's hash covers its easyconfig, our code that builds it (``built_by``), the target, and
+    what it is built on; so a changed MPI changes all that stands on it, and a changed comment
+    changes nothing.
     """
     below: dict[str, str] = {}
     compilers: list[str] = []
     above: dict[str, list[str]] = {}
     for node in build_order(plan):
         own = hashes.normalised(text_of(node), without=NAME if node.kind == "mpi" else "")
-        target, blocks = plan.target + plan.optimization, easyblocks if node.kind == "mpi" else ""
+        target, code = plan.target + plan.optimization, built_by(node)
         content = hashes.of(
             own,
             target,
-            blocks,
-            below.get("compiler", "") if node.kind in ("mpi", "toolchain") else "",
+            code,
+            below.get("compiler", "") if node.kind != "package" else "",
             below.get(node.mpi, ""),
         )
         if node.kind == "compiler":
@@ -55,6 +57,9 @@ def contents(plan: Plan, text_of: Callable[[Node], str], easyblocks: str) -> Ite
         else:
             needs = tuple(above.get(node.mpi, compilers))
             if node.kind == "toolchain":
+                below[node.mpi] = content  # it covers the MPI, and packages load it
                 above.setdefault(node.mpi, [*compilers]).append(node.easyconfig)
-        ingredients = {"easyconfig": hashes.of(own), "target": target, "easyblocks": blocks}
+        ingredients = {"easyconfig": hashes.of(own), "target": target}
+        if code:
+            ingredients["easyblocks" if node.kind == "mpi" else "toolchain"] = code
         yield Content(node, content, needs, ingredients)

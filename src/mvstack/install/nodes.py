@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from mvstack import easyconfigs, hashes
+from mvstack import easyconfigs
 from mvstack.install.contents import contents
+from mvstack.install.definitions import definitions
 from mvstack.install.records import Records
 from mvstack.plan import Plan
 from mvstack.render import Node
@@ -58,9 +59,9 @@ def work(plan: Plan, files: dict[str, str], records: Records) -> list[Work]:
     What its hash covers: :func:`mvstack.install.contents.contents`.
     """
     known, begun = records.hashes(), records.begun()
-    blocks = hashes.of_files((easyconfigs.FOLDER / "easyblocks").glob("*.py"))
+    built_by = definitions(easyconfigs.FOLDER)
     result: list[Work] = []
-    for one in contents(plan, lambda node: _text(plan, node, files), blocks):
+    for one in contents(plan, lambda node: _text(plan, node, files), built_by):
         node, content = one.node, one.content
         file = module_file(plan, node)
         if not file.is_file():

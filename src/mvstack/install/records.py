@@ -24,6 +24,20 @@ def kept_plan(tree: Path) -> dict[str, Any]:
     return plan
 
 
+def mpi_contents(plan: dict[str, Any], hashes: dict[str, str]) -> dict[str, str]:
+    """Content hash by module of each MPI of ``plan`` that is installed.
+
+    ``hashes`` are :meth:`Records.hashes`: by easyconfig, or by module file where Spack builds.
+    """
+    found = {}
+    for row in plan["mpi"]:
+        module = str(row.get("module", ""))
+        for key, content in hashes.items():
+            if key == row.get("easyconfig") or key.endswith(f"/{module}.lua"):
+                found[module] = content
+    return found
+
+
 class Records:
     """The records of one tree, below ``<tree>/records``."""
 

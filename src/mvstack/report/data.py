@@ -145,7 +145,10 @@ class Skip:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the checks."""
+    """One run of the checks.
+
+    ``contents`` are module and content hash of the MPIs that it ran with, where it says so.
+    """
 
     file: str
     started: str
@@ -155,6 +158,7 @@ class Run:
     ignored: tuple[str, ...]
     cases: tuple[Case, ...]
     skipped: tuple[Skip, ...]
+    contents: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from mvstack.install.records import Records, mpi_contents
 from mvstack.report.built import build_notices, builds_of, other_sources
 from mvstack.report.data import Build, Case, Mpi, Notice, Reason, ReportData, Setting, Skip, State
 from mvstack.report.ran import built_at, current_cases, in_order, relabel, run_of, same_module
@@ -38,7 +39,9 @@ def gather(tree: Path) -> ReportData:
     labels = [_label(row) for row in mpi_rows]
     runs = relabel(in_order(run_of(name, row) for name, row in files), labels)
     built = built_at(builds)
-    cases = current_cases(runs, labels, built)
+    there = mpi_contents({"mpi": list(rows_of(plan, "mpi"))}, Records(tree).hashes())
+    contents = frozenset(there.items())
+    cases = current_cases(runs, labels, built, contents)
     mpi = tuple(_mpi(row, builds, cases) for row in mpi_rows)
     # A package has run when a check that names it passed.
     builds = tuple(_ran(build, mpi, cases) for build in builds)
@@ -70,7 +73,7 @@ def gather(tree: Path) -> ReportData:
         runs=runs,
         cases=cases,
         skipped=_skipped(latest.skipped if latest else (), cases),
-        plots=plots_of(runs, labels, built),
+        plots=plots_of(runs, labels, built, contents),
         setup=_setup(tree),
         module_load=_module_load(plan, builds, mpi),
     )

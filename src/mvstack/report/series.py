@@ -44,13 +44,17 @@ def sized(case: Case) -> bool:
 
 
 def plots_of(
-    runs: tuple[Run, ...], labels: list[str], built: Mapping[str, datetime]
+    runs: tuple[Run, ...],
+    labels: list[str],
+    built: Mapping[str, datetime],
+    contents: frozenset[tuple[str, str]] = frozenset(),
 ) -> tuple[Plot, ...]:
     """The plots, in the order latency, bandwidth, allreduce, then all others by name."""
     lines: dict[_Key, dict[tuple[str, int | None], tuple[Run, Case]]] = {}
     for run in reversed(runs):
         for case in run.cases:
-            if sized(case) and case.result != "skip" and counts_now(case, run, labels, built):
+            counts = counts_now(case, run, labels, built, contents)
+            if sized(case) and case.result != "skip" and counts:
                 for key in dict.fromkeys(_key(case, figure) for figure in case.figures):
                     lines.setdefault(key, {}).setdefault((case.mpi, case.ranks), (run, case))
     plots = [_plot(key, chosen, runs) for key, chosen in lines.items()]

@@ -1,0 +1,63 @@
+"""Our code that EasyBuild runs for a node: easyblocks for an MPI, toolchain classes for packages.
+
+Not hooks.py and the naming scheme: they say how modules are written and called, not what is built.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from mvstack import hashes
+from mvstack.render import Node
+
+# Tables that mvapich.py imports for one product alone (its function options_of).
+MPICHS, MVAPICHS = "mpich_options.py", "mvapich_options.py"
+TOOLCHAINS = "easybuild.toolchains."
+
+
+def definitions(folder: Path) -> Callable[[Node], str]:
+    """The hash of what in ``folder`` (easyconfigs) a node is built by; "" where nothing is."""
+
+    @cache
+    def easyblocks(software: str) -> str:
+        other = MVAPICHS if software == "MPICH" else MPICHS
+        files = (folder / "easyblocks").glob("*.py")
+        return hashes.of_files([path for path in files if path.name != other])
+
+    @cache
+    def toolchain(name: str) -> str:
+        files = _closure(folder / "toolchains", f"{name}.py")
+        return hashes.of_files(files) if files else ""
+
+    def of(node: Node) -> str:
+        if node.kind == "mpi":
+            return easyblocks(node.name)
+        return toolchain(_toolchain(node)) if node.kind == "package" else ""
+
+    return of
+
+
+def _toolchain(node: Node) -> str:
+    """``gmvapich`` of ``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``."""
+    return node.easyconfig.removeprefix(f"{node.name}-{node.version}-").partition("-")[0]
+
+
+def _closure(folder: Path, name: str) -> list[Path]:
+    """The class's file and those of ours that it imports; [] where EasyBuild has its own."""
+    found: dict[Path, None] = {}
+    todo = [folder / name]
+    while todo:
+        path = todo.pop()
+        if path in found or not path.is_file():
+            continue
+        found[path] = None
+        todo += [
+            folder / f"{module.removeprefix(TOOLCHAINS).replace('.', '/')}.py"
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            and (module := node.module or "").startswith(TOOLCHAINS)
+        ]
+    return sorted(found)
