@@ -259,3 +259,21 @@ def our_run(tmp_path: Path, easybuild: eb.EasyBuild) -> subprocess.Popen[bytes]:
         assert process.poll() is None, "it ended before it began to build"
         time.sleep(0.01)
     raise AssertionError("it did not begin to build")
+
+
+def test_an_error_quotes_the_end_of_what_the_failed_command_printed(tmp_path: Path) -> None:
+    from mvstack.install.eb import _failure
+
+    out = tmp_path / "out.txt"
+    out.write_text("checking for gcc... gcc\n\nconfigure: error: no libfabric here\n")
+    log = tmp_path / "X.log"
+    log.write_text(
+        "== building...\nERROR: Shell command failed!\n"
+        "    full command              ->  ./configure\n"
+        f"    output (stdout + stderr)  ->  {out}\n"
+        "== FAILED: Installation ended unsuccessfully: shell command './configure' failed\n"
+    )
+    said = str(_failure("X-1.0.eb", 1, log))
+    assert "checking for gcc... gcc | configure: error: no libfabric here" in said
+    out.unlink()
+    assert "last words" not in str(_failure("X-1.0.eb", 1, log))

@@ -169,15 +169,33 @@ def _objects(folder: Path) -> int:
 def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     said = [line for line in lines if line.startswith(("ERROR", "== FAILED", "** "))] or lines[-3:]
+    printed = _printed("\n".join(lines))
     return BuildFailed(
         Problem(
             f"EasyBuild could not install {easyconfig} (status {status})",
             str(log),
             found=" | ".join(dict.fromkeys(said[-4:]))[:1500],
+            because=f"the command's last words were: {printed}" if printed else "",
             todo="read the log named above; the same command goes on from here once it is mended",
         ),
         outcome="What was installed before stays; no module of the failed package can be loaded.",
     )
+
+
+OUTPUT = re.compile(r"^output \(std.*?->\s+(\S+)$|^error/warnings \(stderr\)\s+->\s+(\S+)$", re.M)
+LAST = 8  # lines of a command's output that an error quotes
+
+
+def _printed(log: str) -> str:
+    """The end of what the failed command printed; EasyBuild's log names the file that holds it."""
+    for found in reversed(OUTPUT.findall(log)):
+        try:
+            text = Path(found[0] or found[1]).read_text(errors="replace")
+        except OSError:
+            continue
+        if lines := [line.strip() for line in text.splitlines() if line.strip()]:
+            return " | ".join(lines[-LAST:])[-1500:]
+    return ""
 
 
 def _program() -> list[str]:
