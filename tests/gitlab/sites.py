@@ -99,7 +99,7 @@ class World:
 def world(folder: Path) -> Iterator[World]:
     """Both projects, made below ``folder``; skips where the MPI cannot be built."""
     tree = release.installed()
-    shared = Path(tempfile.mkdtemp(prefix="mvs-", dir="/tmp"))
+    shared = Path(tempfile.mkdtemp(prefix="m-", dir="/tmp"))
     before = os.environ.get("MVSTACK_GNUPGHOME")
     os.environ["MVSTACK_GNUPGHOME"] = str(shared / "gnupg")
     try:

@@ -119,3 +119,11 @@ def test_the_project_of_settings_is_the_repository_they_lie_in(tmp_path: Path) -
     assert project_of(file) == (file.parent, Path("mvstack-ci.yaml"))
     (tmp_path / ".git").mkdir()
     assert project_of(file) == (tmp_path, Path("ci/mvstack-ci.yaml"))
+
+
+def test_a_folder_that_packages_cannot_be_moved_to_is_told_beforehand(tmp_path: Path) -> None:
+    long = "/shared/" + "x" * 70
+    file = written(tmp_path, f"systems:\n  - {{system: alps, staging: {long}}}\n")
+    with pytest.raises(MvstackError) as caught:
+        check_project(file)
+    assert "staging of alps is too long by" in str(caught.value)

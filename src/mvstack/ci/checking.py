@@ -7,7 +7,7 @@ from pathlib import Path
 from mvstack.cache.place import place
 from mvstack.ci.sites import project_of
 from mvstack.errors import InvalidInput, MvstackError, Problem, together
-from mvstack.model.ci import load_settings
+from mvstack.model.ci import Site, load_settings
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.plan import make_plan, partitions_of
 
@@ -19,6 +19,7 @@ def check_project(file: Path) -> list[str]:
     release, policy = load_release(), load_policy()
     errors: list[MvstackError] = []
     served: list[str] = []
+    long: list[Problem] = []
     for one in settings.systems:
         try:
             name = one.system
@@ -27,6 +28,8 @@ def check_project(file: Path) -> list[str]:
                 partitions_of(system, part)
                 make_plan(system, part, release, policy)
                 served.append(f"{system.name}/{part}")
+                tree = f"/{release.name}/{system.name}-{part}"
+                long += _too_long(one, tree, settings.tree_length, str(file))
         except MvstackError as error:
             errors.append(error)
     if twice := sorted({name for name in served if served.count(name) > 1}):
@@ -51,6 +54,35 @@ def check_project(file: Path) -> list[str]:
                 )
             )
         )
+    if long:
+        errors.append(InvalidInput(*long))
     if errors:
         raise together(errors, "No pipeline was made.")
     return served
+
+
+PIPELINE = "/" + "9" * 10
+"""The folder of one pipeline below ``staging``: GitLab.com's numbers have ten digits."""
+
+
+def _too_long(one: Site, tree: str, length: int, file: str) -> list[Problem]:
+    """Places that packages could not be moved to, because their paths are too long."""
+    found = []
+    for name, path in (
+        ("staging", one.staging.rstrip("/") + PIPELINE + tree),
+        ("root", (one.root or "").rstrip("/") + tree),
+    ):
+        if len(path) > length:
+            found.append(
+                Problem(
+                    f"{name} of {one.system} is too long by {len(path) - length} characters",
+                    file,
+                    found=path,
+                    allowed=f"{length} characters with release and partition (tree_length)",
+                    because="packages are built at a path of that length, and can be moved to "
+                    "paths that are no longer",
+                    todo="name a shorter folder, e.g. a link to this one"
+                    + (", or a greater tree_length (96 at most)" if length < 96 else ""),
+                )
+            )
+    return found
