@@ -287,9 +287,7 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "device": device,
         "pmi": built.get("built_pmi", choice.pmi),
-        "launcher": built.get(
-            "built_launcher", PROCESS_MANAGERS.get(part.launcher, part.launcher)
-        ),
+        "launcher": built.get("built_launcher", PROCESS_MANAGERS.get(part.launcher, part.launcher)),
         "file_systems": _file_systems(part),
     }
     if choice.row.use.configure.get("gpu"):

@@ -196,6 +196,35 @@ def test_a_whole_partition_goes_from_its_one_job_to_the_shared_tree(
     with pytest.raises(Refused, match="not trusted"):
         steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [], None, QUIET)
 
+    several_jobs_take_it_from_the_job_lock(jobs, lock.parent, built)
+
+
+def several_jobs_take_it_from_the_job_lock(jobs: Jobs, lock: Path, built: dict[str, str]) -> None:
+    """As where lock files were known when the pipeline was planned."""
+    handover = jobs.folder / "several"
+    hpcc = [key for key, name in built.items() if name == "hpcc"]
+    below = [key for key in built if key not in hpcc]
+
+    def job(name: str, nodes: list[str]) -> list[dict[str, Any]]:
+        hand = handover / name
+        return steps.build_job(
+            jobs.name, nodes, [handover], hand, [], [], 1, None, None, TREE, QUIET
+        )
+
+    with pytest.raises(Refused, match="there is no lock"):
+        job("build-a", below)
+    shutil.copytree(lock, handover / "lock" / "lock")
+    assert {row["hash"] for row in job("build-a", below)} == set(below)
+    rows = job("build-b", hpcc)
+    assert [row["hash"] for row in rows if row.get("handed")] == hpcc
+    staging = jobs.folder / "staging-b"
+    rows = steps.stage_job(jobs.name, [handover], [], [], staging, QUIET)
+    assert {row.get("from") for row in rows} == {"binary cache"}
+    cache = jobs.folder / "cache-b"
+    _, rows = steps.sign_job(jobs.name, [handover], str(cache), "", QUIET)
+    assert {row["hash"] for row in rows} == set(built)
+    assert list(cache.glob("locks/here-node/*/lock.json.asc"))
+
 
 def built_whole(jobs: Jobs, job: str, logs: Path, *caches: str) -> list[dict[str, Any]]:
     """The one job of a partition whose lock is not known, in a root that is gone afterwards."""

@@ -9,12 +9,18 @@ from typing import Any
 
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
+from mvstack.ci.graph import WHOLE
+from mvstack.ci.handed_lock import FOLDER
 from mvstack.ci.handover import caches_below, job_key, keyring
 from mvstack.errors import InvalidInput, Problem
 from mvstack.install.builders import install
 from mvstack.plan import Plan
 from mvstack.progress import Progress
 from mvstack.sources import Fetcher
+from mvstack.spack.builder import store_of
+from mvstack.spack.graph import installed, read_graph
+from mvstack.spack.handed import LOCK
+from mvstack.spack.handed import hand_on as handed_on
 from mvstack.stages import fetcher_for
 
 Row = dict[str, Any]
@@ -80,7 +86,8 @@ def build(
 ) -> list[Row]:
     """Build ``nodes`` of ``plan`` below its root and put them into the cache ``hand``.
 
-    ``nodes`` are easyconfigs, or DAG hashes of Spack's ``lock`` (:mod:`mvstack.spack.handed`).
+    ``nodes`` are easyconfigs, or DAG hashes of Spack's ``lock`` (:mod:`mvstack.spack.handed`). The
+    node WHOLE is all of a plan of Spack's, solved for here without a ``lock``, which is handed on.
     What they stand on is taken from the handovers in ``take``, then from ``site_caches``, which are
     believed when signed by a key in a file of ``trust``. A node that one of these has already is
     taken and not handed on again. The rows are those of builds.jsonl, with ``handed`` (bytes of the
@@ -100,12 +107,25 @@ def build(
             caches=Caches(
                 tuple(place(str(name)) for name in [*taken, *site_caches]), pass_over=True
             ),
-            wanted=wanted,
+            wanted=None if WHOLE in wanted else wanted,
             lock=lock,
         )
         cached = {key_of(row) for row in rows if from_cache(row)}
+        if WHOLE in wanted:
+            wanted = _all_of(plan)
+            handed_on(plan, hand / FOLDER)
         handed = _hand(plan, wanted - cached, hand, progress)
     return [{**row, **handed.get(key_of(row), {})} for row in rows]
+
+
+def _all_of(plan: Plan) -> frozenset[str]:
+    """The hashes of all that Spack has installed for ``plan``."""
+    there = installed(store_of(Path(plan.tree)))
+    folder = Path(plan.tree) / "rendered" / "spack"
+    locks = [one for one in (folder / "compiler" / LOCK, folder / LOCK) if one.is_file()]
+    return frozenset(
+        node.hash for one in locks for node in read_graph(one).built if node.hash in there
+    )
 
 
 def key_of(row: Row) -> str:
@@ -146,7 +166,7 @@ def rows_of(plan: Plan, nodes: Iterable[str]) -> list[Row]:
     except OSError:
         return []
     for row in map(json.loads, lines):
-        if key_of(row) in wanted:
+        if WHOLE in wanted or key_of(row) in wanted:
             found[key_of(row)] = row
     return [
         {**row, "said": _last_lines(Path(row["log"]))} if row["result"] == "failed" else row

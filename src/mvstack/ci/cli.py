@@ -44,7 +44,7 @@ def generate(
         bool, typer.Option("--all", help="Make every partition, whatever changed.")
     ] = False,
     locks: Annotated[
-        Path | None, typer.Option(help="Lock files, as `mvstack lock --to` writes them.")
+        Path | None, typer.Option(help="Lock files of `mvstack lock --to`; else settings.")
     ] = None,
     untrusted: Annotated[
         bool, typer.Option("--untrusted", help="No job with a key, whatever GitLab says.")
@@ -86,7 +86,7 @@ def generate(
         everything=everything,
         cores=cores,
     )
-    sites.write(made.pipelines.files, to)
+    sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
     why = "--untrusted" if found.trusted and untrusted else found.why
     if as_json:
         data = as_data(made.against, made.todos, made.pipelines.jobs)

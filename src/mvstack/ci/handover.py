@@ -23,7 +23,8 @@ EMAIL = "mvapich-stack@localhost"
 AGAIN = "run the job that built it again: its artifact is not as that job left it"
 NOTHING_SIGNED = "Nothing was signed."
 _HOME = "MVSTACK_GNUPGHOME"
-_PARTS = ("easybuild", "spack")  # of a cache
+PARTS = ("easybuild", "spack")
+"""Folders of a cache, one of which it has at least."""
 
 
 def caches_below(folders: Iterable[Path]) -> list[Path]:
@@ -37,7 +38,7 @@ def caches_below(folders: Iterable[Path]) -> list[Path]:
     for folder in folders:
         for place, names, _ in os.walk(folder):
             names.sort()
-            if any(part in names for part in _PARTS):
+            if any(part in names for part in PARTS):
                 found[Path(place).absolute()] = None
                 names.clear()
     return list(found)

@@ -102,7 +102,7 @@ def _title(graph: Graph, keys: Sequence[str], cost: dict[str, float]) -> str:
     device = node.mpi.rpartition("-")[2]
     if node.kind == "mpi" and node.key.endswith(".eb"):
         device = node.key.removesuffix(".eb").rpartition("-")[2]
-    name = f"{node.name}-{node.version}" + (f"-{device}" if device else "")
+    name = "-".join(word for word in (node.name, node.version, device) if word)
     if graph.by == "lock file":
         name += f"-{node.key[:7]}"
     more = len(keys) - 1

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -19,6 +20,7 @@ from mvstack.errors import Problem, Refused
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import CiPolicy
 from mvstack.model.load import REPOSITORY
+from mvstack.spack import handed
 from mvstack.targets import family_of
 
 TEMPLATES = REPOSITORY / "ci" / "templates"
@@ -44,11 +46,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Target:
-    """A partition with what must be done, the site's words on it, and how commands name it."""
+    """A partition with what must be done, the site's words on it, and how commands name it.
+
+    ``lock`` is the folder of its lock files where Spack's nodes were read from them.
+    """
 
     todo: Todo
     site: Site
     partition: str
+    lock: Path | None = None
 
     @property
     def slug(self) -> str:
@@ -58,10 +64,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Pipelines:
-    """Files by name, of which ``pipeline.yml`` is what the parent triggers; jobs by partition."""
+    """Files by name, of which ``pipeline.yml`` is what the parent triggers; jobs by partition.
+
+    ``locks`` are files too: what a pipeline's job `lock` brings over, below locks/.
+    """
 
     files: dict[str, str]
     jobs: dict[str, list[Job]]
+    locks: dict[str, str] = field(default_factory=dict)
 
 
 def pipelines(
@@ -97,7 +107,10 @@ def pipelines(
                     todo="name fewer systems in a settings file, and use several",
                 )
             )
-        children = [{"name": one.slug, "file": f"{context.folder}/{one.slug}.yml"} for one in todo]
+        children = [
+            {"name": one.slug, "file": f"{context.folder}/{one.slug}.yml", "lock": bool(one.lock)}
+            for one in todo
+        ]
         values = {
             **_run(settings, context),
             "children": children,
@@ -106,7 +119,13 @@ def pipelines(
         }
         files[MAIN] = _render("conductor.yml", values)
     _small_enough(files, policy)
-    return Pipelines(files, jobs)
+    locks = {
+        f"locks/{one.slug}/{name}": text
+        for one in todo
+        if one.lock
+        for name, text in handed.texts(one.lock).items()
+    }
+    return Pipelines(files, jobs, locks)
 
 
 def scheduled(
@@ -142,8 +161,8 @@ def scheduled(
 
 
 def _jobs(one: Target, policy: CiPolicy, seconds: Callable[[Node], float]) -> list[Job]:
-    # what is no build takes places too: stage, validate, sign, deploy, report, clean, images
-    others = 9
+    # what is no build takes places too: lock, stage, validate, sign, deploy, report, clean, images
+    others = 9 + bool(one.lock)
     return make_jobs(
         one.todo.graph,
         one.todo.build,
@@ -151,7 +170,7 @@ def _jobs(one: Target, policy: CiPolicy, seconds: Callable[[Node], float]) -> li
         worth=policy.jobs.worth_seconds,
         start=policy.jobs.start_seconds,
         max_jobs=policy.limit("jobs_per_pipeline") - others,
-        max_needs=policy.limit("needs_per_job"),
+        max_needs=policy.limit("needs_per_job") - bool(one.lock),
     )
 
 
@@ -181,6 +200,7 @@ def _partition(
             }
             for job in jobs
         ],
+        "lock": one.slug if one.lock else "",
         "staged": one.todo.staged,
         "validate": list(one.todo.tags),
         "stage_timeout": _duration(timeout.at_least_seconds * 2),

@@ -136,4 +136,5 @@ def write(files: dict[str, str], to: Path) -> None:
         shutil.rmtree(to)
     to.mkdir(parents=True)
     for name, text in files.items():
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
         (to / name).write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
@@ -12,13 +13,15 @@ from typing import Any
 
 from mvstack import stages
 from mvstack.cache import gpg
-from mvstack.ci import measure
+from mvstack.ci import clones, handed_lock, measure
 from mvstack.ci.build import below, build, padded, rows_of
+from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
 from mvstack.errors import InvalidInput, Missing, MvstackError, Problem
 from mvstack.files import write_atomically
+from mvstack.install.records import Records, mpi_contents
 from mvstack.model.system import System
 from mvstack.plan import Plan
 from mvstack.progress import Progress
@@ -56,15 +59,18 @@ def build_job(
     """Build ``nodes`` below a root of this job alone, and hand them on; the rows of their builds.
 
     Without ``root`` it is a temporary folder, which is gone afterwards. ``logs`` gets junit.xml and
-    the logs of what was built here, also when that failed.
+    the logs of what was built here, also when that failed. What Spack is to build must be named in
+    a lock that was handed over; the node ``whole`` takes the signed one of a cache, or solves.
     """
     system, first = planned(name, None, "build")
     unknown(first, nodes, name)
-    with _root(root) as place:
+    asked = caches_of(caches)
+    with _root(root) as place, _lock(first, take, trust, asked, WHOLE not in nodes) as lock:
         plan = stages.plan_for(system, first.partition, None, padded(place, below(first), length))
+        clones.shared(plan)
         failed: MvstackError | None = None
         try:
-            return build(plan, nodes, take, hand, trust, caches_of(caches), jobs, progress)
+            return build(plan, nodes, take, hand, trust, asked, jobs, progress, lock=lock)
         except MvstackError as error:
             failed = error
             raise
@@ -100,6 +106,25 @@ def _root(given: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
+@contextlib.contextmanager
+def _lock(
+    plan: Plan, take: Sequence[Path], trust: Sequence[Path], caches: Sequence[str], must: bool
+) -> Iterator[Path | None]:
+    """Spack's lock: what was handed over, else what a cache has. Raises Refused if it ``must`` be.
+
+    EasyBuild has none.
+    """
+    if plan.builder != "spack":
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+        found = handed_lock.taken(take)
+        if found is None:
+            with keyring(trust=trust):
+                found = handed_lock.signed(plan, caches, Path(folder))
+        yield handed_lock.needed(plan, found, [*take, *caches]) if must else found
+
+
 def _kept(plan: Plan, nodes: Sequence[str], logs: Path, failed: MvstackError | None) -> None:
     rows = rows_of(plan, nodes)
     logs.mkdir(parents=True, exist_ok=True)
@@ -120,8 +145,12 @@ def stage_job(
 ) -> list[Row]:
     """Install all of a partition below ``root``, from handovers and caches alone."""
     system, plan = planned(name, root, "stage")
-    site = system.install
-    return stage(plan, take, trust, caches_of(caches), progress, umask=site.umask, group=site.group)
+    site, asked = system.install, caches_of(caches)
+    clones.shared(plan)
+    with _lock(plan, take, trust, asked, True) as lock:
+        return stage(
+            *(plan, take, trust, asked, progress), umask=site.umask, group=site.group, lock=lock
+        )
 
 
 def validate_job(
@@ -145,13 +174,15 @@ def validate_job(
                 plan, tree / "rendered" / "reframe_settings.py", out, tags, step.note
             )
         finally:
-            for found in ("results.json", "reframe.out", "reframe.json"):
+            for found in ("reframe.out", "reframe.json"):
                 if (out / found).is_file():
                     shutil.copyfile(out / found, to / found)
+    results["contents"] = mpi_contents(plan, Records(tree).hashes())
+    write_atomically(to / "results.json", json.dumps(results, indent=1) + "\n")
     write_atomically(to / "metrics.txt", measure.metrics(results))
     write_atomically(to / "junit.xml", measure.checks_junit(results))
     with contextlib.suppress(OSError):  # what is deployed may belong to somebody else
-        stages.keep_results(out / "results.json", tree / "records" / "results")
+        stages.keep_results(to / "results.json", tree / "records" / "results")
     return results
 
 
@@ -164,8 +195,14 @@ def sign_job(
     Missing when the file is not there, Refused for what must not be signed.
     """
     _, plan = planned(name, None, "sign")
+    lock = None
+    if plan.builder == "spack":
+        lock = handed_lock.needed(plan, handed_lock.taken(take), take)
     with _own_key(key) as own:
-        return own, sign(plan, take, to, own, progress)
+        rows = sign(plan, take, to, own, progress, lock=lock)
+        if lock:
+            handed_lock.put(plan, lock, to, own, progress)
+        return own, rows
 
 
 @contextlib.contextmanager
@@ -203,7 +240,13 @@ def deploy_job(
     """
     system, plan = planned(name, root, "deploy")
     site = system.install
-    rows = stage(plan, [], trust, list(caches), progress, umask=site.umask, group=site.group)
+    with _lock(plan, [], trust, caches, True) as lock:
+        rows = stage(
+            *(plan, [], trust, list(caches), progress),
+            umask=site.umask,
+            group=site.group,
+            lock=lock,
+        )
     if results is not None:
         stages.keep_results(results / "results.json", Path(plan.tree) / "records" / "results")
     return rows

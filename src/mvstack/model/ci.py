@@ -47,7 +47,8 @@ class Settings(Strict):
     """What ``mvstack ci generate`` makes pipelines with.
 
     ``tree_length`` is how many characters the path of a tree has in which jobs build: packages can
-    be moved to trees whose path is no longer (mvstack.ci.build.padded). With ``approve: false``
+    be moved to trees whose path is no longer (mvstack.ci.build.padded). ``locks`` is a folder of
+    the project with lock files as `mvstack lock --to` writes them. With ``approve: false``
     nobody is asked before a deployment.
     """
 
@@ -56,6 +57,7 @@ class Settings(Strict):
     push: Word | None = None
     trust: list[Word] = Field(default_factory=list)
     mirrors: list[Word] = Field(default_factory=list)
+    locks: Word | None = None
     image: Image | None = None
     tree_length: Annotated[int, Field(ge=40, le=96)] = 96
     approve: bool = True

@@ -46,7 +46,8 @@ def lock(
         typer.Option("--root", help="Where Spack is cloned to (else MVSTACK_ROOT, the default)."),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option(help="Keep DIR/SYSTEM/PARTITION/spack.lock.", metavar="DIR")
+        Path | None,
+        typer.Option(help="Keep DIR/SYSTEM/PARTITION/spack.lock, and of what.", metavar="DIR"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
@@ -138,7 +139,7 @@ def _partition(
     import shutil
 
     from mvstack.render import write
-    from mvstack.spack import builder
+    from mvstack.spack import builder, handed
     from mvstack.spack import lock as locking
     from mvstack.spack.environments import Environment, apart
     from mvstack.spack.runner import Spack
@@ -171,3 +172,5 @@ def _partition(
             len(found.graph.built),
             round(time.monotonic() - began, 1),
         )
+    if to is not None:
+        handed.note(plan, to / plan.system / plan.partition)

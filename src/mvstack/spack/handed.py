@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,8 @@ from mvstack.spack import accepted, lock
 from mvstack.spack.pins import load_pins
 
 # The lock and its record beside it, and where both stand in a tree.
-_PAIRS = (("spack.lock", "lock.json"), ("compiler/spack.lock", "lock-compiler.json"))
+LOCK = "spack.lock"
+_PAIRS = ((LOCK, "lock.json"), ("compiler/spack.lock", "lock-compiler.json"))
 
 
 def inputs(plan: Plan) -> str:
@@ -51,20 +53,54 @@ def note(plan: Plan, folder: Path) -> None:
             write_atomically(folder / record, json.dumps({"inputs": inputs(plan)}) + "\n")
 
 
+def texts(folder: Path) -> dict[str, str]:
+    """The locks in ``folder`` and their records, as far as they are there, by name."""
+    names = [name for pair in _PAIRS for name in pair]
+    return {name: (folder / name).read_text() for name in names if (folder / name).is_file()}
+
+
+def write(files: Mapping[str, str], to: Path) -> None:
+    """Write what :func:`texts` gave below ``to``, and nothing that it would not give."""
+    for name in (name for pair in _PAIRS for name in pair if name in files):
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        (to / name).write_text(files[name])
+
+
+def check(given: Path, plan: Plan) -> list[tuple[str, Path, str]]:
+    """Name, file and record of the lock ``given`` and of the compiler's beside it.
+
+    Raises Refused when one was made from something else than ``plan``, or does not say from what.
+    """
+    folder, wanted = given.parent, inputs(plan)
+    pairs = []
+    for name, record in _PAIRS:
+        source = given if name == LOCK else folder / name
+        if not source.is_file() and name != LOCK:
+            continue
+        found = lock.known_inputs(folder / record)
+        if not source.is_file() or found != wanted:
+            raise _refused(plan, source, folder / record, found, wanted)
+        pairs.append((name, source, record))
+    return pairs
+
+
+def is_of(folder: Path, plan: Plan) -> bool:
+    """Whether the lock in ``folder``, and the compiler's beside it, were solved for ``plan``."""
+    try:
+        check(folder / LOCK, plan)
+    except Refused:
+        return False
+    return True
+
+
 def put(given: Path, plan: Plan, inputs_here: str) -> None:
     """Put the lock ``given``, and the compiler's beside it, in place in the tree of ``plan``.
 
     ``inputs_here`` are those of the tree. Raises Refused when the lock was made from something else
     or does not say from what.
     """
-    folder, tree, wanted = given.parent, Path(plan.tree), inputs(plan)
-    for name, record in _PAIRS:
-        source = given if name == "spack.lock" else folder / name
-        if not source.is_file() and name != "spack.lock":
-            continue
-        found = lock.known_inputs(folder / record)
-        if not source.is_file() or found != wanted:
-            raise _refused(plan, source, folder / record, found, wanted)
+    tree = Path(plan.tree)
+    for name, source, record in check(given, plan):
         target, kept = tree / "rendered" / "spack" / name, tree / "records" / record
         same = target.is_file() and target.read_bytes() == source.read_bytes()
         if not (same and lock.known_inputs(kept) == inputs_here):

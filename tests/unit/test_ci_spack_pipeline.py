@@ -1,0 +1,283 @@
+"""Pipelines of partitions by Spack, with lock files and without: how a lock gets to its jobs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gitlab import schema
+from lock_files import DATA
+
+from mvstack import stages
+from mvstack.cache import gpg
+from mvstack.ci import handed_lock, sites
+from mvstack.ci.generate import Made, generate
+from mvstack.ci.handover import caches_below
+from mvstack.ci.pipeline import Context
+from mvstack.ci.words import explained
+from mvstack.errors import InvalidInput, Refused
+from mvstack.model.load import load_system
+from mvstack.plan import Plan
+from mvstack.progress import Progress
+from mvstack.spack import handed
+
+SYSTEM = """\
+name: mine
+builder: spack
+os: debian12
+partitions:
+"""
+PARTITION = """\
+  {name}:
+    cores: 1
+    memory_gb: 1
+    target: zen2
+    fabric: shm
+    launcher: hydra
+    compiler: {{name: gcc, version: 12.2.0, origin: {origin}}}
+    externals:
+      libfabric: {{version: 1.17.0, prefix: /usr, providers: [shm, tcp]}}
+    mpi: {{product: mvapich, version: "4.0", device: "ch4:ofi", why: for this test}}
+"""
+SETTINGS = """\
+systems:
+  - {{system: mine.yaml, staging: /shared/staging, root: /apps}}
+caches: [{cache}]
+push: {cache}
+"""
+TRUSTED = Context(trusted=True)
+QUIET = Progress(mode="quiet")
+GPG = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
+
+
+class Project:
+    """A site's project with one system, and its settings."""
+
+    def __init__(self, folder: Path, *parts: str, origin: str = "system") -> None:
+        self.folder, self.cache = folder / "site", folder / "cache"
+        self.folder.mkdir()
+        self.cache.mkdir()
+        self.system = self.folder / "mine.yaml"
+        rows = [PARTITION.format(name=name, origin=origin) for name in parts]
+        self.system.write_text(SYSTEM + "".join(rows))
+        (self.folder / "mvstack-ci.yaml").write_text(SETTINGS.format(cache=self.cache))
+
+    def plan(self, part: str) -> Plan:
+        return stages.plan_for(load_system(str(self.system)), part, None, None)
+
+    def lock(self, part: str, name: str = "good") -> Path:
+        """A lock file of the tests' data, noted as one of this plan; the folder of all."""
+        folder = self.folder / "locks" / "mine" / part
+        folder.mkdir(parents=True)
+        shutil.copyfile(DATA / f"{name}.lock", folder / "spack.lock")
+        handed.note(self.plan(part), folder)
+        return self.folder / "locks"
+
+    def pipelines(self, **more: Any) -> Made:
+        return generate(self.folder, Path("mvstack-ci.yaml"), "", TRUSTED, **more)
+
+
+def test_with_a_lock_file_each_job_installs_by_it(tmp_path: Path) -> None:
+    project = Project(tmp_path, "cpu")
+    made = project.pipelines(locks=project.lock("cpu"))
+    assert made.notes == []
+    (text,) = made.pipelines.files.values()
+    assert schema.errors(text) == []
+    jobs = yaml.safe_load(text)
+    assert jobs["lock"]["needs"] == [{"pipeline": "$PLAN_PIPELINE_ID", "job": "plan"}]
+    builds = {name: job for name, job in jobs.items() if name.startswith("build:")}
+    assert builds and all(job["needs"][0] == "lock" for job in builds.values())
+    words = " ".join(job["script"][0] for job in builds.values()).split()
+    asked = [node for word, node in pairwise(words) if word == "--node"]
+    specs = json.loads((DATA / "good.lock").read_text())["concrete_specs"]
+    assert set(asked) == {key for key, spec in specs.items() if "external" not in spec}
+    assert jobs["deploy"]["needs"] == ["validate", "sign"]
+    assert set(made.pipelines.locks) == {
+        "locks/mine-cpu/spack.lock",
+        "locks/mine-cpu/lock.json",
+    }
+    said = explained(made.against, made.todos, made.pipelines.jobs)
+    assert "mine/cpu (spack, by lock file): new" in said
+
+
+def test_the_settings_may_name_the_lock_files(tmp_path: Path) -> None:
+    project = Project(tmp_path, "cpu")
+    project.lock("cpu")
+    with (project.folder / "mvstack-ci.yaml").open("a") as stream:
+        stream.write("locks: locks\n")
+    assert project.pipelines().pipelines.locks
+    with pytest.raises(InvalidInput, match="no such folder of lock files"):
+        project.pipelines(locks=project.folder / "nowhere")
+
+
+def test_a_lock_file_of_another_plan_is_none(tmp_path: Path) -> None:
+    project = Project(tmp_path, "cpu")
+    locks = project.lock("cpu")
+    text = project.system.read_text()
+    project.system.write_text(text.replace("target: zen2", "target: zen3"))
+    made = project.pipelines(locks=locks)
+    assert "the lock file of mine/cpu is not used" in made.notes[0]
+    (text,) = made.pipelines.files.values()
+    assert schema.errors(text) == []
+    jobs = yaml.safe_load(text)
+    assert "lock" not in jobs and "PLAN_PIPELINE_ID" not in text and not made.pipelines.locks
+    (build,) = [job for name, job in jobs.items() if name.startswith("build:")]
+    assert "--node whole " in build["script"][0] and build["needs"] == []
+
+
+def test_a_conductor_tells_each_partition_where_the_plan_is(tmp_path: Path) -> None:
+    project = Project(tmp_path, "cpu", "big")
+    made = project.pipelines(locks=project.lock("cpu"))
+    files = made.pipelines.files
+    assert set(files) == {"pipeline.yml", "mine-cpu.yml", "mine-big.yml"}
+    assert not [error for text in files.values() for error in schema.errors(text)]
+    jobs = yaml.safe_load(files["pipeline.yml"])
+    assert jobs["mine-cpu"]["variables"] == {"PLAN_PIPELINE_ID": "$PARENT_PIPELINE_ID"}
+    assert "variables" not in jobs["mine-big"]
+    assert "lock" in yaml.safe_load(files["mine-cpu.yml"])
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_the_job_lock_brings_it_where_every_job_looks(tmp_path: Path, arrived: bool) -> None:
+    project = Project(tmp_path, "cpu")
+    made = project.pipelines(locks=project.lock("cpu"))
+    here = tmp_path / "job"
+    there = here / "ci-pipelines" if arrived else tmp_path / "elsewhere"
+    sites.write({**made.pipelines.files, **made.pipelines.locks}, there)
+    here.mkdir(exist_ok=True)
+    script = yaml.safe_load(made.pipelines.files["pipeline.yml"])["lock"]["script"]
+    environment = {"PATH": "/usr/bin:/bin"} | ({} if arrived else {"MVSTACK_PIPELINES": str(there)})
+    for _ in range(2):  # a runner may keep what an earlier job left
+        subprocess.run(["bash", "-ec", "\n".join(script)], cwd=here, env=environment, check=True)
+    (here / "handover" / "build-a" / "spack" / "v3").mkdir(parents=True)
+    found = handed_lock.taken([here / "handover"])
+    assert found == here / "handover" / "lock" / "lock" / "spack.lock"
+    handed.check(found, project.plan("cpu"))
+    assert [cache.name for cache in caches_below([here / "handover"])] == ["build-a"]
+    if not arrived:
+        done = subprocess.run(
+            ["bash", "-ec", "\n".join(script)],
+            cwd=here,
+            env={"PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode and "the lock of the job plan did not arrive" in done.stderr
+
+
+@pytest.mark.parametrize("origin", ["spack", "easybuild"])
+def test_a_compiler_that_spack_builds_is_refused(tmp_path: Path, origin: str) -> None:
+    project = Project(tmp_path, "cpu", origin=origin)
+    with pytest.raises(InvalidInput, match="Spack builds the compiler") as caught:
+        project.pipelines()
+    (problem,) = caught.value.problems
+    assert problem.where == "mine/cpu" and origin in problem.found
+    assert "hash of every package" in problem.because and "origin: external" in problem.todo
+    assert project.pipelines(schedule="nightly").pipelines.files  # nothing is built there
+
+
+# --- the lock in handovers and in a cache ---------------------------------------------------------
+
+
+def test_locks_that_differ_are_refused(tmp_path: Path) -> None:
+    for name, text in (("a", "1"), ("b", "1")):
+        folder = tmp_path / name / "lock"
+        folder.mkdir(parents=True)
+        (folder / "spack.lock").write_text(text)
+    assert handed_lock.taken([tmp_path]) == tmp_path / "a" / "lock" / "spack.lock"
+    assert handed_lock.taken([tmp_path / "none"]) is None
+    (tmp_path / "b" / "lock" / "spack.lock").write_text("2")
+    with pytest.raises(Refused, match="they differ"):
+        handed_lock.taken([tmp_path])
+
+
+@pytest.mark.parametrize("link", ["lock", "lock/spack.lock", "lock/compiler"])
+def test_a_link_in_place_of_a_lock_is_refused(tmp_path: Path, link: str) -> None:
+    """The job that signs has a key in a file: a build job must not have it published."""
+    target = tmp_path / "secret"
+    target.mkdir()
+    (target / "spack.lock").write_text("{}")
+    folder = tmp_path / "handover" / "a" / "lock"
+    folder.parent.mkdir(parents=True)
+    if link == "lock":
+        folder.symlink_to(target)
+    else:
+        folder.mkdir()
+        (folder / "spack.lock").write_text("{}")
+        (folder.parent / link).unlink(missing_ok=True)
+        (folder.parent / link).symlink_to(target / link.partition("lock/")[2])
+        if link == "lock/compiler":
+            (target / "compiler").mkdir()
+    with pytest.raises(Refused, match="as a link"):
+        handed_lock.taken([tmp_path / "handover"])
+
+
+@GPG
+def test_a_signed_lock_stands_for_all_of_its_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(tmp_path / "keys"))
+    project = Project(tmp_path, "cpu")
+    key, plan = gpg.create("A site of tests", "a@example.org"), project.plan("cpu")
+    (project.folder / "site.asc").write_text(gpg.export(key.fingerprint))
+    with (project.folder / "mvstack-ci.yaml").open("a") as stream:
+        stream.write("trust: [site.asc]\n")
+    assert builds(project.pipelines()) == ["build:Spack-s-environment"]
+    lock = project.lock("cpu") / "mine" / "cpu" / "spack.lock"
+    handed_lock.put(plan, lock, str(project.cache), key, QUIET)
+
+    made = project.pipelines()
+    assert builds(made) == [] and made.notes == []
+    jobs = yaml.safe_load(made.pipelines.files["pipeline.yml"])
+    assert "sign" not in jobs and jobs["deploy"]["needs"] == ["validate"]
+    found = handed_lock.signed(plan, [str(tmp_path / "none"), str(project.cache)], tmp_path / "l")
+    assert found and found.read_bytes() == lock.read_bytes()
+    handed.check(found, plan)
+
+    # in place of an earlier one, and never without its signature
+    shutil.copyfile(DATA / "bad-pmi.lock", lock)
+    handed_lock.put(plan, lock, str(project.cache), key, QUIET)
+    found = handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+    assert found and found.read_bytes() == lock.read_bytes()
+    (file,) = project.cache.glob("locks/mine-cpu/*/lock.json")
+    file.write_text(file.read_text().replace("mvapich", "mvapicj", 1))
+    made = project.pipelines()
+    assert builds(made) and "changed after it was signed" in made.notes[0]
+    with pytest.raises(Refused, match="changed after it was signed"):
+        handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+    file.with_name("lock.json.asc").unlink()
+    with pytest.raises(Refused, match="its signature is not there"):
+        handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+    handed_lock.put(plan, lock, str(project.cache), key, QUIET)
+    assert handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+
+
+@GPG
+def test_a_lock_of_another_plan_is_not_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(tmp_path / "keys"))
+    project = Project(tmp_path, "cpu", "big")
+    lock = project.lock("cpu") / "mine" / "cpu" / "spack.lock"
+    lock.with_name("lock.json").write_text(json.dumps({"inputs": "other"}))
+    with pytest.raises(Refused, match="solved for something else"):
+        handed_lock.put(
+            project.plan("cpu"), lock, str(project.cache), gpg.Key("0" * 40, "", True), QUIET
+        )
+    assert not list(project.cache.iterdir())
+
+
+def builds(made: Made) -> list[str]:
+    return [
+        name
+        for text in made.pipelines.files.values()
+        for name in yaml.safe_load(text)
+        if name.startswith("build:")
+    ]
