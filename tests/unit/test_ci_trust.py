@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from gitlab import schema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,11 +104,20 @@ def test_a_trusted_pipeline_has_keys_in_protected_jobs_alone(
             rules = job["rules"]
             assert [rule["if"] for rule in rules] == ['$CI_COMMIT_REF_PROTECTED == "true"'], name
             assert job["tags"] == ["p"], name
-            assert job["resource_group"], name
+            assert re.fullmatch(r"[A-Za-z0-9 ._/-]{1,255}", job["resource_group"]), name
             assert job["interruptible"] is False, name
             if "environment" in job:
                 assert rules[0]["when"] == "manual", name
     assert powerful >= 2
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("names", SETS, ids=str)
+def test_every_generated_pipeline_is_one_for_gitlab(
+    graphs: dict[str, Graph], names: list[str], trusted: bool
+) -> None:
+    for name, text in made(graphs, names, trusted).files.items():
+        assert schema.errors(text) == [], name
 
 
 def test_the_schedule_holds_no_key(graphs: dict[str, Graph]) -> None:
@@ -118,6 +128,7 @@ def test_the_schedule_holds_no_key(graphs: dict[str, Graph]) -> None:
     target = Target(todo(None, graphs[name], (), policy.validation), one, name)
     found = scheduled([target], policy.validation.weekly, settings, policy, Context(trusted=True))
     (text,) = found.files.values()
+    assert schema.errors(text) == []
     assert not POWERFUL.search(text)
     assert "--tag nightly" in text
 

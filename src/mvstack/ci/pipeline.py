@@ -209,6 +209,10 @@ def _partition(
         "staging": one.site.staging.rstrip("/"),
         "root": one.site.root,
         "push": settings.push,
+        # GitLab allows letters, digits, blanks and a few signs, and 255 characters
+        "push_group": f"push {re.sub(r'[^A-Za-z0-9._-]+', '-', settings.push or '').strip('-')}"[
+            :255
+        ],
         "approve": settings.approve,
         "images": one.site.images if one.todo.image else None,
         "trust": "".join(f" --trust {file}" for file in settings.trust),
