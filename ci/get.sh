@@ -16,7 +16,10 @@ if [ -n "${MVSTACK_URL:-}" ]; then
     flock 9
     if [ ! -e "$clone/.whole" ]; then
       rm -rf "$clone"
-      git clone --quiet --no-checkout "$MVSTACK_URL" "$clone" &&
+      # a project of the same GitLab that is not public: as this job, if its settings let this project in
+      login=
+      case "$MVSTACK_URL" in "${CI_SERVER_URL:-none}"/*) login='!f() { echo username=gitlab-ci-token; echo "password=$CI_JOB_TOKEN"; }; f' ;; esac
+      GIT_TERMINAL_PROMPT=0 git -c credential.helper="$login" clone --quiet --no-checkout "$MVSTACK_URL" "$clone" &&
         git -C "$clone" checkout --quiet --detach "$MVSTACK_COMMIT" && touch "$clone/.whole"
     fi
   ) 9> "$clone.lock" || { echo "mvapich-stack cannot be had: $MVSTACK_COMMIT of $MVSTACK_URL" >&2; exit 7; }

@@ -103,12 +103,49 @@ def test_a_trusted_pipeline_has_keys_in_protected_jobs_alone(
             powerful += 1
             rules = job["rules"]
             assert [rule["if"] for rule in rules] == ['$CI_COMMIT_REF_PROTECTED == "true"'], name
-            assert job["tags"] == ["p"], name
+            assert job["tags"] == ["p", "protected"], name
             assert re.fullmatch(r"[A-Za-z0-9 ._/-]{1,255}", job["resource_group"]), name
             assert job["interruptible"] is False, name
-            if "environment" in job:
+            if name == "sign":
+                assert job["environment"] == {"name": "mvstack-signing", "action": "access"}
+            elif "environment" in job:
                 assert rules[0]["when"] == "manual", name
     assert powerful >= 2
+
+
+@pytest.mark.parametrize("names", SETS, ids=str)
+def test_the_key_is_a_variable_of_one_job_alone(graphs: dict[str, Graph], names: list[str]) -> None:
+    for text in made(graphs, names, trusted=True).files.values():
+        signing = [
+            name
+            for name, job in jobs(text).items()
+            if (job.get("environment") or {}).get("name") == "mvstack-signing"
+        ]
+        signs = [name for name, job in jobs(text).items() if "ci sign" in str(job.get("script"))]
+        assert signing == signs
+
+
+@pytest.mark.parametrize("names", SETS, ids=str)
+def test_every_job_of_a_trusted_pipeline_runs_on_a_runner_of_its_own(
+    graphs: dict[str, Graph], names: list[str]
+) -> None:
+    for text in made(graphs, names, trusted=True).files.values():
+        for name, job in jobs(text).items():
+            if "tags" in job and not name.startswith("pipelines"):
+                assert "protected" in job["tags"], name
+    for text in made(graphs, names, trusted=False).files.values():
+        assert (
+            "protected" not in text.replace("CI_COMMIT_REF_PROTECTED", "").split("variables:")[-1]
+        )
+
+
+@pytest.mark.parametrize("names", SETS, ids=str)
+def test_no_pipeline_is_left_out_of_merge_requests(
+    graphs: dict[str, Graph], names: list[str]
+) -> None:
+    """Jobs without rules are for branches and tags alone, unless the workflow has rules."""
+    for text in made(graphs, names, trusted=False).files.values():
+        assert yaml.safe_load(text)["workflow"]["rules"] == [{"when": "always"}]
 
 
 @pytest.mark.parametrize("trusted", [True, False])

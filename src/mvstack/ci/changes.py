@@ -80,11 +80,13 @@ def todo(
     *,
     all_of: bool = False,
     finish: bool = False,
+    deployed: str | None = None,
 ) -> Todo:
     """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand.
 
     With ``all_of`` the whole partition is made, whatever changed; with ``finish`` also one that did
-    not change and that caches do not have whole: an earlier pipeline did not come to its end.
+    not change and that caches do not have whole, or of which another state is ``deployed`` (None:
+    nothing is ever deployed): an earlier pipeline did not come to its end.
     """
     there = set(cached)
     before = old if old and old.builder == new.builder else None
@@ -114,7 +116,11 @@ def todo(
         image="image" in new.aspects
         and bool(changed or gone or {"image", "modules"} & set(aspects)),
         lock=new.by == "plan" and "environment" in aspects,
-        unfinished=finish and any(node.content not in there for node in new.nodes.values()),
+        unfinished=finish
+        and (
+            any(node.content not in there for node in new.nodes.values())
+            or deployed not in (None, new.state)
+        ),
     )
     if not found.touched:
         return found

@@ -40,7 +40,10 @@ def check_project(file: Path) -> list[str]:
         )
     for cache in filter(None, [*settings.caches, settings.push]):
         try:
-            place(cache)
+            where = place(cache)
+            if cache == settings.push and where.folder is None:
+                problem = "push: packages are pushed into a folder, not to an address"
+                errors.append(InvalidInput(Problem(problem, str(file), found=cache)))
         except MvstackError as error:
             errors.append(error)
     if missing := [key for key in settings.trust if not (project / key).is_file()]:

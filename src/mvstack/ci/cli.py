@@ -74,8 +74,12 @@ def generate(
         url=os.environ.get("MVSTACK_URL", ""),
         commit=os.environ.get("MVSTACK_COMMIT", ""),
         folder=to.name,
+        tag=os.environ.get("MVSTACK_TAG", ""),
     )
     base = base_of(os.environ) if change is None else change
+    sites.same_pin(project, context.commit)
+    lost = change is None and bool(base) and not sites.has_commit(project, base)
+    base = "" if lost else base
     made = make(
         project,
         file,
@@ -99,6 +103,10 @@ def generate(
         }
         typer.echo(json.dumps(data, indent=2))
         return
+    if lost:
+        typer.echo(
+            "note: the commit before is not there any more (a force push?): all counts as new"
+        )
     for note in made.notes:
         typer.echo(f"note: {note}")
     if schedule:
@@ -256,12 +264,15 @@ def deploy(
     results: Annotated[
         Path | None, typer.Option(help="What `ci validate --to` wrote, kept with the tree.")
     ] = None,
+    state: Annotated[
+        str, typer.Option(help="What this deploys, noted in the first cache when it is done.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages alone."""
     from mvstack.ci.steps import deploy_job
 
-    rows = deploy_job(system, root, cache, trust or [], results, _progress(as_json))
+    rows = deploy_job(system, root, cache, trust or [], results, state, _progress(as_json))
     _told(rows, as_json)
 
 

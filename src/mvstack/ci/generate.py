@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mvstack.cache.gpg import BadSignature
-from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.store import NotBelieved, find
 from mvstack.ci.changes import Todo, todo
+from mvstack.ci.deployed import record_of
 from mvstack.ci.estimate import seconds
 from mvstack.ci.graph import WHOLE, Graph, Node, read_graphs
 from mvstack.ci.handed_lock import whole
@@ -81,6 +83,7 @@ def generate(
                 policy.validation,
                 all_of=everything,
                 finish=context.trusted and bool(settings.push) and name in served,
+                deployed=deployed_state(settings, *served[name]) if name in served else None,
             )
             for name, graph in new.items()
         ]
@@ -90,6 +93,20 @@ def generate(
             if one.name in served
         ]
         return _made(sides, todos, targets, settings, policy, context, schedule, notes, cores)
+
+
+def deployed_state(settings: Settings, site: Site, partition: str) -> str | None:
+    """The state that was deployed last; "" when none was, None where nothing is ever deployed.
+
+    A cache that cannot be asked counts as one that has no record.
+    """
+    if not (site.root and settings.push):
+        return None
+    try:
+        found = place(settings.push).read(record_of(partition))
+        return str(json.loads(found)["state"]) if found else ""
+    except (Unreachable, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _made(
@@ -160,7 +177,6 @@ def contents_in(
 
     Whether an entry is believed is for the job that takes it; one that is not is built anew there.
     """
-    from mvstack.cache.place import place
     from mvstack.cache.spack import entry
 
     places = [place(name) for name in settings.caches]

@@ -76,6 +76,14 @@ class Graph:
     aspects: dict[str, str]
     checks: dict[str, Checked] = field(default_factory=dict)
 
+    @property
+    def state(self) -> str:
+        """One hash of all that is built, checked and published: what a deployment is of."""
+        return hashes.of(
+            [node.content for node in self.nodes.values()],
+            {name: value for name, value in self.aspects.items() if name != "image"},
+        )
+
     def closure(self, keys: Iterable[str]) -> set[str]:
         """``keys`` and all that they stand on."""
         found: set[str] = set()

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mvstack.cache import gpg
-from mvstack.errors import InvalidInput, Problem
+from mvstack.errors import InvalidInput, Problem, Refused
 
 NAME = "A job of a pipeline"
 EMAIL = "mvapich-stack@localhost"
@@ -31,8 +31,8 @@ def caches_below(folders: Iterable[Path]) -> list[Path]:
     """The binary caches in ``folders``: each folder itself if it is one, else all below it.
 
     In the order of their names, whatever the disk's. A folder that is not there holds none: no job
-    may have had anything to hand over, and what is lacking then is said by who needs it. Links are
-    not followed.
+    may have had anything to hand over, and what is lacking then is said by who needs it. Raises
+    Refused for a link in one.
     """
     found: dict[Path, None] = {}
     for folder in folders:
@@ -41,7 +41,33 @@ def caches_below(folders: Iterable[Path]) -> list[Path]:
             if any(part in names for part in PARTS):
                 found[Path(place).absolute()] = None
                 names.clear()
+    _no_links(found)
     return list(found)
+
+
+def _no_links(caches: Iterable[Path]) -> None:
+    """Raise Refused for a link in a handover: none is made, and one could bring any file along."""
+    links = [
+        Path(place, name)
+        for cache in caches
+        for place, folders, files in os.walk(cache)
+        for name in (*folders, *files)
+        if Path(place, name).is_symlink()
+    ]
+    if links:
+        raise Refused(
+            *(
+                Problem(
+                    "a handover holds a link",
+                    str(link),
+                    found=str(link.readlink()),
+                    because="what is handed over is copied; a link names a file of this machine",
+                    todo="see which job made it: nothing of ours does",
+                )
+                for link in links
+            ),
+            outcome="Nothing of it was used.",
+        )
 
 
 def keys_of(cache: Path) -> list[Path]:

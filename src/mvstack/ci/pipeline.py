@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -18,7 +20,7 @@ from mvstack.ci.graph import Node
 from mvstack.ci.jobs import Job, make_jobs
 from mvstack.errors import Problem, Refused
 from mvstack.model.ci import Settings, Site
-from mvstack.model.ci_policy import CiPolicy
+from mvstack.model.ci_policy import CiPolicy, ci_policy
 from mvstack.model.load import REPOSITORY
 from mvstack.spack import handed
 from mvstack.targets import family_of
@@ -34,13 +36,17 @@ GENERATED = (
 
 @dataclass(frozen=True)
 class Context:
-    """Of the run: whether it may hold keys, where mvapich-stack comes from, what it is called."""
+    """Of the run: whether it may hold keys, where mvapich-stack comes from, what it is called.
+
+    ``tag`` is that of the runner that plans, for jobs that any runner can do.
+    """
 
     trusted: bool
     url: str = ""
     commit: str = ""
     title: str = "mvapich-stack"
     folder: str = FOLDER
+    tag: str = ""
     variables: dict[str, str] = field(default_factory=dict)
 
 
@@ -88,7 +94,7 @@ def pipelines(
     todo = [one for one in targets if one.todo.touched]
     if not todo:
         nothing = _render(
-            "nothing.yml", {**_run(settings, context), "any_tags": _any_tags(settings)}
+            "nothing.yml", {**_run(settings, context), "any_tags": _any_tags(settings, context)}
         )
         return Pipelines({MAIN: nothing}, {})
     files: dict[str, str] = {}
@@ -115,16 +121,16 @@ def pipelines(
             **_run(settings, context),
             "children": children,
             "expire": policy.jobs.expire,
-            "tags": _any_tags(settings),
+            "tags": _any_tags(settings, context),
         }
         files[MAIN] = _render("conductor.yml", values)
-    _small_enough(files, policy)
     locks = {
         f"locks/{one.slug}/{name}": text
         for one in todo
         if one.lock
         for name, text in handed.texts(one.lock).items()
     }
+    _small_enough(files, locks, policy)
     return Pipelines(files, jobs, locks)
 
 
@@ -139,14 +145,14 @@ def scheduled(
             "root": one.site.root,
             "staging": one.site.staging.rstrip("/"),
             "slug": one.slug,
-            "tags": _tags(one),
+            "tags": _tags(one, context),
         }
         for one in targets
         if one.site.root
     ]
     if not rows:
         nothing = _render(
-            "nothing.yml", {**_run(settings, context), "any_tags": _any_tags(settings)}
+            "nothing.yml", {**_run(settings, context), "any_tags": _any_tags(settings, context)}
         )
         return Pipelines({MAIN: nothing}, {})
     values = {
@@ -188,7 +194,7 @@ def _partition(
         "title": f"{one.todo.name}: {_summary(one.todo, jobs)}",
         "name": one.todo.name,
         "partition": one.partition,
-        "tags": _tags(one),
+        "tags": _tags(one, context),
         "jobs": [
             {
                 "name": job.name,
@@ -214,6 +220,7 @@ def _partition(
             :255
         ],
         "approve": settings.approve,
+        "state": one.todo.graph.state,
         "images": one.site.images if one.todo.image else None,
         "trust": "".join(f" --trust {file}" for file in settings.trust),
         "length": "" if settings.tree_length == TREE else f" --tree-length {settings.tree_length}",
@@ -244,41 +251,53 @@ def _run(settings: Settings, context: Context) -> dict[str, Any]:
         "generated": GENERATED,
         "title": context.title,
         "folder": context.folder,
-        "image": settings.image,
+        "image": settings.image or ci_policy().image.name,
         "setup": GET.read_text().rstrip() + "\n",
         "variables": {name: value for name, value in variables.items() if value},
     }
 
 
-def _tags(one: Target) -> dict[str, list[str]]:
+def _tags(one: Target, context: Context) -> dict[str, list[str]]:
     """Runner tags of each kind of job; the partition's own words where the site names none."""
     graph, runners = one.todo.graph, one.site.runners
     system = graph.name.partition("/")[0]
     machine = [system, family_of(graph.target)]
     gpu = [f"gpu-{graph.gpu}"] if graph.gpu != "none" else []
+    more = runners.trusted if context.trusted else []
+
+    def all_of(tags: list[str]) -> list[str]:
+        return list(dict.fromkeys([*tags, *more]))
+
     return {
-        "build": runners.build or machine,
-        "cluster": runners.cluster or [*machine, *gpu, "cluster"],
-        "protected": runners.protected or [*machine, "protected"],
+        "build": all_of(runners.build or machine),
+        "cluster": all_of(runners.cluster or [*machine, *gpu, "cluster"]),
+        "protected": all_of(runners.protected or [*machine, "protected"]),
     }
 
 
-def _any_tags(settings: Settings) -> list[str]:
-    """A runner that certainly is there."""
+def _any_tags(settings: Settings, context: Context) -> list[str]:
+    """A runner that certainly is there: the one that planned."""
+    if context.tag:
+        return [context.tag]
     return next((one.runners.build for one in settings.systems if one.runners.build), [])
 
 
-def _small_enough(files: dict[str, str], policy: CiPolicy) -> None:
+def _small_enough(files: dict[str, str], locks: dict[str, str], policy: CiPolicy) -> None:
+    """Raise Refused for a file that is too large, or when all together are as one archive."""
     most = policy.limit("child_pipeline_bytes")
-    for name, text in files.items():
-        if len(text.encode()) > most:
+    sizes = {name: len(text.encode()) for name, text in files.items()}
+    archive = sum(len(zlib.compress(text.encode())) for text in [*files.values(), *locks.values()])
+    sizes["all of them, compressed"] = archive
+    for name, size in sizes.items():
+        if size > most:
             raise Refused(
                 Problem(
-                    "this pipeline is larger than GitLab takes",
+                    "these pipelines are larger than GitLab takes",
                     name,
-                    found=f"{len(text.encode()):,} bytes",
+                    found=f"{size:,} bytes",
                     allowed=f"{most:,} bytes",
-                    todo="a higher `worth_seconds` in environments/policy/ci.yaml makes fewer jobs",
+                    todo="serve fewer systems from one project, or make fewer jobs by a higher "
+                    "worth_seconds in environments/policy/ci.yaml",
                 )
             )
 
@@ -307,6 +326,7 @@ def _template(name: str) -> Template:
         autoescape=False,
     )
     # YAML is a superset of JSON; jinja's own tojson escapes for HTML
+    environment.filters["sh"] = shlex.quote
     environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
     return environment.get_template(f"{name}.j2")
 

@@ -19,8 +19,9 @@ from mvstack.errors import InvalidInput, Problem
 from mvstack.model.ci import Settings, load_settings
 from mvstack.model.load import REPOSITORY
 
-PIN = re.compile(r"stack_commit:\s*(?:&\w+\s+)?[\"']?([0-9a-f]{40})\b")
-ANCHOR = re.compile(r"stack_commit:\s*\*(\w+)")
+PIN = re.compile(r"stack_commit:\s*(?:&[\w-]+\s+)?[\"']?([0-9a-f]{40})\b")
+ANCHOR = re.compile(r"stack_commit:\s*\*([\w-]+)")
+COMMENT = re.compile(r"(^|\s)#.*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,41 @@ def pinned(project: Path) -> str:
     path = project / ".gitlab-ci.yml"
     if not path.is_file():
         return ""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = COMMENT.sub("", path.read_text(encoding="utf-8", errors="replace"))
     if found := PIN.search(text):
         return found.group(1)
     if anchor := ANCHOR.search(text):
-        named = re.search(rf"&{anchor.group(1)}\s+[\"']?([0-9a-f]{{40}})\b", text)
+        named = re.search(rf"&{re.escape(anchor.group(1))}\s+[\"']?([0-9a-f]{{40}})\b", text)
         return named.group(1) if named else ""
     return ""
+
+
+def same_pin(project: Path, commit: str) -> None:
+    """Raise InvalidInput when ``commit``, which runs here, is not the one that the project names.
+
+    The commit of the base is read from the same place: where it cannot be read, a new version of
+    mvapich-stack would seem to change nothing.
+    """
+    if commit and (found := pinned(project)) != commit:
+        raise InvalidInput(
+            Problem(
+                "stack_commit is not where it can be read",
+                str(project / ".gitlab-ci.yml"),
+                found=found or "no commit hash behind stack_commit",
+                allowed=f"stack_commit: {commit}, or an anchor of this very file",
+                because="the one of the commit before is read in the same way, to compare with",
+                todo="write the hash into .gitlab-ci.yml, as docs/ci.md shows",
+            )
+        )
+
+
+def has_commit(project: Path, commit: str) -> bool:
+    """Whether the clone has ``commit``."""
+    try:
+        resolve(project, commit)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _systems(settings: Settings, project: Path, side: Side) -> list[str]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,13 +14,14 @@ from typing import Any
 
 from mvstack import stages
 from mvstack.cache import gpg
-from mvstack.ci import clones, handed_lock, measure
+from mvstack.cache.place import place
+from mvstack.ci import clones, deployed, handed_lock, measure
 from mvstack.ci.build import below, build, padded, rows_of
 from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
-from mvstack.errors import InvalidInput, Missing, MvstackError, Problem
+from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, Refused
 from mvstack.files import write_atomically
 from mvstack.install.records import Records, mpi_contents
 from mvstack.model.system import System
@@ -195,6 +197,7 @@ def sign_job(
     Missing when the file is not there, Refused for what must not be signed.
     """
     _, plan = planned(name, None, "sign")
+    not_committed(take)
     lock = None
     if plan.builder == "spack":
         lock = handed_lock.needed(plan, handed_lock.taken(take), take)
@@ -203,6 +206,28 @@ def sign_job(
         if lock:
             handed_lock.put(plan, lock, to, own, progress)
         return own, rows
+
+
+def not_committed(take: Sequence[Path]) -> None:
+    """Raise Refused for a handover that stands in the repository: no job of this pipeline made it.
+
+    Where there is no git, there is no repository either.
+    """
+    words = ["git", "ls-files", "--", *map(str, take)]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError:
+        return
+    if done.returncode == 0 and done.stdout:
+        raise Refused(
+            Problem(
+                "what is handed over was committed",
+                done.stdout.splitlines()[0],
+                because="only what jobs of this pipeline built is signed",
+                todo="take it out of the repository",
+            ),
+            outcome="Nothing was signed.",
+        )
 
 
 @contextlib.contextmanager
@@ -231,12 +256,14 @@ def deploy_job(
     caches: Sequence[str],
     trust: Sequence[Path],
     results: Path | None,
+    state: str,
     progress: Progress,
 ) -> list[Row]:
     """Install a partition into the shared tree, from signed caches alone.
 
     ``results`` is a folder that :func:`validate_job` wrote: the checks that these packages passed
-    are kept with the tree, for its report.
+    are kept with the tree, for its report. ``state`` is noted in the first of ``caches`` when all
+    is done.
     """
     system, plan = planned(name, root, "deploy")
     site = system.install
@@ -249,4 +276,6 @@ def deploy_job(
         )
     if results is not None:
         stages.keep_results(results / "results.json", Path(plan.tree) / "records" / "results")
+    if state:
+        deployed.note(place(caches[0]), name, state, plan.root)
     return rows

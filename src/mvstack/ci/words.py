@@ -69,7 +69,7 @@ def _line(todo: Todo) -> str:
     if todo.new:
         parts.append("new")
     if todo.unfinished:
-        parts.append("not whole in the cache, whatever changed")
+        parts.append("an earlier pipeline did not come to its end")
     parts.append(_count(len(todo.build), "build") if todo.build else "no builds")
     if todo.absent:
         parts.append(f"{len(todo.absent)} of them unchanged and in no cache")

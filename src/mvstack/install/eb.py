@@ -79,7 +79,9 @@ class EasyBuild:
 
     def environment(self) -> dict[str, str]:
         """The environment of EasyBuild: ours, without modules and settings of the caller."""
-        dropped = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
+        modules = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
+        # what a build runs is others' code: no key or token of a pipeline is for it
+        dropped = (*modules, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", "AWS_", "AZURE_")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
         lmod = lmod_command()
         return {

@@ -11,19 +11,25 @@ from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
 
-Folder = Annotated[str, StringConstraints(pattern=r"^/[^\s]*$")]
+# what stands in shell lines of pipelines: nothing in it means anything to a shell
+Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+@%=-]*$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[^\s,]{1,255}$")]
-Word = Annotated[str, StringConstraints(pattern=r"^[^\s'\"$`\\]+$")]
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/+@%=:,~-]+$")]
 # the digest is what is fetched; the name before it is for people
 Image = Annotated[str, StringConstraints(pattern=r"^[^\s@]+@sha256:[0-9a-f]{64}$")]
 
 
 class Runners(Strict):
-    """Tags of the runners that jobs go to; a runner must have all of them."""
+    """Tags of the runners that jobs go to; a runner must have all of them.
+
+    ``trusted`` are further ones, for every job of a pipeline of a protected branch: what such a
+    pipeline builds is signed, so it must not run where merge requests could have left something.
+    """
 
     build: list[Tag] = Field(default_factory=list)
     cluster: list[Tag] = Field(default_factory=list)
     protected: list[Tag] = Field(default_factory=list)
+    trusted: list[Tag] = Field(default_factory=lambda: ["protected"])
 
 
 class Site(Strict):
