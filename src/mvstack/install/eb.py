@@ -90,6 +90,8 @@ class EasyBuild:
             "LMOD_CMD": lmod,
             # last: EasyBuild finds its own easyconfigs beside `eb`, and builds the system's python
             "PATH": f"{Path(lmod).parent}:{kept.get('PATH', '')}:{Path(sys.executable).parent}",
+            # rich would break the paths of its messages into lines of 80 characters
+            "COLUMNS": "4000",
             "XDG_CONFIG_HOME": str(self.tree / "logs" / "no-config"),
         }
 
