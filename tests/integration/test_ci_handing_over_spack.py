@@ -164,11 +164,11 @@ def test_a_whole_partition_goes_from_its_one_job_to_the_shared_tree(
     assert {row.get("from") for row in rows} == {"binary cache"}
     assert (staging / "2026.11" / "here-node" / "modules" / "Core").is_dir()
     with pytest.raises(Refused, match="there is no lock"):
-        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, QUIET)
+        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, "", QUIET)
 
     own, rows = steps.sign_job(jobs.name, [jobs.handover], str(jobs.cache), "", QUIET)
     assert own == jobs.key and {row["result"] for row in rows} == {"signed"}
-    rows = steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, QUIET)
+    rows = steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, "", QUIET)
     # what only builds need stays out, as Spack does it
     needed = {key for key, name in built.items() if name in ("mvapich", "hpcc")}
     assert needed <= {row["hash"] for row in rows} <= set(built)
@@ -191,10 +191,10 @@ def test_a_whole_partition_goes_from_its_one_job_to_the_shared_tree(
     text = file.read_text()
     file.write_text(text.replace("hpcc", "hpcd", 1))
     with pytest.raises(Refused, match="changed after it was signed"):
-        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, QUIET)
+        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [jobs.public], None, "", QUIET)
     file.write_text(text)
     with pytest.raises(Refused, match="not trusted"):
-        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [], None, QUIET)
+        steps.deploy_job(jobs.name, apps, [str(jobs.cache)], [], None, "", QUIET)
 
     several_jobs_take_it_from_the_job_lock(jobs, lock.parent, built)
 
