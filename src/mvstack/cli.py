@@ -63,6 +63,13 @@ Root = Annotated[
     typer.Option("--root", help="Install root (else MVSTACK_ROOT, the system's, the default)."),
 ]
 ReleaseName = Annotated[str | None, typer.Option("--release", help="A release; else the newest.")]
+Profile = Annotated[
+    Literal["default", "small", "full"] | None,
+    typer.Option(
+        help="How much: the MPI and what proves it; that and FFTW, hypre and mpi4py; all libraries "
+        "and applications. Else what the partition's file says, or what is installed."
+    ),
+]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Compile in parallel.")]
 Yes = Annotated[
     bool,
@@ -183,13 +190,19 @@ def check(
 
 @app.command(epilog="Examples: mvstack explain expanse/cpu   ·   mvstack explain mine.yaml --json")
 def explain(
-    system: System = "local", release: ReleaseName = None, root: Root = None, as_json: Json = False
+    system: System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    profile: Profile = None,
+    as_json: Json = False,
 ) -> None:
     """Say which MPI build a partition gets, and why, with the source of each reason."""
     from mvstack.explain import show_plan
 
     found, partitions = stages.load(system)
-    plans = [stages.plan_for(found, name, release, root) for name in partitions]
+    plans = [
+        stages.plan_for(found, name, release, root, profile=profile or "") for name in partitions
+    ]
     if as_json:
         data = [plan.as_dict() for plan in plans]
         emit(data[0] if len(data) == 1 else data)
@@ -214,12 +227,21 @@ def render(
     to: Annotated[
         Path | None, typer.Option(help="Write below this folder, not environments/rendered.")
     ] = None,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Write the files that builders, modules and checks read, for every system."""
     from mvstack.rendering import render_systems
 
-    done = render_systems(systems or [], to, check_only)
+    if profile and to is None:
+        raise InvalidInput(
+            Problem(
+                "what is committed is rendered as the partitions' files say",
+                "--profile without --to",
+                todo="name a folder with --to, or write `profile:` into the partition's file",
+            )
+        )
+    done = render_systems(systems or [], to, check_only, profile or "")
     if as_json:
         emit(done)
     elif check_only:
@@ -229,7 +251,9 @@ def render(
             typer.echo(f"{folder}: {count} files")
 
 
-@app.command(epilog="Examples: mvstack install local --yes   ·   mvstack install azure-hbv4 -j 8")
+@app.command(
+    epilog="Examples: mvstack install local --yes   ·   mvstack install local --profile full"
+)
 def install(
     system: System = "local",
     release: ReleaseName = None,
@@ -243,6 +267,7 @@ def install(
         bool, typer.Option(help="Check for the distribution's packages first.")
     ] = True,
     dry_run: Annotated[bool, typer.Option(help="Say what would be built; change nothing.")] = False,
+    profile: Profile = None,
     cache: Annotated[
         list[str] | None,
         typer.Option("--cache", help="A binary cache to ask first; also MVSTACK_CACHES."),
@@ -263,7 +288,17 @@ def install(
     shown = _progress(as_json)
     emit_or_say(
         install_system(
-            system, release, root, jobs, yes, anyway, prerequisites, dry_run, shown, caches
+            system,
+            release,
+            root,
+            jobs,
+            yes,
+            anyway,
+            prerequisites,
+            dry_run,
+            shown,
+            caches,
+            profile or "",
         ),
         as_json,
     )
@@ -318,11 +353,13 @@ def up(
     prerequisites: Annotated[
         bool, typer.Option(help="Check for the distribution's packages first.")
     ] = True,
+    profile: Profile = None,
 ) -> None:
     """Do it all: discover, explain, install, test, report. The same command goes on or repeats."""
     from mvstack.flow import bring_up
 
-    failed = bring_up(system, release, root, jobs, yes, prerequisites, _progress(False, 0), out)
+    shown = _progress(False, 0)
+    failed = bring_up(system, release, root, jobs, yes, prerequisites, shown, out, profile or "")
     if failed:
         raise failed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +12,12 @@ from mvstack.model.words import listed, nearest
 
 FOLDER = REPOSITORY / "easyconfigs"
 
-# The plain toolchain (GCC and MPI) over each product, and the software name of the product.
-TOOLCHAINS = {"mvapich": "gmvapich", "mvapich2": "gmvapich", "mpich": "gmpich"}
+# For each product what stands for gmvapich (GCC and MPI) and mvfoss (that, and linear algebra).
+TOOLCHAINS = {
+    "mvapich": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
+    "mvapich2": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
+    "mpich": {"gmvapich": "gmpich", "mvfoss": "mpfoss"},
+}
 
 
 @cache
@@ -59,11 +64,50 @@ def mpi_file(software: str, version: str, gcc: str, device: str) -> str:
     return f"{software}-{version}-GCC-{gcc}-{netmod(device)}.eb"
 
 
-def toolchain_file(product: str, release: str, device: str) -> str:
-    """``gmvapich-2026.11-ucx.eb``."""
-    return f"{TOOLCHAINS[product]}-{release}-{netmod(device)}.eb"
+def toolchain_file(product: str, release: str, device: str, kind: str = "gmvapich") -> str:
+    """``gmvapich-2026.11-ucx.eb``, or what over ``product`` stands for the toolchain ``kind``."""
+    return f"{TOOLCHAINS[product][kind]}-{release}-{netmod(device)}.eb"
 
 
-def package_file(name: str, version: str, product: str, release: str, device: str) -> str:
-    """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``."""
-    return f"{name}-{version}-{toolchain_file(product, release, device)}"
+def package_file(
+    name: str,
+    version: str,
+    product: str,
+    release: str,
+    device: str,
+    kind: str = "gmvapich",
+    suffix: str = "",
+) -> str:
+    """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``; ``suffix`` is EasyBuild's versionsuffix."""
+    chain = toolchain_file(product, release, device, kind).removesuffix(".eb")
+    return f"{name}-{version}-{chain}{suffix}.eb"
+
+
+def compiler_package_file(name: str, version: str, gcc: str, suffix: str = "") -> str:
+    """``OpenBLAS-0.3.21-GCC-12.2.0.eb``: a package that stands on the compiler alone."""
+    return f"{name}-{version}-GCC-{gcc}{suffix}.eb"
+
+
+def dependencies(text: str) -> list[str]:
+    """The names of what an easyconfig is built on, in the order in which they are written.
+
+    Read from its text without running it: a name that is not written out is not found.
+    """
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return []
+    names: dict[str, None] = {}
+    for statement in body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if not any(
+            isinstance(target, ast.Name) and target.id in ("dependencies", "builddependencies")
+            for target in targets
+        ):
+            continue
+        for entry in ast.walk(statement):
+            if isinstance(entry, ast.Tuple) and entry.elts:
+                first = entry.elts[0]
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    names[first.value] = None
+    return list(names)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.model.system import System
+from mvstack.packages import Package
 from mvstack.plan import MpiBuild, Plan
 
 
@@ -21,6 +22,12 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
     for number, build in enumerate(plan.mpi):
         console.print()
         console.print(_build(build, default=number == 0))
+    if plan.profile != "default":
+        console.print(f"\npackages of profile {plan.profile}, over {plan.mpi[0].module}")
+        console.print(_packages(plan))
+        for row in plan.left_out:
+            line = Text(f"not {row['name']} {row['version']}: {row['because']}")
+            console.print(Padding(line, (0, 0, 0, 2)))
     if plan.passed_over:
         console.print("\npassed over")
         for item in plan.passed_over:
@@ -88,6 +95,27 @@ def _build(build: MpiBuild, default: bool) -> Group:
     for reason in build.reasons:
         rows.append(("because", f"{reason['what']}: {reason['why']} [{reason['source']}]"))
     return Group(_table(rows))
+
+
+def _packages(plan: Plan) -> Table:
+    """Each package once, under the heading of its group, as `module load` knows it."""
+    first = [one for one in plan.packages if one.mpi in ("", plan.mpi[0].module)]
+    groups = list(dict.fromkeys(one.group for one in first))
+    return _table(
+        [
+            (group, f"{one.module}   {one.title}" + _whose(one))
+            for group in groups
+            for one in first
+            if one.group == group
+        ]
+    )
+
+
+def _whose(package: Package) -> str:
+    said = f" [for group {package.readers}]" if package.readers else ""
+    return said + (
+        f" [not upstream's bytes: {package.not_upstream}]" if package.not_upstream else ""
+    )
 
 
 def _table(rows: list[tuple[str, str]]) -> Table:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from mvstack.cache.use import Caches
 
 
-def prepare(system: System, root: Path | None, yes: bool, progress: Progress) -> None:
+def prepare(
+    system: System, root: Path | None, yes: bool, progress: Progress, profile: str = ""
+) -> None:
     """See that the distribution's packages are there; with ``yes`` and root, install them."""
     import os
 
@@ -29,7 +31,7 @@ def prepare(system: System, root: Path | None, yes: bool, progress: Progress) ->
     from mvstack.install.prerequisites import install_missing, lacking, refuse
 
     place = stages.root_for(system, root)
-    missing = lacking(look().os or "this system")
+    missing = lacking(look().os or "this system", profile)
     if missing is None:
         return
     if os.geteuid() != 0 or not (yes or _agreed(missing)):
@@ -60,6 +62,7 @@ def install_system(
     dry_run: bool,
     progress: Progress,
     caches: Caches | None = None,
+    profile: str = "",
 ) -> list[dict[str, Any]]:
     """`mvstack install`: the rows of what was built, or taken from ``caches``."""
     from mvstack.install.builders import pending
@@ -69,14 +72,14 @@ def install_system(
     needed = prerequisites and not dry_run and not (caches and caches.only)
     # only `local` needs compilers to be looked at; else it is seen first whether it is this machine
     if needed and asked.discover:
-        prepare(asked, root, yes, progress)
+        prepare(asked, root, yes, progress, profile)
     system, partitions = stages.load(name)
     partition = stages.only_one(name, partitions, "install")
-    plan = stages.plan_for(system, partition, release, root, caches)
+    plan = stages.plan_for(system, partition, release, root, caches, profile)
     if not anyway:
         _fits_here(plan, system)
     if needed and not asked.discover:
-        prepare(asked, root, yes, progress)
+        prepare(asked, root, yes, progress, plan.profile)
     if dry_run:
         return pending(plan)
     return _install(plan, system, jobs, progress, caches)
@@ -176,6 +179,7 @@ def bring_up(
     prerequisites: bool,
     progress: Progress,
     console: Console,
+    profile: str = "",
 ) -> MvstackError | None:
     """`mvstack up`: the error to end with when checks failed, after the report was written."""
     from mvstack.explain import show_plan
@@ -183,17 +187,17 @@ def bring_up(
 
     asked = load_system(split_name(name)[0])
     if prerequisites and asked.discover:
-        prepare(asked, root, yes, progress)
+        prepare(asked, root, yes, progress, profile)
     # as many as there are before the plan is known; the nodes of the plan come on top
     progress.total = progress.number + 4
     with progress.step("discover", name):
         system, partitions = stages.load(name)
         partition = stages.only_one(name, partitions, "up")
     with progress.step("choose", f"the MPI for {system.name}/{partition}"):
-        plan = stages.plan_for(system, partition, release, root)
+        plan = stages.plan_for(system, partition, release, root, profile=profile)
         _fits_here(plan, system)
     if prerequisites and not asked.discover:
-        prepare(asked, root, yes, progress)
+        prepare(asked, root, yes, progress, plan.profile)
     progress.total += steps(plan)
     show_plan(plan, system, console)
     rows = _install(plan, system, jobs, progress)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mvstack import easyconfigs
 from mvstack.discover import look, system_yaml
 from mvstack.discover.machine import Machine
 from mvstack.errors import Missing, Problem, Refused
@@ -15,7 +17,7 @@ from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import Accepted, Plan, make_plan
 
-# Says whether the source of (product, version, easyconfig) can be had.
+# Says whether the source of (product or package, version, easyconfig) can be had.
 Available = Callable[[str, str, str], bool]
 
 
@@ -50,13 +52,17 @@ def plan_local(
     *,
     root: str = "",
     accepted: dict[tuple[str, str], Accepted] | None = None,
+    profile: str = "",
 ) -> Plan:
     """The plan for this machine, over the first MPI whose source can be had.
 
     MVAPICH in the order of the release; MPICH, which anybody can fetch, when none can. Of packages
-    that stand in for each other, the first whose source can be had.
+    that stand in for each other, the first whose source can be had. Beyond the profile default,
+    what cannot be had is left out, with what stands on it.
     """
     unavailable: set[tuple[str, str]] = set()
+    because: dict[tuple[str, str], str] = {}
+    default = {(one.name, one.version) for one in release.packages if one.profile == "default"}
     while True:
         plan = make_plan(
             system,
@@ -67,18 +73,45 @@ def plan_local(
             unavailable=frozenset(unavailable),
             fallback=True,
             accepted=accepted,
+            profile=profile,
         )
+        if because:
+            plan = replace(plan, left_out=[_reason(row, because) for row in plan.left_out])
         wanted = [(build.product, build.version, build.easyconfig) for build in plan.mpi]
         wanted = [one for one in wanted if one[0] != "mpich"]
         wanted += [
             (package.name, package.version, package.easyconfig)
             for package in plan.packages
-            if any(p.name == package.name and p.instead for p in release.packages)
+            if (package.name, package.version) not in default
+            or any(p.name == package.name and p.instead for p in release.packages)
         ]
         missing = {one[:2] for one in wanted if not available(*one)} - unavailable
+        because |= _dependents(plan, missing)
+        missing |= set(because)
+        missing -= unavailable
         if not missing:
             return plan
         unavailable |= missing
+
+
+def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The packages of ``plan`` that stand on one of ``missing``, each with the reason."""
+    where = f"{plan.system}/{plan.partition}"
+    names = {name for name, _ in missing}
+    found: dict[tuple[str, str], str] = {}
+    for package in plan.packages:
+        files = [package.easyconfig, package.toolchain] if package.toolchain else []
+        texts = [easyconfigs.find(file, where).read_text() for file in files]
+        needed = [name for text in texts for name in easyconfigs.dependencies(text)]
+        if lost := [name for name in needed if name in names]:
+            # packages stand in the order of building, so that one pass finds them all
+            names.add(package.name)
+            found[package.name, package.version] = f"needs {lost[0]}, which cannot be had from here"
+    return found
+
+
+def _reason(row: dict[str, str], because: dict[tuple[str, str], str]) -> dict[str, str]:
+    return {**row, "because": because.get((row["name"], row["version"]), row["because"])}
 
 
 def same_machine(plan: Plan, machine: Machine) -> None:

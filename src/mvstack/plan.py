@@ -10,10 +10,10 @@ from mvstack import easyconfigs, spackspecs
 from mvstack.choose import Choice, choose
 from mvstack.errors import InvalidInput, Problem
 from mvstack.model.policy import Policy, Setting
-from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.model.words import listed, nearest
+from mvstack.packages import Package, packages_of
 from mvstack.targets import options_for
 
 DEFAULT_ROOT = "/opt/mvapich-stack"
@@ -69,19 +69,6 @@ class MpiBuild:
 
 
 @dataclass(frozen=True)
-class Package:
-    """One package over one MPI build."""
-
-    name: str
-    version: str
-    title: str
-    module: str
-    mpi: str
-    easyconfig: str
-    spack: str
-
-
-@dataclass(frozen=True)
 class Plan:
     """What one partition gets in one release; ``as_dict`` is the JSON that later steps read."""
 
@@ -103,6 +90,9 @@ class Plan:
     passed_over: list[dict[str, str]]
     externals: list[dict[str, str]] = field(default_factory=list)
     fallback: str = ""
+    profile: str = "default"
+    # packages of the profile that this partition does not get, each with the reason
+    left_out: list[dict[str, str]] = field(default_factory=list)
     # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
     optimization: str = ""
 
@@ -156,11 +146,13 @@ def make_plan(
     unavailable: frozenset[tuple[str, str]] = frozenset(),
     fallback: bool = False,
     accepted: dict[tuple[str, str], Accepted] | None = None,
+    profile: str = "",
 ) -> Plan:
     """The plan of ``system``/``partition`` in ``release``.
 
-    ``unavailable`` and ``fallback`` as for :func:`mvstack.choose.choose`; ``accepted`` maps
-    (product, version) to bytes that a person accepted. Raises Refused when nothing fits.
+    ``unavailable`` and ``fallback`` as for :func:`mvstack.choose.choose`, with packages by name and
+    version as well; ``accepted`` maps (product or package, version) to bytes that a person
+    accepted; without a ``profile`` it is that of the partition. Raises Refused when nothing fits.
     """
     part = system.partitions[partition]
     _check_without(system, partition, release)
@@ -171,6 +163,18 @@ def make_plan(
     builds = [
         _mpi_build(system, partition, choice, device, policy, taken) for device in choice.devices
     ]
+    profile = profile or part.profile or "default"
+    chosen, left_out = packages_of(
+        release,
+        part,
+        system.builder,
+        choice,
+        builds,
+        profile,
+        unavailable,
+        accepted or {},
+        system.install.licensed,
+    )
     return Plan(
         system=system.name,
         partition=partition,
@@ -186,13 +190,15 @@ def make_plan(
         access=list(part.scheduler_options),
         compiler=part.compiler.model_dump(),
         mpi=builds,
-        packages=_packages(release, part, choice, builds, unavailable),
+        packages=chosen,
         passed_over=[dict(item.__dict__) for item in choice.passed_over],
         externals=[
             {"package": package, "spec": spec, "prefix": prefix}
             for package, spec, prefix in spackspecs.externals(part)
         ],
         fallback=_fallback_sentence(choice),
+        profile=profile,
+        left_out=left_out,
         optimization=""
         if system.discover
         else options_for(part.target, part.compiler.name, part.compiler.version),
@@ -333,43 +339,6 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     )
     transport = {"package": under.library, "spec": spec} if spec else None
     return {"package": ask.product, "spec": ask.spec, "transport": transport}
-
-
-def _packages(
-    release: Release,
-    part: Partition,
-    choice: Choice,
-    builds: list[MpiBuild],
-    unavailable: frozenset[tuple[str, str]],
-) -> list[Package]:
-    fitting: list[ReleasePackage] = []
-    for package in release.packages:
-        if package.name in part.without:
-            continue
-        if package.only_over and choice.product not in package.only_over:
-            continue
-        if (package.name, package.version) in unavailable:
-            continue
-        if package.instead and any(one.instead == package.instead for one in fitting):
-            continue
-        fitting.append(package)
-    return [
-        Package(
-            name=package.name,
-            version=package.version,
-            title=package.title,
-            module=package.module,
-            mpi=build.module,
-            easyconfig=easyconfigs.package_file(
-                package.name, package.version, choice.product, release.name, build.device
-            )
-            if choice.product in easyconfigs.TOOLCHAINS
-            else "",
-            spack=package.spack,
-        )
-        for build in builds
-        for package in fitting
-    ]
 
 
 def _fallback_sentence(choice: Choice) -> str:

@@ -9,6 +9,7 @@ from pprint import pformat
 
 from mvstack import easyconfigs
 from mvstack.model.load import REPOSITORY
+from mvstack.packages import Package
 from mvstack.plan import MpiBuild, Plan
 from mvstack.render_spack import spack_files
 from mvstack.templates import generated, template
@@ -32,8 +33,13 @@ def render(plan: Plan) -> dict[str, str]:
         files["easystack.yaml"] = template("easystack.yaml", plan=plan, order=build_order(plan))
         for build in plan.mpi:
             files[f"easyconfigs/{build.easyconfig}"] = mpi_easyconfig(plan, build)
-            name = easyconfigs.toolchain_file(build.product, plan.release, build.device)
-            files[f"easyconfigs/{name}"] = toolchain_easyconfig(plan, build, name)
+        for node in build_order(plan):
+            if node.kind == "toolchain":
+                text = toolchain_easyconfig(plan, node)
+                files[f"easyconfigs/{node.easyconfig}"] = text
+        for package in plan.packages:
+            if package.accepted_sha256 or package.readers:
+                files[f"easyconfigs/{package.easyconfig}"] = package_easyconfig(plan, package)
     return dict(sorted(files.items()))
 
 
@@ -43,7 +49,10 @@ def _readable(plan: Plan) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Node:
-    """One easyconfig of the build order: its file, the module it makes, and what it is."""
+    """One easyconfig of the build order: its file, the module it makes, and what it is.
+
+    ``toolchain`` is the easyconfig of the toolchain that a package is built with.
+    """
 
     easyconfig: str
     name: str
@@ -51,6 +60,7 @@ class Node:
     module: str
     mpi: str
     kind: str
+    toolchain: str = ""
 
 
 def build_order(plan: Plan) -> list[Node]:
@@ -60,18 +70,32 @@ def build_order(plan: Plan) -> list[Node]:
         Node(name, name.partition("-")[0], gcc, f"gcc/{gcc}", "", "compiler")
         for name in easyconfigs.compiler_file(gcc, plan.compiler["origin"])
     ]
+    nodes += [_package(one) for one in plan.packages if not one.mpi]
     for build in plan.mpi:
         chain = easyconfigs.toolchain_file(build.product, plan.release, build.device)
         nodes += [
             Node(build.easyconfig, build.software, build.version, build.module, "", "mpi"),
-            Node(chain, chain.partition("-")[0], plan.release, "", build.module, "toolchain"),
+            _toolchain(chain, plan, build),
         ]
-        nodes += [
-            Node(p.easyconfig, p.name, p.version, p.module, p.mpi, "package")
-            for p in plan.packages
-            if p.mpi == build.module
-        ]
+        there = {chain}
+        for one in plan.packages:
+            if one.mpi != build.module:
+                continue
+            if one.toolchain and one.toolchain not in there:
+                nodes.append(_toolchain(one.toolchain, plan, build))
+                there.add(one.toolchain)
+            nodes.append(_package(one))
     return nodes
+
+
+def _package(one: Package) -> Node:
+    return Node(
+        one.easyconfig, one.name, one.version, one.module, one.mpi, "package", one.toolchain
+    )
+
+
+def _toolchain(name: str, plan: Plan, build: MpiBuild) -> Node:
+    return Node(name, name.partition("-")[0], plan.release, "", build.module, "toolchain")
 
 
 def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
@@ -97,11 +121,18 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
     return "\n".join(lines) + "\n"
 
 
-def toolchain_easyconfig(plan: Plan, build: MpiBuild, name: str) -> str:
+def toolchain_easyconfig(plan: Plan, node: Node) -> str:
     """The toolchain, over the very MPI of this partition."""
-    base = easyconfigs.find(name, f"{plan.system}/{plan.partition}")
+    base = easyconfigs.find(node.easyconfig, f"{plan.system}/{plan.partition}")
+    build = next(one for one in plan.mpi if one.module == node.mpi)
     gcc = plan.compiler["version"]
     suffix = f"-{easyconfigs.netmod(build.device)}"
+    compiler = f"('GCC', '{gcc}')"
+    mpi = f"('{build.software}', '{build.version}', '{suffix}', ('GCC', '{gcc}'))"
+    plain = [f"    {compiler},", f"    {mpi},"]
+    # a toolchain of more than these two keeps what else its easyconfig lists
+    more = set(easyconfigs.dependencies(base.read_text())) - {"GCC", build.software}
+    last = ["    *dependencies[2:],"] if more else []
     return "\n".join(
         [
             f"# {generated(plan, f'easyconfigs/{base.relative_to(easyconfigs.FOLDER)}')}",
@@ -109,9 +140,30 @@ def toolchain_easyconfig(plan: Plan, build: MpiBuild, name: str) -> str:
             "",
             f"# What partition {plan.system}/{plan.partition} decides:",
             "dependencies = [",
-            f"    ('GCC', '{gcc}'),",
-            f"    ('{build.software}', '{build.version}', '{suffix}', ('GCC', '{gcc}')),",
+            *plain,
+            *last,
             "]",
+            "",
+        ]
+    )
+
+
+def package_easyconfig(plan: Plan, package: Package) -> str:
+    """The easyconfig of a package with what the site decided: other bytes, who may read it."""
+    base = easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
+    decided = []
+    if package.accepted_sha256:
+        decided.append("# " + one_line(f"not upstream's bytes: {package.not_upstream}"))
+        decided.append(f"checksums = [{package.accepted_sha256!r}, *checksums[1:]]")
+    if package.readers:
+        decided.append(f"group = {package.readers!r}")
+    return "\n".join(
+        [
+            f"# {generated(plan, f'easyconfigs/{base.relative_to(easyconfigs.FOLDER)}')}",
+            base.read_text().rstrip(),
+            "",
+            f"# What partition {plan.system}/{plan.partition} decides:",
+            *decided,
             "",
         ]
     )

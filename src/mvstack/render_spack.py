@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from mvstack.model.spack import spack_pins
-from mvstack.plan import MpiBuild, Package, Plan
+from mvstack.packages import Package
+from mvstack.plan import MpiBuild, Plan
 from mvstack.targets import family_of, target_for
 from mvstack.templates import template
 

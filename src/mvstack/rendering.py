@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from mvstack import stages
+from mvstack import easyconfigs, stages
 from mvstack.ci.pipeline import site_include
 from mvstack.errors import CheckFailed, MvstackError, Problem, relative, together
 from mvstack.image.page import images_page
@@ -31,16 +31,20 @@ from mvstack.model.system import System
 from mvstack.plan import Plan, make_plan, partitions_of, split_name
 from mvstack.recipes.page import recipes_page
 from mvstack.render import RENDERED, render, stale, write
+from mvstack.siblings import left_over, siblings
 from mvstack.templates import template
 
 DOCS = REPOSITORY / "docs"
 
 
-def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, int]:
+def render_systems(
+    names: list[str], to: Path | None, check: bool, profile: str = ""
+) -> dict[str, int]:
     """Render ``names`` (all but `local` when empty) below ``to``; folder → number of files.
 
-    With ``check`` nothing is written. Raises CheckFailed naming every file that is not fresh, and
-    InvalidInput or Refused with all problems of all systems, before anything is written.
+    ``profile`` is how much of the release, else as the partitions say. With ``check`` nothing is
+    written. Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused
+    with all problems of all systems, before anything is written.
     """
     base = to or RENDERED
     release, policy = load_release(), load_policy()
@@ -53,13 +57,15 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
             if system.discover:
                 system, _ = stages.load(name)
             for part in partitions_of(system, partition):
-                plan = make_plan(system, part, release, policy, fallback=system.discover)
+                plan = make_plan(
+                    system, part, release, policy, fallback=system.discover, profile=profile
+                )
                 rendered[base / system.name / part] = {**render(plan), **_image(system, plan)}
         except MvstackError as error:
             errors.append(error)
     if errors:
         raise together(errors, "Nothing was rendered.")
-    tables = {} if names or to else {**pages(policy), **schemas()}
+    tables = {} if names or to else {**pages(policy), **schemas(), **siblings(easyconfigs.FOLDER)}
     if check:
         _fresh(rendered, base, tables, everything=not names)
     else:
@@ -68,6 +74,8 @@ def render_systems(names: list[str], to: Path | None, check: bool) -> dict[str, 
         for path, text in tables.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        for path in left_over(easyconfigs.FOLDER) if tables else []:
+            path.unlink()
     return {relative(folder): len(files) for folder, files in rendered.items()}
 
 
@@ -138,6 +146,10 @@ def _fresh(
         Problem("stale: not what its inputs give now", relative(path))
         for path, text in tables.items()
         if not path.is_file() or path.read_text() != text
+    ]
+    problems += [
+        Problem("nothing by hand gives it any more", relative(path))
+        for path in (left_over(easyconfigs.FOLDER) if tables else [])
     ]
     if everything and base.is_dir():
         there = {path.parent for path in base.glob("*/*/plan.json")}

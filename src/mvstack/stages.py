@@ -86,7 +86,7 @@ def fetcher_for(root: str, progress: Progress | None = None) -> Any:
 
 
 def accepted_bytes(release: Any) -> dict[tuple[str, str], Accepted]:
-    """What the user accepted instead of upstream's bytes, for the MPIs of ``release``."""
+    """What the user accepted instead of upstream's bytes, for all that is in ``release``."""
     from mvstack.sources import accepted_for
 
     found = {}
@@ -97,6 +97,9 @@ def accepted_bytes(release: Any) -> dict[tuple[str, str], Accepted]:
             taken = accepted_for(software, entry.version) if software else None
             if taken:
                 found[product, entry.version] = Accepted(taken.sha256, taken.reason)
+    for package in release.packages:
+        if taken := accepted_for(package.name, package.version):
+            found[package.name, package.version] = Accepted(taken.sha256, taken.reason)
     return found
 
 
@@ -106,16 +109,20 @@ def plan_for(
     release_name: str | None = None,
     root: Path | None = None,
     caches: Caches | None = None,
+    profile: str = "",
 ) -> Plan:
     """The plan of one partition as this user's machine would install it.
 
-    ``caches`` are those that the site names when None.
+    ``caches`` are those that the site names when None. Without a ``profile`` this machine's own
+    tree keeps the one that it was last installed with.
     """
     release, policy = load_release(release_name), load_policy()
     place = root_for(system, root)
     accepted = accepted_bytes(release)
     if not system.discover:
-        return make_plan(system, partition, release, policy, root=place, accepted=accepted)
+        return make_plan(
+            system, partition, release, policy, root=place, accepted=accepted, profile=profile
+        )
     from mvstack.cache.use import offered, site_caches
     from mvstack.install.run import specs_of
     from mvstack.local import plan_local
@@ -134,12 +141,30 @@ def plan_for(
         return not caches.only and _sources(easyconfig, product, version)
 
     def _sources(easyconfig: str, product: str, version: str) -> bool:
-        return all(fetcher.available(spec) for spec in specs_of(easyconfig)) or (
+        beyond = any(one.name == product and one.profile != "default" for one in release.packages)
+        return all(fetcher.available(spec, beyond) for spec in specs_of(easyconfig)) or (
             (product, version) in accepted
             and fetcher.store.get(accepted[product, version].sha256) is not None
         )
 
-    return plan_local(system, partition, release, policy, available, root=place, accepted=accepted)
+    return plan_local(
+        system,
+        partition,
+        release,
+        policy,
+        available,
+        root=place,
+        accepted=accepted,
+        profile=profile or _kept_profile(system.name, partition, place, release.name),
+    )
+
+
+def _kept_profile(system: str, partition: str, root: str, release: str) -> str:
+    """The profile that a tree was last installed with; "" when there is none."""
+    try:
+        return str(installed_plan(system, partition, root, release)[1].get("profile", ""))
+    except Refused:
+        return ""
 
 
 def installed_plan(system: str, partition: str, root: str, release: str) -> tuple[Path, Any]:

@@ -69,6 +69,7 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         for package in self.current_environ.extras["packages"]:
             if package["name"].lower() == name.lower() and package.get("mpi") in (
                 None,
+                "",
                 self.mpi["module"],
             ):
                 return package

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -247,3 +248,84 @@ def test_what_is_no_plan_is_not_taken_for_one(plan: Plan, tmp_path: Path, text: 
     (records.folder / "plan.json").write_text(json.dumps({**whole, "mpi": [1]}))
     with pytest.raises(ValueError, match="is no plan"):
         kept_plan(tmp_path)
+
+
+APPLICATION = """\
+name = 'App'
+version = '1'
+toolchain = {'name': 'mvfoss', 'version': '2026.11-ucx'}
+builddependencies = [('CMake', '3.24.3')]
+dependencies = [('Lib', '1', '', ('gmvapich', '2026.11-ucx'))]
+moduleclass = 'chem'
+"""
+LIBRARY = """\
+name = 'Lib'
+version = '1'
+toolchain = {'name': 'gmvapich', 'version': '2026.11-ucx'}
+moduleclass = 'lib'
+"""
+
+
+@pytest.fixture
+def stacked(plan: Plan, recipes: Path) -> Plan:
+    """The plan with a library, and an application on it over mvfoss."""
+    (recipes / "Lib-1-gmvapich-2026.11-ucx.eb").write_text(LIBRARY)
+    (recipes / "App-1-mvfoss-2026.11-ucx.eb").write_text(APPLICATION)
+    easyconfigs.index.cache_clear()
+    first = plan.packages[0]
+    library = replace(
+        first,
+        name="Lib",
+        version="1",
+        module="lib/1",
+        easyconfig="Lib-1-gmvapich-2026.11-ucx.eb",
+        toolchain="gmvapich-2026.11-ucx.eb",
+    )
+    application = replace(
+        library,
+        name="App",
+        module="app/1",
+        easyconfig="App-1-mvfoss-2026.11-ucx.eb",
+        toolchain="mvfoss-2026.11-ucx.eb",
+    )
+    return replace(plan, packages=[first, library, application])
+
+
+def test_the_toolchain_of_a_package_stands_before_the_first_that_needs_it(stacked: Plan) -> None:
+    names = [node.name for node in build_order(stacked)]
+    assert names == ["GCC", "MVAPICH", "gmvapich", "HPCC", "Lib", "mvfoss", "App"]
+    needs = {item.node.name: item.needs for item in look(stacked)}
+    assert needs["App"][-2:] == ("mvfoss-2026.11-ucx.eb", "Lib-1-gmvapich-2026.11-ucx.eb")
+    assert "mvfoss-2026.11-ucx.eb" not in needs["Lib"]
+
+
+def test_a_changed_library_changes_what_is_built_on_it_and_nothing_else(
+    stacked: Plan, recipes: Path
+) -> None:
+    install(stacked)
+    assert set(states(stacked).values()) == {"present"}
+    file = recipes / "Lib-1-gmvapich-2026.11-ucx.eb"
+    file.write_text(file.read_text() + "configopts = '--with-x'\n")
+    changed = [name for name, state in states(stacked).items() if state == "changed"]
+    assert changed == ["Lib", "App"]
+
+
+def test_a_changed_application_leaves_the_library(stacked: Plan, recipes: Path) -> None:
+    install(stacked)
+    file = recipes / "App-1-mvfoss-2026.11-ucx.eb"
+    file.write_text(file.read_text() + "configopts = '--with-x'\n")
+    assert [name for name, state in states(stacked).items() if state == "changed"] == ["App"]
+
+
+def test_an_easyblock_of_ours_changes_the_packages_that_name_it(
+    stacked: Plan, recipes: Path
+) -> None:
+    block = recipes / "easyblocks" / "ours.py"
+    block.write_text("class OursBlock:\n    def one(self):\n        return 1\n")
+    file = recipes / "Lib-1-gmvapich-2026.11-ucx.eb"
+    file.write_text("easyblock = 'OursBlock'\n" + file.read_text())
+    install(stacked)
+    assert set(states(stacked).values()) == {"present"}
+    block.write_text("class OursBlock:\n    def one(self):\n        return 2\n")
+    changed = [name for name, state in states(stacked).items() if state == "changed"]
+    assert changed == ["Lib", "App"]

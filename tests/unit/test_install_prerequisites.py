@@ -9,7 +9,12 @@ import pytest
 from mvstack.discover import look
 from mvstack.errors import Missing
 from mvstack.install import prerequisites
-from mvstack.install.prerequisites import install_missing, lacking, refuse
+from mvstack.install.prerequisites import (
+    install_missing,
+    lacking,
+    of_the_distribution,
+    refuse,
+)
 
 # Files stand for packages: there when a file of that name is, installed by making one.
 FILE = """\
@@ -23,6 +28,7 @@ families:
       - {{package: gcc, why: C compiler}}
       - {{package: lmod, why: the module command}}
       - {{package: "libx-dev+1", why: headers of x}}
+      - {{package: cmake, why: builds more, profile: full, easybuild: [CMake]}}
 """
 
 
@@ -118,3 +124,18 @@ def test_a_package_that_debian_does_not_have_is_missing_here(
     assert prerequisites._present(debian, "dpkg")
     assert not prerequisites._present(debian, "mvstack-no-such-package")
     assert debian.install.startswith("apt-get install -y")
+
+
+def test_a_larger_profile_needs_more(folder: Path) -> None:
+    def names(profile: str) -> list[str]:
+        missing = lacking("filesos12", profile)
+        return [one.package for one in missing.needed] if missing else []
+
+    assert names("") == names("default") == names("small") == ["gcc", "lmod", "libx-dev+1"]
+    assert names("full") == ["gcc", "lmod", "libx-dev+1", "cmake"]
+
+
+def test_what_the_distribution_has_easybuild_need_not_build(folder: Path) -> None:
+    assert of_the_distribution("filesos12", "full") == ["CMake"]
+    assert of_the_distribution("filesos12", "default") == []
+    assert of_the_distribution("an unknown one", "full") == []

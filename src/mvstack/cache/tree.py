@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,8 @@ from mvstack import hashes
 from mvstack.errors import Problem, Refused
 from mvstack.install.nodes import module_file
 from mvstack.install.records import Records
-from mvstack.plan import MpiBuild, Package, Plan
+from mvstack.packages import Package
+from mvstack.plan import MpiBuild, Plan
 from mvstack.render import Node, build_order
 
 T = TypeVar("T")
@@ -43,8 +44,14 @@ def plan_of(data: dict[str, Any]) -> Plan:
 
 
 def _filled(kind: type[T], row: dict[str, Any]) -> T:
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: row.get(name, "") for name in names})
+    # what was written before a field was known has its default, or nothing
+    values: dict[str, Any] = {}
+    for one in fields(kind):  # type: ignore[arg-type]
+        if one.name in row:
+            values[one.name] = row[one.name]
+        elif one.default is MISSING and one.default_factory is MISSING:
+            values[one.name] = ""
+    return kind(**values)
 
 
 def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:

@@ -26,7 +26,7 @@ def read_checks(folder: Path) -> dict[str, Checked]:
         return {}
     tags: dict[str, frozenset[str]] = {}
     for check in expected_checks(folder, []):
-        name = check.file.name
+        name = str(check.file.relative_to(folder))
         tags[name] = tags.get(name, frozenset()) | check.tags
     return {
         name: Checked(name, of_paths(_closure(folder, folder / name), folder), found)

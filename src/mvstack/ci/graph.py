@@ -201,7 +201,8 @@ def _easybuild(side: Side, folder: Path, plan: Plan) -> list[Node]:
         own = folder / "easyconfigs" / node.easyconfig
         if own.is_file():
             return own.read_text()
-        if node.kind == "compiler" and plan.compiler["origin"] != "system":
+        on_compiler = node.kind == "compiler" or (node.kind == "package" and not node.mpi)
+        if on_compiler and plan.compiler["origin"] != "system":
             return node.easyconfig
         return ours[node.easyconfig].read_text()
 
@@ -286,6 +287,7 @@ def _help(side: Side, folder: Path, plan: Plan) -> str:
 
 PROSE = (
     *("why", "source", "reasons", "title", "passed_over", "fallback", "not_upstream"),
+    *("left_out", "group", "licence"),
     "secure_boot_why",
 )
 """Keys of plans and policies that people read and nothing else does."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack import hashes
+from mvstack import easyconfigs, hashes
 from mvstack.diff.sides import Side
 from mvstack.errors import InvalidInput, Problem
 from mvstack.install.definitions import definitions
@@ -131,12 +131,27 @@ def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Par
             entry["mpi"],
             "package",
         )
-        under = entry["easyconfig"].removeprefix(f"{entry['name']}-{entry['version']}-")
-        return {
+        own = f"{entry['name']}-{entry['version']}-"
+        under = entry.get("toolchain") or entry["easyconfig"].removeprefix(own)
+        found = {
             "easyconfig": easyconfig(entry["easyconfig"]),
             "toolchain": hashes.of(built_by(node), easyconfig(under)),
             **target,
         }
+        if below := stands_on(entry["easyconfig"], entry["mpi"]):
+            found["what it is built on"] = hashes.of(below)
+        return found
+
+    def stands_on(file: str, mpi: str) -> list[str]:
+        """The easyconfigs of the packages of this plan that ``file`` names, and of theirs."""
+        path = ours.get(file)
+        names = easyconfigs.dependencies(path.read_text()) if path else []
+        rows = [
+            row["easyconfig"]
+            for row in plan["packages"]
+            if row["name"] in names and row["mpi"] in (mpi, "") and row["easyconfig"] != file
+        ]
+        return [text for row in rows for text in (easyconfig(row), *stands_on(row, mpi))]
 
     return Partition(name, plan["builder"], _parts(plan, mpi, package))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mvstack import hashes
+from mvstack import easyconfigs, hashes
 from mvstack.install.usage import NAME
 from mvstack.plan import Plan
 from mvstack.render import Node, build_order
@@ -36,15 +36,27 @@ def contents(
     below: dict[str, str] = {}
     compilers: list[str] = []
     above: dict[str, list[str]] = {}
+    chains: set[str] = set()  # MPIs whose plain toolchain was met
+    # what packages may name as a dependency: (name, MPI) → content and easyconfigs
+    built: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
     for node in build_order(plan):
-        own = hashes.normalised(text_of(node), without=NAME if node.kind == "mpi" else "")
+        text = text_of(node)
+        own = hashes.normalised(text, without=NAME if node.kind == "mpi" else "")
         target, code = plan.target + plan.optimization, built_by(node)
+        named = easyconfigs.dependencies(text) if node.kind in ("package", "toolchain") else []
+        stands_on = [
+            found
+            for name in named
+            if (found := built.get((name, node.mpi)) or built.get((name, ""))) is not None
+        ]
         content = hashes.of(
             own,
             target,
             code,
-            below.get("compiler", "") if node.kind != "package" else "",
-            below.get(node.mpi, ""),
+            below.get("compiler", "") if node.kind != "package" or not node.mpi else "",
+            below.get(node.toolchain) or below.get(node.mpi, ""),
+            # nothing for what names no package: as it was before packages could
+            *([[one[0] for one in stands_on]] if stands_on else []),
         )
         if node.kind == "compiler":
             below["compiler"] = content
@@ -55,10 +67,18 @@ def contents(
             needs = tuple(compilers)
             above[node.module] = [*compilers, node.easyconfig]
         else:
-            needs = tuple(above.get(node.mpi, compilers))
+            first = above.get(node.toolchain) or above.get(node.mpi, compilers)
+            more = [name for one in stands_on for name in one[1]]
+            needs = tuple(dict.fromkeys([*first, *more]))
             if node.kind == "toolchain":
-                below[node.mpi] = content  # it covers the MPI, and packages load it
-                above.setdefault(node.mpi, [*compilers]).append(node.easyconfig)
+                below[node.easyconfig] = content  # it covers the MPI, and packages load it
+                above[node.easyconfig] = [*needs, node.easyconfig]
+                if not node.mpi or node.mpi not in chains:
+                    chains.add(node.mpi)
+                    below[node.mpi] = content
+                    above[node.mpi] = [*needs, node.easyconfig]
+            else:
+                built[node.name, node.mpi] = (content, (*needs, node.easyconfig))
         ingredients = {"easyconfig": hashes.of(own), "target": target}
         if code:
             ingredients["easyblocks" if node.kind == "mpi" else "toolchain"] = code

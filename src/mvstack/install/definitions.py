@@ -6,6 +6,7 @@ Not hooks.py and the naming scheme: they say how modules are written and called,
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from mvstack.render import Node
 # Tables that mvapich.py imports for one product alone (its function options_of).
 MPICHS, MVAPICHS = "mpich_options.py", "mvapich_options.py"
 TOOLCHAINS = "easybuild.toolchains."
+EASYBLOCK = re.compile(r"^easyblock\s*=\s*['\"](\w+)", re.M)
 
 
 def definitions(folder: Path) -> Callable[[Node], str]:
@@ -25,7 +27,26 @@ def definitions(folder: Path) -> Callable[[Node], str]:
     def easyblocks(software: str) -> str:
         other = MVAPICHS if software == "MPICH" else MPICHS
         files = (folder / "easyblocks").glob("*.py")
-        return hashes.of_files([path for path in files if path.name != other])
+        of_mpis = [path for path in files if path.name.startswith(("mpich", "mvapich"))]
+        return hashes.of_files([path for path in of_mpis if path.name != other])
+
+    @cache
+    def classes() -> dict[str, Path]:
+        """The easyblocks of ours that packages are built by: class → file."""
+        return {
+            node.name: path
+            for path in sorted((folder / "easyblocks").glob("*.py"))
+            if not path.name.startswith(("mpich", "mvapich"))
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.ClassDef)
+        }
+
+    @cache
+    def own_easyblock(name: str, easyconfig: str) -> str:
+        files = sorted(folder.rglob(easyconfig))
+        named = EASYBLOCK.findall(files[0].read_text()) if files and classes() else []
+        path = classes().get(named[0] if named else f"EB_{name}")
+        return hashes.of_files([path]) if path else ""
 
     @cache
     def toolchain(name: str) -> str:
@@ -35,7 +56,12 @@ def definitions(folder: Path) -> Callable[[Node], str]:
     def of(node: Node) -> str:
         if node.kind == "mpi":
             return easyblocks(node.name)
-        return toolchain(_toolchain(node)) if node.kind == "package" else ""
+        if node.kind != "package":
+            return ""
+        code = toolchain(_toolchain(node))
+        if block := own_easyblock(node.name, node.easyconfig):
+            return hashes.of(code, block)
+        return code
 
     return of
 

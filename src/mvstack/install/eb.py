@@ -32,6 +32,7 @@ class EasyBuild:
     umask: str = "022"
     jobs: int | None = None
     optimization: str = ""
+    from_distribution: tuple[str, ...] = ()
     extra: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -73,6 +74,8 @@ class EasyBuild:
             options.append(f"--use-ccache={self.root}/ccache")
         if self.optimization:  # else EasyBuild's own choice, -march=native
             options.append(f"--optarch=GCC:{self.optimization}")
+        if self.from_distribution:  # tools and libraries that no package is built for
+            options.append(f"--filter-deps={','.join(self.from_distribution)}")
         if self.jobs:
             options.append(f"--parallel={self.jobs}")
         return [*_program(), *options, *self.extra, *more, easyconfig]

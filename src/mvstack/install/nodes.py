@@ -48,7 +48,7 @@ def module_file(plan: Plan, node: Node) -> Path:
         stem = node.easyconfig.removesuffix(".eb").partition("-")[2]
         return tree / "Core" / node.name.lower() / f".{stem}.lua"
     level = tree / "Compiler" / "gcc" / gcc
-    if node.kind == "package":
+    if node.kind == "package" and node.mpi:
         level = tree / "MPI" / "gcc" / gcc / node.mpi
     return level / f"{node.module}.lua"
 
@@ -81,6 +81,7 @@ def _text(plan: Plan, node: Node, files: dict[str, str]) -> str:
     own = files.get(f"easyconfigs/{node.easyconfig}")
     if own is not None:
         return own
-    if node.kind == "compiler" and plan.compiler["origin"] != "system":
+    on_compiler = node.kind == "compiler" or (node.kind == "package" and not node.mpi)
+    if on_compiler and plan.compiler["origin"] != "system":
         return node.easyconfig  # stock EasyBuild's; its version is part of the name
     return easyconfigs.find(node.easyconfig, f"{plan.system}/{plan.partition}").read_text()

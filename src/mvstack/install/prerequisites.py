@@ -8,17 +8,25 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from mvstack.errors import Missing, Problem
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import ENVIRONMENTS
+from mvstack.model.vocabulary import PROFILES, Profile
 from mvstack.model.yamlfile import read_yaml
 
 
 class Needed(Strict):
-    """One package of the distribution, and what it is needed for."""
+    """One package of the distribution, and what it is needed for.
+
+    ``easybuild`` names what EasyBuild need not build where this is installed.
+    """
 
     package: str
     why: str
+    profile: Profile = "default"
+    easybuild: list[str] = Field(default_factory=list)
 
 
 class Family(Strict):
@@ -29,6 +37,11 @@ class Family(Strict):
     install: str
     present: str
     packages: list[Needed]
+
+    def of(self, profile: str) -> list[Needed]:
+        """What ``profile`` of a release needs; "" is the smallest."""
+        most = PROFILES.index(profile or "default")
+        return [item for item in self.packages if PROFILES.index(item.profile) <= most]
 
 
 class _File(Strict):
@@ -54,13 +67,14 @@ class Lacking:
         return " && ".join(shlex.join(command) for command in self.commands)
 
 
-def lacking(os_name: str) -> Lacking | None:
+def lacking(os_name: str, profile: str = "") -> Lacking | None:
     """What of the prerequisites is not installed on this machine; None when all is there.
 
-    ``os_name`` is a word such as debian12. Raises Missing where the family is not known.
+    ``profile`` is how much of a release is to be installed. ``os_name`` is a word such as debian12.
+    Raises Missing where the family is not known.
     """
     family = family_of(os_name)
-    needed = [item for item in family.packages if not _present(family, item.package)]
+    needed = [item for item in family.of(profile) if not _present(family, item.package)]
     return Lacking(needed, family) if needed else None
 
 
@@ -131,3 +145,15 @@ def _present(family: Family, package: str) -> bool:
         return False
     # dpkg-query also knows packages that were removed: only `installed` counts
     return done.returncode == 0 and "not-installed" not in done.stdout and done.stdout.strip() != ""
+
+
+def of_the_distribution(os_name: str, profile: str) -> list[str]:
+    """What EasyBuild is to take from the distribution where its compiler is the distribution's.
+
+    Empty for a family of distributions that is not known.
+    """
+    try:
+        family = family_of(os_name)
+    except Missing:
+        return []
+    return [name for item in family.of(profile) for name in item.easybuild]

@@ -20,6 +20,7 @@ from mvstack.errors import BuildFailed, Problem
 from mvstack.install import eb, modules, partial, usage
 from mvstack.install.lock import end_leftovers, locked
 from mvstack.install.nodes import State, Work, work
+from mvstack.install.prerequisites import of_the_distribution
 from mvstack.install.records import Records
 from mvstack.install.tree import enough_room, own
 from mvstack.plan import Plan
@@ -79,6 +80,7 @@ def install(
             umask,
             jobs,
             plan.optimization,
+            tuple(_from_distribution(plan)),
         )
         _withdraw_changed(todo, plan)
         rows = [
@@ -92,6 +94,12 @@ def install(
         if wanted is None:
             modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
     return [row for row in rows if row]
+
+
+def _from_distribution(plan: Plan) -> list[str]:
+    """What lies beneath packages comes from where the compiler comes from."""
+    system = plan.compiler["origin"] == "system"
+    return of_the_distribution(plan.os, plan.profile) if system else []
 
 
 def _usage(todo: list[Work], files: dict[str, str]) -> None:

@@ -8,7 +8,23 @@ from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict
 from mvstack.model.system import Version
-from mvstack.model.vocabulary import Product
+from mvstack.model.vocabulary import GpuKind, Product, Profile
+
+Licence = Literal["open", "registration", "commercial"]
+"""Whether anybody may fetch it, has to register first, or has to buy it."""
+
+Group = Literal[
+    "libraries",
+    "tools",
+    "molecular dynamics",
+    "weather",
+    "materials and chemistry",
+    "life science",
+    "astrophysics and CFD",
+    "earthquake",
+    "machine learning",
+    "benchmarks",
+]
 
 
 class MpiVersion(Strict):
@@ -19,24 +35,62 @@ class MpiVersion(Strict):
     source: str = ""
 
 
-class Package(Strict):
-    """One package: what it is, in which profiles it is installed, and the reason for its pin.
+class Variant(Strict):
+    """One choice within a package, by the builder's own word, with the reason for it."""
 
-    Of the packages with one ``instead`` word, a partition gets the first whose source can be had.
-    ``spack`` is the spec by which Spack is asked for it; empty when Spack has none.
+    what: str
+    why: str
+
+
+class GpuVariant(Strict):
+    """What Spack is asked for besides with GPUs, over an MPI that takes their buffers.
+
+    ``{cuda_arch}`` stands for the number of the partition's GPU; ``otherwise`` is added elsewhere.
+    """
+
+    spack: str
+    otherwise: str = ""
+    why: str
+
+
+class Where(Strict):
+    """On which GPUs, by which builder, from which GCC on a package applies; empty: everywhere."""
+
+    gpu: list[GpuKind] = Field(default_factory=list)
+    builder: Literal["", "easybuild", "spack"] = ""
+    gcc: Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)*)?$")] = ""
+
+
+class Package(Strict):
+    """One package: what it is, from which profile on it is installed, the reason for its pin.
+
+    Packages stand in the order of building. Of those with one ``instead`` word, a partition gets
+    the first whose source can be had. ``toolchain`` is what EasyBuild builds it with: ``mvfoss``
+    and ``gmvapich`` stand for the like over the partition's MPI; empty when there is no easyconfig,
+    which ``easybuild`` then explains. ``spack`` is the spec by which Spack is asked for it; empty
+    when Spack has none. ``page`` is where it comes from, or where a licensed file is had.
     """
 
     name: str
     version: Version
     title: str
-    profiles: list[str] = Field(default_factory=lambda: ["default"])
-    level: Literal["core", "compiler", "mpi"] = "mpi"
+    group: Group = "benchmarks"
+    profile: Profile = "default"
+    toolchain: Literal["", "gcc", "gmvapich", "mvfoss"] = "gmvapich"
+    suffix: str = ""
+    easybuild: str = ""
     only_over: list[Product] = Field(default_factory=list)
     instead: str = ""
     module: str
     spack: str = ""
-    licence: str = "open"
+    variants: list[Variant] = Field(default_factory=list)
+    gpu: GpuVariant | None = None
+    where: Where = Field(default_factory=Where)
+    licence: Licence = "open"
+    terms: str = ""
+    page: str = ""
     why: str = ""
+    source: str = ""
 
 
 class Release(Strict):

@@ -16,6 +16,7 @@ from mvstack.model.vocabulary import (
     Origin,
     Pmi,
     Product,
+    Profile,
     Provision,
     Scheduler,
 )
@@ -59,7 +60,8 @@ class Wish(Strict):
 class Partition(Strict):
     """Nodes of one kind. ``cores`` are physical cores of one node, ``memory_gb`` its memory.
 
-    ``without`` names packages of the release that are left out here, each with the reason.
+    ``profile`` is how much of a release is installed when nobody says otherwise; ``without`` names
+    packages of it that are left out here, each with the reason.
     """
 
     title: str = ""
@@ -81,6 +83,7 @@ class Partition(Strict):
     compiler: Compiler
     externals: dict[str, External] = Field(default_factory=dict)
     mpi: Wish = Wish()
+    profile: Profile | None = None
     without: dict[str, str] = Field(default_factory=dict)
     image: ImageSpec | None = None
 
@@ -110,10 +113,15 @@ class Partition(Strict):
 
 
 class Install(Strict):
-    """Where the stack goes on this system, and who may write there."""
+    """Where the stack goes on this system, and who may write there.
+
+    ``licensed`` names the licensed packages that the site has, each with the Unix group whose
+    members may read it.
+    """
 
     root: Folder | None = None
     group: str | None = None
+    licensed: dict[str, str] = Field(default_factory=dict)
     umask: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$")] = "022"
 
 

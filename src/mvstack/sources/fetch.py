@@ -98,17 +98,20 @@ class Fetcher:
             outcome="Nothing half-written was kept.",
         )
 
-    def available(self, spec: SourceSpec) -> bool:
+    def available(self, spec: SourceSpec, ask_debian: bool = False) -> bool:
         """Whether ``spec`` could be fetched now, asked in a few seconds and without its bytes.
 
-        What Debian's archive or PyPI carries counts as available: only fetching asks them.
+        What PyPI carries counts as available: only fetching asks it. So does what Debian's archive
+        carries, unless ``ask_debian``: an archive may list what its mirror does not have.
         """
         if self.in_mirror(spec):
             return True
         if spec.licence_page:
             urls: tuple[str, ...] = ()
-        elif spec.debian or spec.pypi:
+        elif spec.pypi or (spec.debian and not ask_debian):
             return True
+        elif spec.debian:
+            urls = (*spec.urls, *self.debian.pool(spec.debian))
         else:
             urls = spec.urls
         places = [place for mirror in self.mirrors for place in _places(mirror, spec)]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -49,6 +49,10 @@ def lock(
         Path | None,
         typer.Option(help="Keep DIR/SYSTEM/PARTITION/spack.lock, and of what.", metavar="DIR"),
     ] = None,
+    profile: Annotated[
+        Literal["default", "small", "full"] | None,
+        typer.Option(help="How much of the release; else what the partition's file says."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Concretize partitions with Spack and check the lock files; nothing is built or installed."""
@@ -63,7 +67,7 @@ def lock(
     done: list[Solved] = []
     errors: list[MvstackError] = []
     for name in names:
-        for result in locks(name, release, root, to, progress):
+        for result in locks(name, release, root, to, progress, profile or ""):
             if isinstance(result, MvstackError):
                 errors.append(result)
             else:
@@ -110,7 +114,12 @@ def _before_solving(names: list[str], to: Path | None) -> None:
 
 
 def locks(
-    name: str, release: str | None, root: Path | None, to: Path | None, progress: Any
+    name: str,
+    release: str | None,
+    root: Path | None,
+    to: Path | None,
+    progress: Any,
+    profile: str = "",
 ) -> Iterator[Solved | MvstackError]:
     """Concretize each partition that ``name`` means; what is wrong with one stops no other."""
     from mvstack import stages
@@ -123,7 +132,7 @@ def locks(
     for partition in partitions:
         with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as folder:
             try:
-                plan = stages.plan_for(system, partition, release, None)
+                plan = stages.plan_for(system, partition, release, None, profile=profile)
                 place = Path(folder)
                 isolated = builder.prepared(
                     clones_in, pins, progress, place / "spack", place / "store", None

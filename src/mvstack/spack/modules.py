@@ -17,7 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack import hashes
 from mvstack.model.load import REPOSITORY
-from mvstack.plan import MpiBuild, Package, Plan
+from mvstack.packages import Package
+from mvstack.plan import MpiBuild, Plan
 from mvstack.render_spack import compiler_of
 from mvstack.templates import generated, template
 
@@ -61,6 +62,11 @@ def parts_of(plan: Plan) -> list[Part]:
     name, version = plan.compiler["name"], plan.compiler["version"]
     level = f"{name}/{version}"
     parts = [Part(level, f"Core/{level}.lua", "")]
+    parts += [
+        Part(one.module, f"Compiler/{level}/{one.module}.lua", one.spack, package=one)
+        for one in plan.packages
+        if not one.mpi and one.spack
+    ]
     for build in plan.mpi:
         file = f"Compiler/{level}/{build.module}.lua"
         parts.append(Part(build.module, file, build.spack["spec"], build=build))

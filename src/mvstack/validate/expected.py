@@ -21,6 +21,7 @@ class Check:
     """One check with one value of each of its parameters.
 
     ``values`` are the parameters as ReFrame prints them, so that the two can be compared.
+    ``software`` is the package that it is of; it runs where the plan has that. "": everywhere.
     """
 
     name: str
@@ -28,6 +29,14 @@ class Check:
     tags: frozenset[str]
     file: Path
     description: str
+    software: str = ""
+
+    def runs_over(self, module: str, packages: list[dict[str, Any]]) -> bool:
+        """Whether it is for the MPI build ``module`` of a plan with these packages."""
+        return not self.software or any(
+            one["name"] == self.software and one.get("mpi") in (module, "", None)
+            for one in packages
+        )
 
 
 def expected_checks(folder: Path, tags: list[str]) -> list[Check]:
@@ -35,8 +44,12 @@ def expected_checks(folder: Path, tags: list[str]) -> list[Check]:
 
     :raises InvalidInput: a parameter or the tags of a check are not literals.
     """
-    found = [check for path in sorted(folder.glob("*.py")) for check in _checks(path)]
+    found = [check for path in _files(folder) for check in _checks(path)]
     return [check for check in found if not tags or check.tags & set(tags)]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.py"), *folder.glob("apps/*.py")])
 
 
 def _checks(path: Path) -> list[Check]:
@@ -53,12 +66,15 @@ def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
     """One :class:`Check` for each combination of the parameters of the class."""
     parameters: dict[str, list[Any]] = {}
     tags: frozenset[str] = frozenset()
+    software = ""
     for statement in node.body:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
             continue
         name, value = statement.targets[0].id, statement.value
         if name == "tags":
             tags = frozenset(_literal(value, path))
+        elif name == "software":
+            software = str(_literal(value, path))
         elif isinstance(value, ast.Call) and ast.unparse(value.func).endswith("parameter"):
             parameters[name] = list(_literal(value.args[0], path))
     return [
@@ -70,6 +86,7 @@ def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
             tags=tags,
             file=path,
             description=(ast.get_docstring(node) or "").split("\n")[0],
+            software=software,
         )
         for combination in itertools.product(*parameters.values())
     ]

@@ -32,7 +32,10 @@ def environment_name(module: str) -> str:
 
 
 def cases(report: Json, output: list[str], expected: list[Check], plan: Json) -> list[Json]:
-    """A case for each expected check and MPI build; "missing" where the report has none."""
+    """A case for each expected check and MPI build; "missing" where the report has none.
+
+    A check of a package has none for an MPI build over which the plan lacks it.
+    """
     skips = skip_reasons(output)
     warnings = skipped_files(output)
     reported = {
@@ -43,6 +46,8 @@ def cases(report: Json, output: list[str], expected: list[Check], plan: Json) ->
     found = []
     for check in expected:
         for mpi in plan["mpi"]:
+            if not check.runs_over(mpi["module"], plan.get("packages", [])):
+                continue
             entry = reported.get((check.name, check.values, environment_name(mpi["module"])))
             if entry:
                 found.append(_case(check, mpi["module"], entry, skips))

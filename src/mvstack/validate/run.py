@@ -95,7 +95,7 @@ def _command(settings: Path, out: Path, tags: list[str], checks: Path) -> list[s
         *("-C", str(settings), "-c", str(checks), "--prefix", str(out), "--nocolor"),
         *("--report-file", str(out / "reframe.json"), "--report-junit", str(out / "junit.xml")),
         *wanted,
-        "-r",
+        *("-R", "-r"),
     ]
 
 

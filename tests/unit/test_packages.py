@@ -1,0 +1,170 @@
+"""Which packages of a release a partition gets: by profile, MPI, builder, GPU, licence, source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.release import Package, Release
+from mvstack.plan import Accepted, Plan, make_plan
+
+POLICY = load_policy()
+BASE = load_release()
+
+
+def package(name: str, **changes: Any) -> Package:
+    values = {
+        "version": "1.0",
+        "title": f"what {name} is",
+        "module": f"{name.lower()}/1.0",
+        "spack": f"{name.lower()}@=1.0",
+        "toolchain": "mvfoss",
+        "profile": "full",
+        "why": "a test",
+    }
+    return Package(**{"name": name, **values, **changes})
+
+
+def plan(*packages: Package, of: str = "azure-hbv4/hpc", **more: Any) -> Plan:
+    name, _, partition = of.partition("/")
+    system = load_system(name)
+    if licensed := more.pop("licensed", None):
+        install = system.install.model_copy(update={"licensed": licensed})
+        system = system.model_copy(update={"install": install})
+    release = Release(**{**BASE.__dict__, "packages": list(packages)})
+    return make_plan(system, partition, release, POLICY, **more)
+
+
+def got(made: Plan) -> list[tuple[str, str]]:
+    return [(one.name, one.mpi) for one in made.packages]
+
+
+def why_not(made: Plan) -> dict[str, str]:
+    return {row["name"]: row["because"] for row in made.left_out}
+
+
+@pytest.mark.parametrize(
+    ("profile", "names"),
+    [("", ["A"]), ("default", ["A"]), ("small", ["A", "B"]), ("full", ["A", "B", "C"])],
+)
+def test_a_profile_holds_what_the_smaller_ones_hold(profile: str, names: list[str]) -> None:
+    rows = [
+        package(name, profile=of)
+        for name, of in zip("ABC", ("default", "small", "full"), strict=True)
+    ]
+    made = plan(*rows, profile=profile)
+    assert [one.name for one in made.packages] == names
+    assert made.profile == (profile or "default") and made.left_out == []
+
+
+def test_the_partitions_own_profile_is_taken_when_none_is_given() -> None:
+    system = load_system("azure-hbv4")
+    part = system.partitions["hpc"].model_copy(update={"profile": "full"})
+    system = system.model_copy(update={"partitions": {"hpc": part}})
+    release = Release(**{**BASE.__dict__, "packages": [package("C")]})
+    assert make_plan(system, "hpc", release, POLICY).profile == "full"
+    assert make_plan(system, "hpc", release, POLICY, profile="small").packages == []
+
+
+def test_what_proves_an_mpi_is_over_each_and_applications_over_the_first() -> None:
+    made = plan(
+        package("HPCC", profile="default"), package("LAMMPS"), profile="full", of="aws-c6i/hpc"
+    )
+    builds = [build.module for build in made.mpi]
+    assert got(made) == [
+        *[("HPCC", builds[0]), ("LAMMPS", builds[0])],
+        *[("HPCC", module) for module in builds[1:]],
+    ]
+
+
+def test_what_stands_on_the_compiler_alone_is_there_once_and_first() -> None:
+    made = plan(package("LAMMPS"), package("METIS", toolchain="gcc"), profile="full")
+    first, second = made.packages
+    assert (first.name, first.mpi, first.easyconfig) == (
+        *("METIS", ""),
+        f"METIS-1.0-GCC-{made.compiler['version']}.eb",
+    )
+    assert second.easyconfig.startswith("LAMMPS-1.0-mvfoss-2026.11-")
+    assert second.toolchain.startswith("mvfoss-2026.11-")
+
+
+def test_the_versionsuffix_ends_the_name_of_the_easyconfig() -> None:
+    made = plan(package("ScaLAPACK", suffix="-fb"), profile="full")
+    assert made.packages[0].easyconfig.endswith("-fb.eb")
+    assert not made.packages[0].toolchain.endswith("-fb.eb")
+
+
+def test_of_those_that_stand_in_for_each_other_the_first_that_can_be_had() -> None:
+    new, old = (
+        package("QE", version="7.5", instead="qe"),
+        package("QE", version="6.7", instead="qe"),
+    )
+    assert [one.version for one in plan(new, old, profile="full").packages] == ["7.5"]
+    made = plan(new, old, profile="full", unavailable=frozenset({("QE", "7.5")}))
+    assert [one.version for one in made.packages] == ["6.7"] and made.left_out == []
+    none = plan(new, old, profile="full", unavailable=frozenset({("QE", "7.5"), ("QE", "6.7")}))
+    assert none.packages == [] and [row["version"] for row in none.left_out] == ["7.5", "6.7"]
+
+
+def test_what_is_left_out_says_why() -> None:
+    made = plan(
+        package("Qchem", licence="commercial", page="https://q.example"),
+        package("Namd", licence="registration", page="https://n.example"),
+        package("Awp", toolchain="", easybuild="no recipe yet"),
+        package("Gpu", where={"gpu": ["nvidia", "amd"]}),
+        package("Spacky", where={"builder": "spack"}),
+        package("Gone"),
+        profile="full",
+        unavailable=frozenset({("Gone", "1.0")}),
+    )
+    said = why_not(made)
+    assert made.packages == []
+    assert said["Qchem"].startswith("needs a licence: https://q.example. ")
+    assert "mvstack sources add FILE --as Qchem@1.0" in said["Qchem"]
+    assert said["Namd"].startswith("needs registration: https://n.example")
+    assert said["Awp"] == "no easyconfig: no recipe yet"
+    assert said["Gpu"] == "it is for partitions with gpu nvidia or amd; this has none"
+    assert said["Spacky"] == "spack alone builds it"
+    assert said["Gone"] == "its source cannot be had from here"
+
+
+def test_a_licensed_package_that_the_site_has_is_for_a_group() -> None:
+    amber = package("AMBER", licence="commercial", page="https://a.example")
+    made = plan(amber, profile="full", licensed={"AMBER": "amber-users"})
+    assert [(one.name, one.readers) for one in made.packages] == [("AMBER", "amber-users")]
+    open_one = plan(package("LAMMPS"), profile="full", licensed={"LAMMPS": "nobody"})
+    assert open_one.packages[0].readers == ""
+
+
+def test_gpu_variants_go_over_an_mpi_that_takes_gpu_buffers() -> None:
+    variant = {"spack": "+cuda cuda_arch={cuda_arch}", "otherwise": "~cuda", "why": "Kokkos"}
+    row = package("LAMMPS", gpu=variant)
+    spec = {
+        of: plan(row, of=of, profile="full").packages[0].spack
+        for of in ("expanse/gpu", "expanse/cpu", "aws-p5/gpu")
+    }
+    assert spec["expanse/gpu"] == "lammps@=1.0 +cuda cuda_arch=70"
+    assert spec["expanse/cpu"] == "lammps@=1.0 ~cuda"
+    assert spec["aws-p5/gpu"] == "lammps@=1.0 +cuda cuda_arch=90"
+
+
+def test_what_needs_a_newer_compiler_is_left_out() -> None:
+    rows = [package("New", where={"gcc": "12"}), package("Old", where={"gcc": "10.2"})]
+    made = plan(*rows, of="expanse/cpu", profile="full")
+    assert [one.name for one in made.packages] == ["Old"]
+    assert why_not(made) == {"New": "it needs gcc 12 or newer; this has gcc 10.2.0"}
+
+
+def test_spack_leaves_out_what_it_has_no_recipe_of() -> None:
+    made = plan(package("Odd", spack=""), of="expanse/cpu", profile="full")
+    assert why_not(made) == {"Odd": "Spack has no recipe of it"}
+
+
+def test_accepted_bytes_are_told_and_used() -> None:
+    taken = {("QE", "7.5"): Accepted("a" * 64, "site patch")}
+    made = plan(package("QE", version="7.5"), profile="full", accepted=taken)
+    assert (made.packages[0].accepted_sha256, made.packages[0].not_upstream) == (
+        *("a" * 64, "site patch"),
+    )
