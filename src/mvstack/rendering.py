@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from mvstack import easyconfigs, stages
+from mvstack.applications.page import applications_page
 from mvstack.ci.pipeline import site_include
 from mvstack.errors import CheckFailed, MvstackError, Problem, relative, together
 from mvstack.image.page import images_page
@@ -92,6 +93,7 @@ def pages(policy: Policy) -> dict[Path, str]:
         DOCS / "policy.md": policy_page(policy),
         DOCS / "recipes.md": recipes_page(),
         DOCS / "images.md": images_page(policy),
+        DOCS / "applications.md": applications_page(),
         REPOSITORY / "ci" / "site.yml": site_include(ci_policy().image.name, ci_policy()),
     }
 

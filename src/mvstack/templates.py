@@ -17,6 +17,7 @@ TEMPLATES = {
     "usage.txt": REPOSITORY / "modulefiles" / "mpi_usage.txt.j2",
     "policy.md": REPOSITORY / "docs" / "policy.md.j2",
     "recipes.md": REPOSITORY / "docs" / "recipes.md.j2",
+    "applications.md": REPOSITORY / "docs" / "applications.md.j2",
     "images.md": REPOSITORY / "docs" / "images.md.j2",
     "core.lua": REPOSITORY / "modulefiles" / "mvapich-stack.lua.j2",
     **{

@@ -1,0 +1,143 @@
+"""What is recorded of applications, and the page that shows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from install_tree import install, plan_in
+
+from mvstack import easyconfigs
+from mvstack.applications.gather import rows_of
+from mvstack.applications.page import applications_page
+from mvstack.applications.record import Row, hash_of, merged, read_record, written
+from mvstack.errors import InvalidInput
+from mvstack.install.records import Records
+from mvstack.model.load import load_release
+
+HPCC = "HPCC-1.5.0-gmvapich-2026.11-ucx.eb"
+
+
+def row(**changes: object) -> Row:
+    values = {
+        "package": "HPCC",
+        "version": "1.5.0",
+        "builder": "easybuild",
+        "mpi": "mvapich/4.1-ucx",
+        "date": "2026-11-22",
+        "state": "built",
+        "of": "x",
+    }
+    return Row(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_a_newer_row_takes_the_place_of_an_older_one() -> None:
+    rows = merged([row(), row(package="A")], [row(state="run", seconds=36.0)])
+    assert [(one.package, one.state) for one in rows] == [("A", "built"), ("HPCC", "run")]
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    path.write_text(written([row(figure="1.2 Gflop/s")]))
+    assert read_record(path) == [row(figure="1.2 Gflop/s")]
+    assert read_record(tmp_path / "none") == []
+
+
+def test_lines_that_are_none_are_named_all_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    good = written([row()])
+    path.write_text(f"no json\n{good}{good.replace('built', 'perfect')}")
+    with pytest.raises(InvalidInput) as error:
+        read_record(path)
+    assert [one.where.rpartition(":")[2] for one in error.value.problems] == ["1", "3"]
+
+
+def test_a_derived_easyconfig_counts_as_the_one_by_hand() -> None:
+    assert hash_of(HPCC) == hash_of("HPCC-1.5.0-gmvapich-2026.11-ofi.eb") != ""
+    assert hash_of("Nothing-1.0.eb") == ""
+
+
+def tree_of(tmp_path: Path, result: str, *cases: dict[str, object]) -> Path:
+    plan = plan_in(tmp_path)
+    plan = replace(plan, packages=plan.packages[:1])
+    install(plan)
+    records = Records(Path(plan.tree))
+    records.plan(plan.as_dict())
+    package = plan.packages[0]
+    records.append("builds", {"easyconfig": package.easyconfig, "result": result, "seconds": 36.4})
+    folder = Path(plan.tree, "software", "HPCC", f"1.5.0-{package.easyconfig[11:-3]}")
+    folder.mkdir(parents=True)
+    (folder / "hpcc").write_bytes(b"x" * 2_000_000)
+    results = Path(plan.tree, "records", "results")
+    results.mkdir(parents=True)
+    (results / "a.json").write_text(json.dumps({"cases": list(cases)}))
+    return Path(plan.tree)
+
+
+def case(result: str, ranks: int) -> dict[str, object]:
+    figure = {"name": "HPL_Tflops", "size": None, "value": 0.0123, "unit": "Tflop/s"}
+    return {
+        "check": f"Hpcc {ranks}",
+        "mpi": "mvapich/4.1-ucx",
+        "result": result,
+        "ranks": ranks,
+        "benchmark": "HPCC 1.5.0",
+        "figures": [figure],
+    }
+
+
+@pytest.mark.parametrize(
+    ("cases", "state", "checks"),
+    [
+        ([], "built", ""),
+        ([case("pass", 1), case("pass", 2)], "run", "2 of 2 passed on 1, 2 ranks"),
+        ([case("pass", 1), case("fail", 2)], "built", "1 of 2 passed on 1 ranks"),
+        ([case("skip", 1)], "built", ""),
+    ],
+)
+def test_a_tree_tells_what_was_built_and_run(
+    tmp_path: Path, cases: list[dict[str, object]], state: str, checks: str
+) -> None:
+    (found,) = rows_of(tree_of(tmp_path, "built", *cases))
+    assert (found.package, found.state, found.checks) == ("HPCC", state, checks)
+    assert (found.seconds, found.size_mb, found.of) == (36.4, 2, hash_of(HPCC))
+    assert (
+        found.figure == ("HPL Tflops 0.0123 Tflop/s on 2 ranks" if state == "run" else "") or cases
+    )
+
+
+def test_what_failed_to_build_is_said_to_have_failed(tmp_path: Path) -> None:
+    assert rows_of(tree_of(tmp_path, "failed"))[0].state == "failed"
+
+
+def test_the_page_shows_a_row_for_as_long_as_its_recipe_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from mvstack.applications import page
+
+    def shown(*rows: Row) -> str:
+        monkeypatch.setattr(page, "read_record", lambda: list(rows))
+        return next(line for line in applications_page().splitlines() if "`hpcc/1.5.0`" in line)
+
+    assert "| recipe | recipe |" in shown()
+    fresh = row(state="run", of=hash_of(HPCC), seconds=36.4, checks="1 of 1 passed")
+    assert "| run, 36 s | recipe | 1 of 1 passed |" in shown(fresh)
+    assert "| recipe | recipe |" in shown(row(state="run", of="an older easyconfig"))
+    spec = next(one.spack for one in load_release().packages if one.name == "HPCC")
+    assert "| recipe | built |" in shown(row(builder="spack", of=spec))
+
+
+def test_every_package_of_the_release_that_names_a_toolchain_has_its_easyconfig() -> None:
+    from mvstack.applications.page import _by_hand
+
+    release, there = load_release(), easyconfigs.index()
+    missing = [
+        f"{one.name} {one.version}"
+        for one in release.packages
+        if one.toolchain
+        and _by_hand(one, release) not in there
+        and not (one.toolchain == "gcc" or one.where.builder == "spack")
+    ]
+    assert missing == []
