@@ -47,6 +47,17 @@ def find(name: str, wanted_by: str) -> Path:
     )
 
 
+def ours(name: str, origin: str) -> Path | None:
+    """Our easyconfig of something that stands on the compiler alone; None where stock's is meant.
+
+    What wraps a library of the distribution (`easyconfigs/system`) is for its compiler alone.
+    """
+    path = index().get(name)
+    if path is None or (origin != "system" and path.is_relative_to(FOLDER / "system")):
+        return None
+    return path
+
+
 def netmod(device: str) -> str:
     """The part of a module's version that tells the device: ``ch4:ucx`` → ``ucx``."""
     return device.partition(":")[2].replace(":", "-").replace(",", "-") or device

@@ -15,6 +15,7 @@ from mvstack.model.load import parse_system
 from mvstack.model.policy import Policy
 from mvstack.model.release import Release
 from mvstack.model.system import System
+from mvstack.packages import Package
 from mvstack.plan import Accepted, Plan, make_plan
 
 # Says whether the source of (product or package, version, easyconfig) can be had.
@@ -62,7 +63,7 @@ def plan_local(
     """
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
-    default = {(one.name, one.version) for one in release.packages if one.profile == "default"}
+    default = {one.module for one in release.packages if one.profile == "default"}
     while True:
         plan = make_plan(
             system,
@@ -77,15 +78,18 @@ def plan_local(
         )
         if because:
             plan = replace(plan, left_out=[_reason(row, because) for row in plan.left_out])
-        wanted = [(build.product, build.version, build.easyconfig) for build in plan.mpi]
-        wanted = [one for one in wanted if one[0] != "mpich"]
-        wanted += [
-            (package.name, package.version, package.easyconfig)
-            for package in plan.packages
-            if (package.name, package.version) not in default
-            or any(p.name == package.name and p.instead for p in release.packages)
+        wanted = [
+            ((build.product, build.version), (build.product, build.version, build.easyconfig))
+            for build in plan.mpi
+            if build.product != "mpich"
         ]
-        missing = {one[:2] for one in wanted if not available(*one)} - unavailable
+        wanted += [
+            (_key(package), (package.name, package.version, package.easyconfig))
+            for package in plan.packages
+            if package.module not in default
+            or any(p.module == package.module and p.instead for p in release.packages)
+        ]
+        missing = {key for key, what in wanted if not available(*what)} - unavailable
         because |= _dependents(plan, missing)
         missing |= set(because)
         missing -= unavailable
@@ -106,12 +110,17 @@ def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, st
         if lost := [name for name in needed if name in names]:
             # packages stand in the order of building, so that one pass finds them all
             names.add(package.name)
-            found[package.name, package.version] = f"needs {lost[0]}, which cannot be had from here"
+            found[_key(package)] = f"needs {lost[0]}, which cannot be had from here"
     return found
 
 
 def _reason(row: dict[str, str], because: dict[tuple[str, str], str]) -> dict[str, str]:
-    return {**row, "because": because.get((row["name"], row["version"]), row["because"])}
+    return {**row, "because": because.get((row["name"], row["module"]), row["because"])}
+
+
+def _key(package: Package) -> tuple[str, str]:
+    """What tells a package from others of its name: one version may be there in two variants."""
+    return (package.name, package.module)
 
 
 def same_machine(plan: Plan, machine: Machine) -> None:

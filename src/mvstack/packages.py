@@ -62,6 +62,7 @@ def packages_of(
     applications stand on the first: the builds of one version run each other's programs.
     """
     fitting: list[ReleasePackage] = []
+    for_this_builder = {one.name for one in release.packages if one.where.builder in ("", builder)}
     left_out: list[dict[str, str]] = []
     for package in release.packages:
         if PROFILES.index(package.profile) > PROFILES.index(profile):
@@ -70,16 +71,24 @@ def packages_of(
             continue
         if package.instead and any(one.instead == package.instead for one in fitting):
             continue
+        other = package.where.builder
+        if other not in ("", builder) and (package.name in for_this_builder):
+            continue  # its row for this builder says it all
         if because := _not_here(package, part, builder, choice, unavailable, licensed):
             if package.profile != "default":
                 left_out.append(
-                    {"name": package.name, "version": package.version, "because": because}
+                    {
+                        "name": package.name,
+                        "version": package.version,
+                        "module": package.module,
+                        "because": because,
+                    }
                 )
             continue
         fitting.append(package)
     there = {package.instead for package in fitting if package.instead}
-    words = {(package.name, package.version): package.instead for package in release.packages}
-    left_out = [row for row in left_out if words[row["name"], row["version"]] not in there]
+    words = {package.module: package.instead for package in release.packages}
+    left_out = [row for row in left_out if words[row["module"]] not in there]
     over = [
         (package, build)
         for number, build in enumerate(builds)
@@ -111,7 +120,7 @@ def _not_here(
     kind = gpu.partition("-")[0]
     if package.name in part.without:
         return f"the site: {part.without[package.name]}"
-    if (package.name, package.version) in unavailable:
+    if {(package.name, package.version), (package.name, package.module)} & unavailable:
         return "its source cannot be had from here"
     if package.profile == "default":
         return ""

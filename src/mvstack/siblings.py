@@ -62,4 +62,5 @@ def _said(text: str, words: dict[str, str]) -> str:
 
 
 def _derived(text: str, words: dict[str, str], source: Path) -> str:
-    return f"{MARK}{source}. Do not edit: `mvstack render`.\n{_said(text, words)}"
+    # two lines: EasyBuild's style ends a line at 120 characters
+    return f"{MARK}{source}\n# Do not edit: `mvstack render`.\n{_said(text, words)}"

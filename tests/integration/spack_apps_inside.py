@@ -5,8 +5,10 @@ Called with the paths of a request and of an answer, both JSON. The request is a
 says in each of these package repositories. A spec names all that the recipe looks at; other
 variants take their defaults. ``ask`` is one of: arguments (of configure), flags:<name> (added to
 the compiler's), builder (the classes that build), refusals (what the solver would find broken),
-call:<name> (a method or attribute), any other word with commas: these variables of the build's
-environment.
+call:<name> (a method or attribute), commit (that git checks out), libs:<name> (the libraries that
+it finds of a dependency), run:<names> (these variables in the environment of users), any other word
+with commas: these variables of the build's environment. ``prefixes`` gives packages other places
+than /made-up.
 """
 
 import json
@@ -16,20 +18,21 @@ from pathlib import Path
 import spack.build_environment
 import spack.builder
 import spack.error
+import spack.fetch_strategy
 import spack.repo
 from spack.context import Context
 from spack.spec import ArchSpec, FlagMap, Spec, substitute_abstract_variants
 from spack.util.environment import EnvironmentModifications
 
 
-def concrete(text: str) -> Spec:
+def concrete(text: str, prefixes: dict[str, str]) -> Spec:
     """A concrete spec of what the text names, installed below /made-up; nothing is solved."""
     spec = Spec(text)
     for node in spec.traverse():
         recipe = spack.repo.PATH.get_pkg_class(node.fullname)
         node.namespace = recipe.namespace
         node.architecture = ArchSpec("linux-debian12-x86_64")
-        node.set_prefix(f"/made-up/{node.name}")
+        node.set_prefix(prefixes.get(node.name, f"/made-up/{node.name}"))
         for flags in FlagMap.valid_compiler_flags():
             node.compiler_flags.dict.setdefault(flags, [])
         substitute_abstract_variants(node)
@@ -63,10 +66,13 @@ def refusals(spec: Spec) -> list[str]:
     return broken
 
 
-def environment(spec: Spec, names: list[str]) -> dict[str, str]:
-    """What the variables are set to by the builder of the root."""
+def environment(spec: Spec, names: list[str], *, run: bool = False) -> dict[str, str]:
+    """What the variables are set to by the builder of the root, or for those who run it."""
     changes = EnvironmentModifications()
-    spack.builder.create(spec.package).setup_build_environment(changes)
+    if run:
+        spec.package.setup_run_environment(changes)
+    else:
+        spack.builder.create(spec.package).setup_build_environment(changes)
     result: dict[str, str] = {}
     changes.apply_modifications(result)
     return {name: result[name] for name in names if name in result}
@@ -84,9 +90,15 @@ def answer(spec: Spec, ask: str) -> object:
     if ask == "builder":
         classes = type(spack.builder.create(spec.package)).__mro__
         return [f"{one.__module__}.{one.__name__}" for one in classes]
+    if ask == "commit":
+        return spack.fetch_strategy.for_package_version(spec.package).commit
     if ask.startswith("call:"):
         found = getattr(spec.package, ask.removeprefix("call:"))
         return found() if callable(found) else found
+    if ask.startswith("libs:"):
+        return list(spec[ask.removeprefix("libs:")].libs)
+    if ask.startswith("run:"):
+        return environment(spec, ask.removeprefix("run:").split(","), run=True)
     if ask.startswith("flags:"):
         return list(spec.package.flag_handler(ask.removeprefix("flags:"), [])[0])
     return environment(spec, ask.split(","))
@@ -103,7 +115,10 @@ def told(spec: Spec, ask: str) -> object:
 if __name__ == "__main__":
     asked = json.loads(Path(sys.argv[1]).read_text())
     found = [
-        [told(concrete(f"{space}.{one['spec']}"), one["ask"]) for space in one["spaces"]]
+        [
+            told(concrete(f"{space}.{one['spec']}", one.get("prefixes", {})), one["ask"])
+            for space in one["spaces"]
+        ]
         for one in asked
     ]
     Path(sys.argv[2]).write_text(json.dumps(found))

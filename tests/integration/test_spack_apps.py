@@ -34,6 +34,13 @@ ABINIT = "abinit@=10.4.7 +openmp+gpu_aware_mpi"
 ROCM = "amdgpu_target=gfx90a"
 CP2K = f"cp2k@=2023.1 build_system=makefile {GCC}"
 OPENMPI = "^[virtuals=mpi] openmpi@=5.0.8"
+V100 = "+cuda cuda_arch=70"
+PLUS = "^[virtuals=mpi] mvapich-plus@=5.0.0 gpu=cuda +cuda"
+LAMMPS = f"lammps@=20250722 +kokkos {V100}"
+AWARE = "MPICH_GPU_SUPPORT_ENABLED"
+HYPRE = f"hypre@=2.32.0 +gpu-aware-mpi {V100}"
+PETSC = "petsc@=3.24.1 +hypre"
+TORCH = f"py-torch@=2.9.0 +distributed +mpi {V100}"
 NO_GPU = "requires an MPI implementation with"
 
 AMD_GPUS = re.findall(r'"(gfx[^"]+)"', (RECIPES.parent / "products.py").read_text())
@@ -150,6 +157,77 @@ CASES: dict[str, tuple[str, str, Words, Words, Words, Words]] = {
         "sphexa@=0.95+cuda cuda_arch=80 ^[virtuals=mpi] mvapich-plus@=4.1 gpu=none",
         "refusals", (), ("mvapich",), ("needs mvapich-plus gpu=cuda",), (),
     ),
+    "lammps takes MVAPICH-Plus for an MPI that knows no GPU": (
+        f"{LAMMPS} {PLUS}", f"run:{AWARE}", (), (AWARE,), (f"'{AWARE}': '1'",), (),
+    ),
+    "lammps over an MVAPICH that knows no GPU is as before": (
+        f"{LAMMPS} {MPI}~cuda", f"run:{AWARE},LAMMPS_POTENTIALS", ("/potentials",), (AWARE,),
+        ("/potentials",), (AWARE,),
+    ),
+    "lammps without Kokkos is as before": (
+        f"lammps@=20250722 {V100} {PLUS}", f"run:{AWARE}", (), (AWARE,), (), (AWARE,),
+    ),
+    "hypre takes an MVAPICH without CUDA": (
+        f"{HYPRE} {MPI}~cuda", "refusals", (), ("mvapich",), ("needs mvapich+cuda",), (),
+    ),
+    "hypre takes an MVAPICH-Plus without CUDA": (
+        f"{HYPRE} ^[virtuals=mpi] mvapich-plus@=5.0.0 gpu=none",
+        "refusals", (), ("mvapich",), ("needs mvapich-plus gpu=cuda",), (),
+    ),
+    "hypre takes an MVAPICH for another GPU": (
+        f"hypre@=2.32.0 +gpu-aware-mpi +rocm {ROCM} {MPI}+rocm amdgpu_target=gfx942",
+        "refusals", (), ("mvapich",), ("needs mvapich+rocm amdgpu_target=gfx90a",), (),
+    ),
+    "hypre whose messages go through the host is as before": (
+        f"hypre@=2.32.0 ~gpu-aware-mpi {V100} {MPI}~cuda", "refusals", (), ("mvapich",),
+        (), ("mvapich",),
+    ),
+    "hypre keeps builtin's builder": (
+        f"hypre@=2.32.0 build_system=autotools {GCC} {MPI}",
+        "builder", ("hypre.package.AutotoolsBuilder",), (),
+        ("builtin.packages.hypre.package.AutotoolsBuilder",), (),
+    ),
+    "hypre keeps builtin's builder by cmake": (
+        f"hypre@=2.32.0 build_system=cmake {GCC} {MPI}",
+        "builder", ("hypre.package.CMakeBuilder",), (),
+        ("builtin.packages.hypre.package.CMakeBuilder",), (),
+    ),
+    "petsc takes an MVAPICH without CUDA": (
+        f"{PETSC} {V100} {MPI}~cuda", "refusals", (), ("needs mvapich",),
+        ("needs mvapich+cuda",), (),
+    ),
+    "petsc takes an MVAPICH-Plus without CUDA": (
+        f"{PETSC} {V100} ^[virtuals=mpi] mvapich-plus@=5.0.0 gpu=none",
+        "refusals", (), ("needs mvapich",), ("needs mvapich-plus gpu=cuda",), (),
+    ),
+    "petsc refuses every hypre that is new enough": (
+        f"{PETSC} {MPI} ^hypre@=2.32.0 +mpi+fortran", "refusals",
+        ("~internal-superlu",), (), (), ("hypre",),
+    ),
+    "petsc still refuses a hypre without MPI": (
+        f"{PETSC} {MPI} ^hypre@=2.32.0 ~mpi+fortran", "refusals",
+        ("needs hypre",), (), ("needs hypre+mpi",), (),
+    ),
+    "petsc runs programs by any mpiexec where MVAPICH has none": (
+        f"{PETSC} ~batch {MPI} process_managers=slurm pmi=pmi2", "refusals",
+        (), ("mpiexec",), ("no mpiexec",), (),
+    ),
+    "petsc over an MVAPICH with mpiexec is as before": (
+        f"{PETSC} ~batch {MPI} process_managers=hydra", "refusals",
+        (), ("mpiexec",), (), ("mpiexec",),
+    ),
+    "gpcnet is the head of a branch": (
+        f"gpcnet@=1.3 {MPI}", "commit", ("error",), (), ("c56fd950ae65",), (),
+    ),
+    "raxml-ng is the head of a branch, whatever version is asked for": (
+        f"raxml-ng@=1.1.0 {MPI}", "commit", ("None",), (), ("9b8150852c21",), (),
+    ),
+    "py-torch refuses CUDA tensors over MVAPICH-Plus": (
+        f"{TORCH} {PLUS}", "flags:cxxflags", (), ("MPIX",), ("-DMPIX_CUDA_AWARE_SUPPORT=1",), (),
+    ),
+    "py-torch over an MVAPICH that knows no GPU is as before": (
+        f"{TORCH} {MPI}~cuda", "flags:cxxflags", (), ("MPIX",), (), ("MPIX",),
+    ),
 }  # fmt: skip
 
 
@@ -197,6 +275,16 @@ OWN: dict[str, tuple[str, str, Words, Words]] = {
 }  # fmt: skip
 
 
+# Product: (spec, what is found of it)
+LIBRARIES = {
+    "mvapich": (MPI, "mvapich/lib64/libmpi.so"),
+    "mvapich-plus": (PLUS, "mvapich-plus/lib64/libmpi.so"),
+    "mvapich2": ("^[virtuals=mpi] mvapich2@=2.3.7-2", "mvapich2/lib64/libmpi.so"),
+    "mvapich2-gdr": ("^[virtuals=mpi] mvapich2-gdr@=2.3.6", "mvapich2-gdr/lib64/libmpi.so"),
+    "mvapich2-x": ("^[virtuals=mpi] mvapich2-x@=2.3", "mvapich2-x/lib64/libmpi.so"),
+}
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What the recipes say of each case; one process for all."""
@@ -207,13 +295,32 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     asked: list[dict[str, Any]] = [
         *({"spec": one[0], "ask": one[1], "spaces": both} for one in CASES.values()),
         *({"spec": one[0], "ask": one[1], "spaces": own} for one in OWN.values()),
+        *_libraries(folder),
     ]
     request.write_text(json.dumps(asked))
     done = run(isolated, "python", str(INSIDE), str(request), str(answer))
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(answer.read_text())
     said = [[_text(one) for one in row] for row in found]
-    return dict(zip([*CASES, *OWN], said, strict=True))
+    return dict(zip([*CASES, *OWN, *LIBRARIES], said, strict=True))
+
+
+def _libraries(folder: Path) -> list[dict[str, Any]]:
+    """What a recipe of builtin that links the MPI by itself finds of each product."""
+    asked = []
+    for product, (spec, _) in LIBRARIES.items():
+        library = folder / product / "lib64" / "libmpi.so"
+        library.parent.mkdir(parents=True)
+        library.touch()
+        asked.append(
+            {
+                "spec": f"hpcc@=1.5.0 {GCC} {spec}",
+                "ask": "libs:mpi",
+                "spaces": ["builtin"],
+                "prefixes": {product: str(folder / product)},
+            }
+        )
+    return asked
 
 
 def _text(answer: Any) -> str:
@@ -241,9 +348,18 @@ def test_what_builtin_lacks(name: str, answers: dict[str, list[str]]) -> None:
     assert not any(word in said for word in unwanted), said
 
 
+@pytest.mark.parametrize("product", LIBRARIES)
+def test_whoever_links_the_mpi_finds_its_library(
+    product: str, answers: dict[str, list[str]]
+) -> None:
+    """charmpp, hpcc, mpi4py, npb and wannier90 ask for it; by its name no MPI has a library."""
+    [said] = answers[product]
+    assert said.endswith(f"{LIBRARIES[product][1]}']"), said
+
+
 def test_each_recipe_that_inherits_an_application_is_tried() -> None:
     recipes = [one for one in read_recipes() if one.builtin == one.folder.replace("_", "-")]
     inherit = {one.builtin for one in recipes} - {"mpi", "mvapich", "mvapich2"}
-    assert len(inherit) >= 12
+    assert len(inherit) >= 18
     tried = {case[0].split("@")[0] for case in CASES.values()}
     assert inherit <= tried

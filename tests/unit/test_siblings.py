@@ -38,10 +38,10 @@ def test_one_by_hand_gives_three_more_beside_it(folder: Path) -> None:
         "X-1.0-mvfoss-2026.11-ucx-fb.eb",
     ]
     text = found[folder / "x" / "X" / "X-1.0-mpfoss-2026.11-ucx-fb.eb"]
-    assert text.startswith(f"{MARK}x/X/X-1.0-mvfoss-2026.11-ofi-fb.eb.")
+    assert text.startswith(f"{MARK}x/X/X-1.0-mvfoss-2026.11-ofi-fb.eb\n")
     assert "{'name': 'mpfoss', 'version': '2026.11-ucx'}" in text
     assert "('gmpich', '2026.11-ucx')" in text
-    assert "ofi" not in text.split("\n", 1)[1] and "mvfoss" not in text.split("\n", 1)[1]
+    assert "ofi" not in text.split("\n", 2)[2] and "mvfoss" not in text.split("\n", 2)[2]
 
 
 def test_what_is_written_by_hand_is_not_written_over(folder: Path) -> None:

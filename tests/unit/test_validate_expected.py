@@ -58,3 +58,25 @@ def test_what_cannot_be_read_is_an_error_with_its_line(tmp_path, line):
     folder = write(tmp_path, f"@simple_test\nclass A(Base):\n    {line}\n")
     with pytest.raises(InvalidInput, match=r"some.py:3: .*must be literals"):
         expected_checks(folder, [])
+
+
+CHECK_OF_AN_APPLICATION = """
+@rfm.simple_test
+class Melt(rfm.RunOnlyRegressionTest, AppMixin):
+    \"\"\"A melt.\"\"\"
+
+    tags = {"app"}
+    software = "LAMMPS"
+    ranks = parameter([1, 2])
+"""
+
+
+def test_checks_of_applications_run_where_the_plan_has_the_package(tmp_path: Path) -> None:
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "apps" / "lammps.py").write_text(CHECK_OF_AN_APPLICATION)
+    found = expected_checks(tmp_path, ["app"])
+    assert [(check.name, check.software) for check in found] == [("Melt", "LAMMPS")] * 2
+    one, other = "mvapich/4.0-ucx", "mvapich/4.0-ofi"
+    packages = [{"name": "LAMMPS", "mpi": one}]
+    assert found[0].runs_over(one, packages) and not found[0].runs_over(other, packages)
+    assert not found[0].runs_over(one, [])

@@ -1,4 +1,4 @@
-"""What recipes that mind their MPI must agree on: which packages are MVAPICH, AMD's GPUs.
+"""What recipes of or over MVAPICH must agree on: its packages, its libraries, GPUs.
 
 Recipes of builtin (v2025.11.0) that name an MPI and were left alone, each with the reason:
 
@@ -6,19 +6,30 @@ abyss            without --enable-mpich its configure links -lmpi, which MVAPICH
 cbtf-krell       its own CMake files know MVAPICH2 at most; nothing here could make it know more
 charmpp          backend=mpi takes headers and libraries of any MPI; who wants it asks for it (namd)
 dbcsr            its rule for MPICH 4.1 is of no use: MVAPICH 4 takes TYPE(C_PTR) (see cp2k)
+cloverleaf-ref, gpcnet, hpl, intel-mpi-benchmarks, ior, minife, neuron, npb, raxml, raxml-ng
+                 call the MPI's own compiler wrappers, and ask nothing of the MPI
 exabayes         its conflict is with MVAPICH2; it calls the MPI's own compiler wrappers
+gromacs          asks MPIX_Query_cuda_support, which MVAPICH 4 declares in mpi.h: it finds it there
 hdf5             asks for mpich+fortran; mvapich has Fortran unless it is switched off, and to stand
                  in for hdf5 would make every public binary of it useless
 hermes           +mpiio ends with an error; what its -DHERMES_MPICH needs was not seen
 hpx5             --with-mpi=system tries mpi.h and -lmpi, which is right
+hpcc, parallel-netcdf
+                 `--test` starts them with mpirun, which an MVAPICH for srun has not: go without
 mapl, sirius, nlcglib, dla-future, nvpl-scalapack, intel-oneapi-mkl, openfoam
                  name MVAPICH, or treat what they do not know rightly
 pflogger         @:1.10 conflicts with MPICH 4; the same of MVAPICH 4 was not seen
+quantum-espresso, abinit
+                 with MKL they take its BLACS for Intel's MPI, which is that of every MPICH
 rose             +mvapich2_backend is MVAPICH2 by name; without it there is no MPI in it
 seissol, tandem, beatnik
                  +rocm does not ask for mvapich+rocm: ask for both
-wrf              its configure drops -f90= and -cc= where the wrappers do not take them
+wps              calls mpif90 and mpicc without such options
+wrf              its configure drops -f90= and -cc= where the wrappers do not take them (tried: the
+                 one of February 2026 with MVAPICH 4.0, which takes -cc= alone)
 """
+
+from spack.package import find_libraries
 
 PRODUCTS = ("mvapich", "mvapich-plus", "mvapich2", "mvapich2-gdr", "mvapich2-x")
 
@@ -69,3 +80,21 @@ def mvapich(spec):
         return None
     provider = spec["mpi"]
     return provider if provider.name in PRODUCTS else None
+
+
+def takes_gpu_buffers(spec):
+    """Whether the concrete ``spec`` has its MPI from an MVAPICH that takes buffers on the GPU."""
+    provider = mvapich(spec)
+    if provider is None:
+        return False
+    return any(provider.satisfies(word) for word in ("+cuda", "+rocm", "gpu=cuda", "gpu=rocm"))
+
+
+def mpi_libraries(spec):
+    """libmpi of an MVAPICH; with the query `cxx` or `fortran` that binding's library before it.
+
+    Spack would look for a library of the package's name, which no MPI has.
+    """
+    asked = spec.last_query.extra_parameters
+    names = [f"libmpi{end}" for word, end in (("cxx", "cxx"), ("fortran", "fort")) if word in asked]
+    return find_libraries([*names, "libmpi"], root=spec.prefix, shared=True, recursive=True)

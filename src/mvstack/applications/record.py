@@ -93,6 +93,6 @@ def hash_of(easyconfig: str) -> str:
         return ""
     if is_derived(path):
         first = path.read_text().split("\n", 1)[0]
-        source = easyconfigs.FOLDER / first.split("easyconfigs/", 1)[1].split(". Do not")[0]
+        source = easyconfigs.FOLDER / first.split("easyconfigs/", 1)[1]
         path = source if source.is_file() else path
     return hashes.of(hashes.normalised(path.read_text()))[:16]

@@ -202,7 +202,9 @@ def _easybuild(side: Side, folder: Path, plan: Plan) -> list[Node]:
         if own.is_file():
             return own.read_text()
         on_compiler = node.kind == "compiler" or (node.kind == "package" and not node.mpi)
-        if on_compiler and plan.compiler["origin"] != "system":
+        path = ours.get(node.easyconfig)
+        for_system = path is not None and "system" in path.relative_to(side.tree).parts
+        if on_compiler and (path is None or for_system) and plan.compiler["origin"] != "system":
             return node.easyconfig
         return ours[node.easyconfig].read_text()
 

@@ -75,13 +75,26 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
                 _hashes(checksums, number, filename, where),
                 _urls(entry, part, filename, where),
                 row.debian if row else None,
-                row.pypi if row else "",
+                row.pypi if row else _on_pypi(part, values),
                 row.licence_page if row else "",
                 dict(row.hashes) if row else {},
                 dict(row.refused) if row else {},
                 where,
                 "tar xf" in (entry.get("extract_cmd") or ""),
             )
+
+
+def _on_pypi(part: _Part, values: dict[str, Any]) -> str:
+    """The requirement by which pip finds a Python package; "" for what is not on PyPI.
+
+    EasyBuild's easyblocks for Python packages look on PyPI where no url is given.
+    """
+    urls = [str(url) for url in part.values.get("source_urls") or []]
+    python = str(values.get("easyblock") or "") in ("PythonBundle", "PythonPackage")
+    bundle = values.get("easyblock") == "PythonBundle" and part.values is values
+    if bundle or not (any("pypi" in url for url in urls) or (python and not urls)):
+        return ""
+    return f"{part.values['name']}=={part.values['version']}"
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], str]:

@@ -9,6 +9,7 @@ import re
 
 from spack_repo.builtin.build_systems.generic import Package
 from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
+from spack_repo.mvapich_stack.products import mpi_libraries
 
 from spack.package import *
 
@@ -79,6 +80,11 @@ class BinaryMvapich2(MpichEnvironmentModifications, Package):
         if pmi and manager.group(1) == "slurm":
             said.append(f"pmi_version={pmi.group(1)}")
         return said
+
+    @property
+    def libs(self):
+        """libmpi, and the libraries of bindings."""
+        return mpi_libraries(self.spec)
 
     @property
     def download_instr(self):

@@ -12,6 +12,7 @@ from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
 from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
+from spack_repo.mvapich_stack.products import mpi_libraries
 
 from spack.package import *
 
@@ -503,12 +504,8 @@ class Mvapich(
 
     @property
     def libs(self):
-        """libmpi; with the query `cxx` or `fortran` that binding's library before it."""
-        asked = self.spec.last_query.extra_parameters
-        names = [
-            f"libmpi{end}" for word, end in (("cxx", "cxx"), ("fortran", "fort")) if word in asked
-        ]
-        return find_libraries([*names, "libmpi"], root=self.prefix, shared=True, recursive=True)
+        """libmpi, and the libraries of bindings."""
+        return mpi_libraries(self.spec)
 
     def setup_mpi_wrapper_variables(self, env):
         """The compilers that this MPI is, for build systems that look at variables."""

@@ -14,6 +14,7 @@ import re
 from spack_repo.builtin.build_systems.generic import Package
 from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
 from spack_repo.mvapich_stack.build_systems.rpm_by_hand import PAGE, RpmByHand
+from spack_repo.mvapich_stack.products import mpi_libraries
 
 from spack.package import *
 
@@ -189,6 +190,11 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
                 )
     depends_on("cuda", when="gpu=cuda +unconfirmed")
     depends_on("hip", when="+rocm +unconfirmed")
+
+    @property
+    def libs(self):
+        """libmpi, and the libraries of bindings."""
+        return mpi_libraries(self.spec)
 
     # --- a build of the site's own, as an external --------------------------------------------
 

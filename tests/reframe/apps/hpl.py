@@ -1,0 +1,84 @@
+"""High-Performance Linpack with a problem of seconds, judged by its own residual."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before
+
+import judging
+from app_mixin import AppMixin
+from hpcc_output import THRESHOLD, grid
+
+SIZE, BLOCK = 1200, 80
+# HPL 2.0 and 2.3 print the same row, but for the exponent's digits.
+ROW = rf"^W\S+ +{SIZE} +{BLOCK} +(\d+) +(\d+) +(\S+) +(\S+)$"
+RESIDUAL = r"^\|\|Ax-b\|\|_oo/\(eps\*\(\|\|A\|\|_oo\*\|\|x\|\|_oo\+\|\|b\|\|_oo\)\*N\)= +(\S+) \.+ (\w+)$"
+
+
+@rfm.simple_test
+class Hpl(rfm.RunOnlyRegressionTest, AppMixin):
+    """HPL solves a system of 1200 over all ranks with a residual that passes."""
+
+    software = "HPL"
+    tags = {"app", "nightly"}
+    ranks = parameter([1, 2, 4])
+
+    @run_before("run")
+    def prepare(self):
+        self.write_input("HPL.dat", input_file(self.num_tasks))
+        self.trace_loader("xhpl")
+
+
+def input_file(ranks):
+    """The text of HPL.dat. HPL reads line by line, the first words of each."""
+    p, q = grid(ranks)
+    lines = [
+        "HPL input made by mvapich-stack",
+        "(small: it verifies, it does not rank machines)",
+        "HPL.out      output file, not used",
+        "6            output goes to stdout",
+        "1            number of problem sizes",
+        f"{SIZE}         N",
+        "1            number of block sizes",
+        f"{BLOCK}           NB",
+        "0            ranks by row",
+        "1            number of process grids",
+        f"{p}            P",
+        f"{q}            Q",
+        f"{THRESHOLD}         largest scaled residual that passes",
+        "1            number of panel factorisations",
+        "2            right-looking",
+        "1            number of stopping sizes",
+        "4            columns at which recursion stops",
+        "1            number of panel divisions",
+        "2            panels a recursion",
+        "1            number of recursive factorisations",
+        "1            Crout",
+        "1            number of broadcasts",
+        "1            ring, modified",
+        "1            number of look-ahead depths",
+        "1            depth",
+        "2            swap: mixed",
+        "64           swap threshold",
+        "0            L1 transposed",
+        "0            U transposed",
+        "1            equilibration",
+        "8            alignment, doubles",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def complaints(text, ranks):
+    """What is wrong with what xhpl printed."""
+    ended = r"^ +(\d+) tests? completed and (?:passed|failed) residual checks"
+    done = judging.number(r"^Finished +(\d+) tests with the following results:$", text)
+    return [
+        *judging.equal("process grid", judging.numbers(ROW, text, 4)[:2], grid(ranks)),
+        *judging.below("scaled residual", judging.numbers(RESIDUAL, text, 2)[0], THRESHOLD),
+        *judging.said(RESIDUAL.replace(r"(\w+)", "PASSED"), text, "HPL did not say PASSED"),
+        *judging.equal("tests finished", done, 1),
+        *judging.said(ended.replace(r"(\d+)", "1").replace("|failed", ""), text, "none passed"),
+    ]
+
+
+def figures(text):
+    """HPL's own rate."""
+    return judging.finite({"HPL": "Gflop/s"}, [judging.numbers(ROW, text, 4)[3]])
