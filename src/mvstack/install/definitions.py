@@ -42,11 +42,15 @@ def definitions(folder: Path) -> Callable[[Node], str]:
         }
 
     @cache
+    def easyconfigs() -> dict[str, Path]:
+        return {path.name: path for path in folder.rglob("*.eb")}
+
+    @cache
     def own_easyblock(name: str, easyconfig: str) -> str:
-        files = sorted(folder.rglob(easyconfig))
-        named = EASYBLOCK.findall(files[0].read_text()) if files and classes() else []
-        path = classes().get(named[0] if named else f"EB_{name}")
-        return hashes.of_files([path]) if path else ""
+        path = easyconfigs().get(easyconfig) if classes() else None
+        named = EASYBLOCK.findall(path.read_text()) if path else []
+        block = classes().get(named[0] if named else f"EB_{name}")
+        return hashes.of_files([block]) if block else ""
 
     @cache
     def toolchain(name: str) -> str:

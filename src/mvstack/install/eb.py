@@ -33,6 +33,7 @@ class EasyBuild:
     jobs: int | None = None
     optimization: str = ""
     from_distribution: tuple[str, ...] = ()
+    python: Path | None = None
     extra: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -87,12 +88,14 @@ class EasyBuild:
         dropped = (*modules, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", "AWS_", "AZURE_")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
         lmod = lmod_command()
+        first = f"{self.python}:" if self.python else ""
+        own = Path(sys.executable).parent
         return {
             **kept,
             MARK: str(self.tree),
             "LMOD_CMD": lmod,
             # last: EasyBuild finds its own easyconfigs beside `eb`, and builds the system's python
-            "PATH": f"{Path(lmod).parent}:{kept.get('PATH', '')}:{Path(sys.executable).parent}",
+            "PATH": f"{Path(lmod).parent}:{first}{kept.get('PATH', '')}:{own}",
             # rich would break the paths of its messages into lines of 80 characters
             "COLUMNS": "4000",
             "XDG_CONFIG_HOME": str(self.tree / "logs" / "no-config"),

@@ -17,7 +17,7 @@ from mvstack import easyconfigs
 from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.errors import BuildFailed, Problem
-from mvstack.install import eb, modules, partial, usage
+from mvstack.install import eb, modules, partial, python, usage
 from mvstack.install.lock import end_leftovers, locked
 from mvstack.install.nodes import State, Work, work
 from mvstack.install.prerequisites import of_the_distribution
@@ -72,6 +72,7 @@ def install(
         if wanted is not None:
             partial.all_wanted(plan, to_build, wanted, caches)
         sources = _fetch(to_build, plan, rendered, fetcher, progress) if to_build else {}
+        provided = tuple(_from_distribution(plan))
         easybuild = eb.EasyBuild(
             root,
             tree,
@@ -80,7 +81,8 @@ def install(
             umask,
             jobs,
             plan.optimization,
-            tuple(_from_distribution(plan)),
+            provided,
+            python.for_builds(tree) if to_build and "Python" in provided else None,
         )
         _withdraw_changed(todo, plan)
         rows = [

@@ -21,7 +21,7 @@ class FftwMpi(rfm.RegressionTest, AppMixin):
     tags = {"app", "nightly"}
     ranks = parameter([1, 2, 4])
     sourcepath = "fftw_mpi.c"
-    libraries = ["libfftw3_mpi.so", "libfftw3.so"]
+    libraries = ["libfftw3_mpi.so"]
     links = ["-lfftw3_mpi", "-lfftw3", "-lm"]
 
 

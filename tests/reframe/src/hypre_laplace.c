@@ -2,8 +2,9 @@
 
    The seven-point operator on N^3 inner points of a cube; the solution is given, rough and without
    symmetry, and the right-hand side is the operator times it, row by row. Coarsening is PMIS with one
-   sequence of random numbers over all rows (type 9), interpolation extended+i, smoothing l1-Jacobi:
-   of these none knows where a rank's rows end. So the ranks do the same arithmetic as one rank does,
+   sequence of random numbers over all rows (type 9), interpolation extended+i with all its entries (of
+   equal ones truncation keeps those of the rank's own columns), smoothing l1-Jacobi: of these none
+   knows where a rank's rows end. So the ranks do the same arithmetic as one rank does,
    but for the order of sums. */
 #include <HYPRE.h>
 #include <HYPRE_IJ_mv.h>
@@ -87,6 +88,7 @@ static struct answer solve(MPI_Comm comm)
     HYPRE_BoomerAMGCreate(&amg);
     HYPRE_BoomerAMGSetCoarsenType(amg, 9);
     HYPRE_BoomerAMGSetInterpType(amg, 6);
+    HYPRE_BoomerAMGSetPMaxElmts(amg, 0);
     HYPRE_BoomerAMGSetRelaxType(amg, 18);
     HYPRE_BoomerAMGSetMaxIter(amg, 1);
     HYPRE_BoomerAMGSetTol(amg, 0);

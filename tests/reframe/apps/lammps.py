@@ -1,0 +1,66 @@
+"""LAMMPS: a melt whose energies are published, and the Madelung energy of rock salt by PPPM."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before
+
+import judging
+from app_mixin import AppMixin
+
+# Temperature, pair energy, total energy and pressure of the melt that LAMMPS's bench/in.lj describes,
+# at step 0 and 100: upstream's bench/log.6Oct16.lj.fixed.icc.1 and .4 have these very figures.
+MELT = {
+    0: (1.44, -6.7733681, -4.6134356, -5.0197073),
+    100: (0.7574531, -5.7585055, -4.6223613, 0.20726105),
+}
+ATOMS = 32000
+MADELUNG = 1.7475645946331822  # of rock salt; E. Madelung 1918, in closed sums since
+INPUT = """# a Lennard-Jones melt, with the figures of LAMMPS's own benchmark
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 20 0 20 0 20
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify delay 0 every 20 check no
+fix move all nve
+run 100
+
+# rock salt: charges of one, a distance of one apart
+clear
+units lj
+atom_style charge
+lattice sc 1.0
+region box block 0 8 0 8 0 8
+create_box 2 box
+lattice fcc 0.5 # a cube of edge 2 with 4 points
+create_atoms 1 box
+lattice fcc 0.5 origin 0.5 0 0
+create_atoms 2 box
+mass * 1.0
+set type 1 charge 1.0
+set type 2 charge -1.0
+pair_style coul/long 3.6
+pair_coeff * *
+kspace_style pppm 1.0e-8
+thermo_style custom step atoms ecoul elong pe press
+run 0
+"""
+
+
+@rfm.simple_test
+class Lammps(rfm.RunOnlyRegressionTest, AppMixin):
+    """A melt of 32000 atoms has its published energies, and PPPM gives rock salt's."""
+
+    software = "LAMMPS"
+    tags = {"app", "nightly"}
+    ranks = parameter([1, 2, 4])
+
+    @run_before("run")
+    def prepare(self):
+        self.write_input("in.check", INPUT)
+        self.trace_loader("lmp", "-in", "in.check")
