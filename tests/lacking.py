@@ -48,7 +48,7 @@ TOOLS = {  # program: its package
 def main() -> None:
     names = []
     try:
-        missing = lacking(look().os or "this system")
+        missing = lacking(look().os or "this system", "small")
         names += [item.package for item in missing.needed] if missing else []
     except Missing as error:
         print(f"tests that need them are skipped: {error}", file=sys.stderr)

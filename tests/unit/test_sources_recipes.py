@@ -125,3 +125,29 @@ def test_debians_mpich_is_not_upstreams_bytes_and_hpcc_is() -> None:
     assert hpcc.upstream(hpcc.hashes[0])
     assert hpcc.debian is not None
     assert specs["mvapich@4.1"].refused  # the tarball that was replaced in place is explained
+
+
+def test_python_packages_are_asked_of_pypi(tmp_path: Path) -> None:
+    path = tmp_path / "Two-1.0.eb"
+    path.write_text(
+        "easyblock = 'PythonBundle'\nname = 'Two'\nversion = '1.0'\n"
+        "homepage = 'x'\ndescription = 'x'\n"
+        "toolchain = {'name': 'GCC', 'version': '12.2.0'}\n"
+        f"exts_list = [('first-part', '2.1', {{'checksums': ['{'a' * 64}']}}),\n"
+        "  ('other', '3', {'source_urls': ['https://example.org/'], "
+        f"'checksums': ['{'b' * 64}']}})]\n"
+    )
+    found = {spec.filename: spec.pypi for spec in specs_from_easyconfigs([path], {})}
+    assert found == {"first-part-2.1.tar.gz": "first-part==2.1", "other-3.tar.gz": ""}
+
+
+def test_a_python_package_with_a_url_on_pypi_is_asked_there(tmp_path: Path) -> None:
+    path = tmp_path / "mpi4py-3.1.4.eb"
+    path.write_text(
+        "easyblock = 'PythonPackage'\nname = 'mpi4py'\nversion = '3.1.4'\n"
+        "homepage = 'x'\ndescription = 'x'\n"
+        "toolchain = {'name': 'GCC', 'version': '12.2.0'}\nsource_urls = [PYPI_SOURCE]\n"
+        f"sources = [SOURCE_TAR_GZ]\nchecksums = ['{'a' * 64}']\n"
+    )
+    (spec,) = specs_from_easyconfigs([path], {})
+    assert spec.pypi == "mpi4py==3.1.4"

@@ -34,8 +34,11 @@ def test_the_checks_that_ship():
         "WorldSize 4",
     ]
     assert names(CHECKS, "smoke") == smoke
-    assert names(CHECKS) == sorted([*smoke, "Hpcc"])
-    assert names(CHECKS, "nightly") == ["Hpcc"]
+    apps = names(CHECKS, "app")
+    assert {"FftwMpi 1", "Hypre 2", "Mpi4py 4"} <= set(apps)
+    assert names(CHECKS) == sorted([*smoke, "Hpcc", *apps])
+    assert names(CHECKS, "nightly") == sorted(["Hpcc", *apps])
+    assert all(check.software for check in expected_checks(CHECKS, ["app"]))
     assert all(check.description for check in expected_checks(CHECKS, []))
 
 
