@@ -6,8 +6,8 @@ which is pure and has a unit test. One answer is expected of every number of ran
 tolerance that the function states with its reason. Every rank is shown to have loaded the MPI under
 test, and the libraries ``libraries`` from below the tree under test.
 
-A check with a ``sourcepath`` is a program of ours from src/, compiled against the package and linked
-with ``links``.
+A check with a ``sourcepath`` is a program of ours from src/, compiled against the package and
+linked with ``links``.
 """
 
 import re
@@ -70,6 +70,10 @@ class AppMixin(MvapichStackMixin):
         """A program of ours runs as it is."""
         if self.sourcepath:
             self.trace_loader(self.executable)
+
+    def alone(self, command):
+        """A line of a job's script that runs ``command`` on one rank, before all ranks run."""
+        return self.mpi["launch"].format(ranks=1, nodes=1, ranks_per_node=1, program=command)
 
     def write_input(self, name, text):
         """An input file in the folder of the run."""

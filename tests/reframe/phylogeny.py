@@ -53,7 +53,7 @@ def phylip(sequences):
 
 
 def parsed(newick):
-    """A tree written in Newick's format as nodes ``(name, length of the branch above, children)``."""
+    """A tree in Newick's format as nodes ``(name, length of the branch above, children)``."""
     return _node(re.findall(r"[(),;]|:[^(),;]+|[^(),:;\s]+", newick))
 
 
@@ -93,7 +93,10 @@ def true_splits():
 
 
 def log_likelihood(tree, sequences):
-    """The logarithm of the probability of the sequences, given a tree with lengths (Felsenstein)."""
+    """The logarithm of the probability of the sequences, given a tree with lengths.
+
+    The sum over what the bases of inner nodes were goes from the leaves up (Felsenstein 1981).
+    """
     names = list(sequences)
     columns = Counter(zip(*sequences.values(), strict=True))
     return sum(

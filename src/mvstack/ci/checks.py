@@ -13,11 +13,15 @@ from mvstack.validate.expected import expected_checks
 
 @dataclass(frozen=True)
 class Checked:
-    """One file of checks: the hash of all that it is made of, and the tags of its checks."""
+    """One file of checks: the hash of all that it is made of, and the tags of its checks.
+
+    ``software`` names the packages that they are of; empty where they need none in the plan.
+    """
 
     file: str
     content: str
     tags: frozenset[str]
+    software: frozenset[str] = frozenset()
 
 
 def read_checks(folder: Path) -> dict[str, Checked]:
@@ -25,11 +29,15 @@ def read_checks(folder: Path) -> dict[str, Checked]:
     if not folder.is_dir():
         return {}
     tags: dict[str, frozenset[str]] = {}
+    software: dict[str, frozenset[str]] = {}
     for check in expected_checks(folder, []):
         name = str(check.file.relative_to(folder))
         tags[name] = tags.get(name, frozenset()) | check.tags
+        software[name] = software.get(name, frozenset()) | ({check.software} - {""})
     return {
-        name: Checked(name, of_paths(_closure(folder, folder / name), folder), found)
+        name: Checked(
+            name, of_paths(_closure(folder, folder / name), folder), found, software[name]
+        )
         for name, found in sorted(tags.items())
     }
 

@@ -130,7 +130,11 @@ def _read(
             launcher=first.launcher if first else "",
             nodes={node.key: node for node in nodes},
             aspects=_aspects(side, folder, plan, environment),
-            checks=checks,
+            checks={
+                file: one
+                for file, one in checks.items()
+                if not one.software or one.software & {package.name for package in plan.packages}
+            },
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InvalidInput(

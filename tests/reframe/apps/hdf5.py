@@ -23,7 +23,9 @@ class Hdf5(rfm.RegressionTest, AppMixin):
 
 def line(layout):
     """The line of a layout: ranks, numbers, wrong ones by other ranks and without MPI."""
-    return rf"^{layout} by (\d+) ranks: (\d+) numbers, wrong by other ranks (\d+), without MPI (\d+)"
+    return (
+        rf"^{layout} by (\d+) ranks: (\d+) numbers, wrong by other ranks (\d+), without MPI (\d+)"
+    )
 
 
 def complaints(text, ranks):

@@ -7,9 +7,7 @@ import judging
 from app_mixin import AppMixin
 
 NUMBERS = 61 * 32 * 257  # of src/parallel_grid.h and of netcdf_parallel.f90, 4 bytes each
-LINE = (
-    r"^{} by (\d+) ranks: (\d+) numbers, wrong by other ranks (\d+), without MPI (\d+); (\S+) s$"
-)
+LINE = r"^{} by (\d+) ranks: (\d+) numbers, wrong by other ranks (\d+), without MPI (\d+); (\S+) s$"
 
 
 @rfm.simple_test
@@ -26,7 +24,7 @@ class NetcdfC(rfm.RegressionTest, AppMixin):
 
 @rfm.simple_test
 class NetcdfFortran(rfm.RegressionTest, AppMixin):
-    """netCDF-4 and CDF-5 files that ranks wrote from Fortran, read by other ranks and without MPI."""
+    """netCDF-4 and CDF-5 files that ranks wrote from Fortran, read by others and without MPI."""
 
     software = "netCDF-Fortran"
     tags = {"app", "nightly"}

@@ -1,4 +1,4 @@
-"""NEURON: a spike goes round a ring of cells that lie on all ranks, at the same times on any number."""
+"""NEURON: a spike goes round a ring of cells on all ranks, at the same times on any number."""
 
 import re
 

@@ -8,9 +8,7 @@ import judging
 from app_mixin import AppMixin
 
 SIZE, HALF = 500, 160  # of src/scalapack_solve.f90
-SOLVED = (
-    rf"^pdgesv {SIZE}: info (\S+), scaled residual +(\S+), solution off by +(\S+); +(\S+) s$"
-)
+SOLVED = rf"^pdgesv {SIZE}: info (\S+), scaled residual +(\S+), solution off by +(\S+); +(\S+) s$"
 
 
 @rfm.simple_test
@@ -37,7 +35,7 @@ def complaints(text, ranks):
         *judging.equal("info of pdgesv, of pdsyev", (info, info_of_values), (0, 0)),
         # ScaLAPACK's own: |Ax - b| / (|A| |x| eps n) and the threshold 1 of its TESTING/LU.dat
         *judging.below("scaled residual", residual, 1),
-        # A matrix of chance of this size has a condition of some thousands, seldom 1e6; times n eps.
+        # A matrix of chance of this size has a condition of thousands, seldom 1e6; times n eps.
         *judging.below("error of the solution", off_by, 1e6 * SIZE * 2.0**-53),
         # They err by a modest multiple of eps times the largest, which is 4; the multiple, of
         # order 1 in practice, is bounded by n in LAPACK's users' guide.

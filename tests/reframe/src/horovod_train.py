@@ -61,12 +61,13 @@ def main():
             found = tf.tanh(inputs @ variables[0]) @ variables[1]
             loss = tf.reduce_mean((found - wanted) ** 2)
         gradients = hvd.grouped_allreduce(tape.gradient(loss, variables))
-        for variable, gradient in zip(variables, gradients):
+        for variable, gradient in zip(variables, gradients, strict=True):
             variable.assign_sub(0.05 * gradient)
     seconds = time.perf_counter() - started
     whole = float(hvd.allreduce(loss))
     if rank == 0:
-        print(f"ranks {size} steps {steps} loss {whole:.10f} samples/s {SAMPLES * steps / seconds:.1f}")
+        rate = SAMPLES * steps / seconds
+        print(f"ranks {size} steps {steps} loss {whole:.10f} samples/s {rate:.1f}")
 
 
 main()

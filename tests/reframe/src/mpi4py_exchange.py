@@ -1,6 +1,6 @@
 """Buffers, pickled objects and a file over mpi4py; prints what is wrong as a count for each.
 
-    mpiexec -n 4 python3 mpi4py_exchange.py
+mpiexec -n 4 python3 mpi4py_exchange.py
 """
 
 import time

@@ -1,6 +1,6 @@
 """Writes a square of quadrilaterals, periodic both ways, in Gmsh's format 2.2.
 
-    python3 pyfr_mesh.py [cells along an edge] > square.msh
+python3 pyfr_mesh.py [cells along an edge] > square.msh
 """
 
 import sys
@@ -28,9 +28,14 @@ def main():
     print("$EndNodes")
     rows = []
     for k in range(cells):  # lines are type 1, quadrilaterals type 3
-        ends = (((0, k), (0, k + 1)), ((cells, k), (cells, k + 1)),
-                ((k, 0), (k + 1, 0)), ((k, cells), (k + 1, cells)))
-        rows += [(1, 2, side, side, *(node(*end) for end in pair)) for side, pair in enumerate(ends, 1)]
+        ends = (
+            ((0, k), (0, k + 1)),
+            ((cells, k), (cells, k + 1)),
+            ((k, 0), (k + 1, 0)),
+            ((k, cells), (k + 1, cells)),
+        )
+        for side, pair in enumerate(ends, 1):
+            rows.append((1, 2, side, side, *(node(*end) for end in pair)))
     for j in range(cells):
         for i in range(cells):
             corners = ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1))
