@@ -46,7 +46,7 @@ def rows_of(tree: Path) -> list[Row]:
                 seconds=row.get("seconds"),
                 size_mb=_megabytes(tree / "software" / package["name"] / folder),
                 checks=_said(seen, passed),
-                figure=_figure(passed),
+                figure=_figure(passed, plan["cores"]),
                 bytes=_bytes(row),
             )
         )
@@ -83,9 +83,14 @@ def _said(seen: list[dict[str, Any]], passed: list[dict[str, Any]]) -> str:
     return said + (f" on {', '.join(map(str, ranks))} ranks" if ranks else "")
 
 
-def _figure(passed: list[dict[str, Any]]) -> str:
-    """The first figure of the run with the most ranks that has one."""
-    for case in sorted(passed, key=lambda case: -(case["ranks"] or 0)):
+def _figure(passed: list[dict[str, Any]], cores: int) -> str:
+    """The first figure of the run with the most ranks that had a core each."""
+
+    def order(case: dict[str, Any]) -> tuple[bool, int]:
+        ranks = case["ranks"] or 0
+        return (ranks > cores, -ranks)
+
+    for case in sorted(passed, key=order):
         for figure in case["figures"]:
             if figure["value"] is not None:
                 value = f"{figure['value']:.4g} {figure['unit']}"

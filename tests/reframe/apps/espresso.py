@@ -58,7 +58,8 @@ class Espresso(rfm.RunOnlyRegressionTest, AppMixin):
         self.write_input("Si.gth", GTH)
         shipped = "${ESPRESSO_PSEUDO:-none}/Si.bhs"
         self.prerun_cmds = [
-            f'if test -e "{shipped}"; then cp "{shipped}" . && sed -i s/Si.gth/Si.bhs/ si.in; fi'
+            *self.prerun_cmds,
+            f'if test -e "{shipped}"; then cp "{shipped}" . && sed -i s/Si.gth/Si.bhs/ si.in; fi',
         ]
         self.trace_loader("pw.x", "-in", "si.in")
 

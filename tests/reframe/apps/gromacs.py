@@ -55,6 +55,7 @@ class Gromacs(rfm.RunOnlyRegressionTest, AppMixin):
         self.write_input("md.mdp", PARAMETERS)
         box = "solvate -cs spc216.gro -box 3.72412 3.72412 1.86206 -o box.gro -p topol.top"
         self.prerun_cmds = [
+            *self.prerun_cmds,
             self.alone(f"gmx_mpi -quiet {box}"),
             self.alone("gmx_mpi -quiet grompp -f md.mdp -c box.gro -p topol.top -o md.tpr"),
         ]
