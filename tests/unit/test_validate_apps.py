@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from apps import fftw_mpi, hypre, mpi4py, scalapack  # noqa: E402
+from apps import fftw_mpi, horovod, hypre, mpi4py, scalapack  # noqa: E402
 
 FFTW = """fftw-3.3.10-sse2-avx, 50 planes over 4 of 4 ranks
 plain: spectrum off by 1.060e-14, and back by 6.455e-15; 7.131e-02 s, 99.3 MFLOP/s
@@ -29,7 +29,15 @@ SCALAPACK = """grid of 2 x 2 of 4 ranks
 pdgesv 500: info 0, scaled residual  1.38455E-02, solution off by  5.50116E-14; 1.304E+00 s
 pdsyev 160: info 0, eigenvalues off by  3.10862E-15
 """
-GOOD = [(fftw_mpi, FFTW), (hypre, HYPRE), (mpi4py, MPI4PY), (scalapack, SCALAPACK)]
+HOROVOD = """ranks 4 steps 100 loss 0.0024117425 samples/s 51200.0
+"""
+GOOD = [
+    (fftw_mpi, FFTW),
+    (horovod, HOROVOD),
+    (hypre, HYPRE),
+    (mpi4py, MPI4PY),
+    (scalapack, SCALAPACK),
+]
 
 
 def name(value: object) -> str:
@@ -67,6 +75,10 @@ def test_output_without_any_one_of_its_lines_that_judge_is_refused(app, text):
         (fftw_mpi, FFTW, r"over 4 of 4", "over 1 of 1", "planes, ranks that hold some"),
         (fftw_mpi, FFTW, r"over 4 of 4", "over 1 of 4", "planes, ranks that hold some"),
         (fftw_mpi, FFTW, r"50 planes", "200 planes", "planes, ranks that hold some"),
+        (horovod, HOROVOD, r"ranks 4", "ranks 1", "ranks is 1.0, expected 4"),
+        (horovod, HOROVOD, r"steps 100", "steps 10", "ranks is nan"),
+        (horovod, HOROVOD, r"loss \S+", "loss 0.0024117475", "loss is 0.0024117475"),
+        (horovod, HOROVOD, r"loss \S+", "loss nan", "loss is nan"),
         (hypre, HYPRE, r"together 4: 15 .*", "together 4: 60 iterations, residual 8.1e-07, error "
          "1.2e-05, 2e-01 s", "residual is 8.1e-07"),
         (hypre, HYPRE, r"alone 1: 15", "alone 1: 14", "iterations on all ranks as on one"),

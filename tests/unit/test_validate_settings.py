@@ -109,8 +109,22 @@ def test_gpu_and_fabric_are_features(site):
     plan["mpi"][0]["gpu"] = "cuda"
     found = site(plan)
     assert found["systems"][0]["partitions"][0]["features"] == ["gpu", "fabric-infiniband"]
-    assert found["environments"][0]["features"] == ["mpi", "gpu-cuda"]
-    assert found["environments"][1]["features"] == ["mpi"]
+    features = [set(one["features"]) for one in found["environments"]]
+    assert {"mpi", "gpu-cuda"} <= features[0] and "gpu-cuda" not in features[1]
+
+
+def test_packages_are_features_of_the_mpi_that_they_stand_on(site):
+    plan = copy.deepcopy(PLAN)
+    one, other = (build["module"] for build in plan["mpi"][:2])
+    plan["packages"] = [
+        {"name": "FFTW.MPI", "mpi": one},
+        {"name": "FFTW", "mpi": ""},
+        {"name": "HPCC", "mpi": other},
+        {"name": "Old"},
+    ]
+    features = [found["features"] for found in site(plan)["environments"][:2]]
+    assert features[0] == ["mpi", "package-fftw-mpi", "package-fftw", "package-old"]
+    assert features[1] == ["mpi", "package-fftw", "package-hpcc", "package-old"]
 
 
 def test_without_lmod_it_says_what_to_do(tmp_path):

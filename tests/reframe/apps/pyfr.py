@@ -1,1 +1,0 @@
-"""PyFR: a vortex crosses a periodic square on all ranks; form, mass and energy stay."""
