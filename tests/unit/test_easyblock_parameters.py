@@ -245,7 +245,7 @@ def test_jsm_and_flux_are_the_process_managers_of_2_3_7():
     assert len(check(("MVAPICH", "4.0"), launcher="jsm")) == 1
 
 
-RECIPES = sorted((EASYBLOCKS.parent / "m").glob("M*PICH*/*.eb"))
+RECIPES = sorted((EASYBLOCKS.parent / "m").glob("M*PICH*/*-GCC-*.eb"))
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
