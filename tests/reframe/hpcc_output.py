@@ -26,27 +26,23 @@ def grid(ranks):
     return p, ranks // p
 
 
-def input_file(ranks):
-    """The text of hpccinf.txt: one HPL problem whose work a rank is the same for any ``ranks``.
-
-    HPCC reads line by line, the first words of each; the rest of a line is for the reader.
-    """
+def hpl_lines(ranks, size, block, threshold, title, output):
+    """HPL's part of an input: one problem of ``size`` rows in blocks, on all ``ranks``."""
     p, q = grid(ranks)
-    size = BLOCK * round(1400 * math.sqrt(ranks) / BLOCK)
-    lines = [
-        "HPC Challenge input made by mvapich-stack",
+    return [
+        f"{title} input made by mvapich-stack",
         "(small: it verifies, it does not rank machines)",
         "hpl.out      output file, not used",
-        "8            output goes to hpccoutf.txt",
+        output,
         "1            number of problem sizes",
         f"{size}         N",
         "1            number of block sizes",
-        f"{BLOCK}           NB",
+        f"{block}           NB",
         "0            ranks by row",
         "1            number of process grids",
         f"{p}            P",
         f"{q}            Q",
-        f"{THRESHOLD}         largest scaled residual that passes",
+        f"{threshold}         largest scaled residual that passes",
         "1            number of panel factorisations",
         "2            right-looking",
         "1            number of stopping sizes",
@@ -65,6 +61,17 @@ def input_file(ranks):
         "0            U transposed",
         "1            equilibration",
         "8            alignment, doubles",
+    ]
+
+
+def input_file(ranks):
+    """The text of hpccinf.txt: one HPL problem whose work a rank is the same for any ``ranks``.
+
+    HPCC reads line by line, the first words of each; the rest of a line is for the reader.
+    """
+    size = BLOCK * round(1400 * math.sqrt(ranks) / BLOCK)
+    lines = [
+        *hpl_lines(ranks, size, BLOCK, THRESHOLD, "HPC Challenge", "8            to hpccoutf.txt"),
         "---- separator ----",
         "0            more problem sizes for PTRANS",
         "0            -",

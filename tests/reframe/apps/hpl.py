@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, run_before
 
 import judging
 from app_mixin import AppMixin
-from hpcc_output import THRESHOLD, grid
+from hpcc_output import THRESHOLD, grid, hpl_lines
 
 SIZE, BLOCK = 1200, 80
 # HPL 2.0 and 2.3 print the same row, but for the exponent's digits.
@@ -29,40 +29,8 @@ class Hpl(rfm.RunOnlyRegressionTest, AppMixin):
 
 def input_file(ranks):
     """The text of HPL.dat. HPL reads line by line, the first words of each."""
-    p, q = grid(ranks)
-    lines = [
-        "HPL input made by mvapich-stack",
-        "(small: it verifies, it does not rank machines)",
-        "HPL.out      output file, not used",
-        "6            output goes to stdout",
-        "1            number of problem sizes",
-        f"{SIZE}         N",
-        "1            number of block sizes",
-        f"{BLOCK}           NB",
-        "0            ranks by row",
-        "1            number of process grids",
-        f"{p}            P",
-        f"{q}            Q",
-        f"{THRESHOLD}         largest scaled residual that passes",
-        "1            number of panel factorisations",
-        "2            right-looking",
-        "1            number of stopping sizes",
-        "4            columns at which recursion stops",
-        "1            number of panel divisions",
-        "2            panels a recursion",
-        "1            number of recursive factorisations",
-        "1            Crout",
-        "1            number of broadcasts",
-        "1            ring, modified",
-        "1            number of look-ahead depths",
-        "1            depth",
-        "2            swap: mixed",
-        "64           swap threshold",
-        "0            L1 transposed",
-        "0            U transposed",
-        "1            equilibration",
-        "8            alignment, doubles",
-    ]
+    output = "6            output goes to stdout"
+    lines = hpl_lines(ranks, SIZE, BLOCK, THRESHOLD, "HPL", output)
     return "\n".join(lines) + "\n"
 
 
