@@ -25,14 +25,17 @@ from spack.spec import ArchSpec, FlagMap, Spec, substitute_abstract_variants
 from spack.util.environment import EnvironmentModifications
 
 
-def concrete(text: str, prefixes: dict[str, str]) -> Spec:
-    """A concrete spec of what the text names, installed below /made-up; nothing is solved."""
+def concrete(text: str, prefixes: dict[str, str] | None = None) -> Spec:
+    """A concrete spec of what the text names, below /made-up but for those in prefixes.
+
+    Nothing is solved.
+    """
     spec = Spec(text)
     for node in spec.traverse():
         recipe = spack.repo.PATH.get_pkg_class(node.fullname)
         node.namespace = recipe.namespace
         node.architecture = ArchSpec("linux-debian12-x86_64")
-        node.set_prefix(prefixes.get(node.name, f"/made-up/{node.name}"))
+        node.set_prefix((prefixes or {}).get(node.name, f"/made-up/{node.name}"))
         for flags in FlagMap.valid_compiler_flags():
             node.compiler_flags.dict.setdefault(flags, [])
         substitute_abstract_variants(node)

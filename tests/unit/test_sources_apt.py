@@ -105,8 +105,8 @@ def test_the_last_words_of_apt(said: str, why: str) -> None:
                 "--abi=cp311",
             ],
         ),
-        ("a-1.tar.gz", ["--no-binary=:all:"]),
+        ("a-1.tar.gz", ["--no-binary=a"]),
     ],
 )
 def test_a_wheel_of_another_machine_can_be_asked_for(wheel: str, options: list[str]) -> None:
-    assert _platform(wheel) == options
+    assert _platform(wheel, "a==1") == options

@@ -127,10 +127,11 @@ def test_debians_mpich_is_not_upstreams_bytes_and_hpcc_is() -> None:
     assert specs["mvapich@4.1"].refused  # the tarball that was replaced in place is explained
 
 
-def test_python_packages_are_asked_of_pypi(tmp_path: Path) -> None:
+@pytest.mark.parametrize("easyblock", ["PythonBundle", "AnyPythonBundle"])
+def test_python_packages_are_asked_of_pypi(tmp_path: Path, easyblock: str) -> None:
     path = tmp_path / "Two-1.0.eb"
     path.write_text(
-        "easyblock = 'PythonBundle'\nname = 'Two'\nversion = '1.0'\n"
+        f"easyblock = '{easyblock}'\nname = 'Two'\nversion = '1.0'\n"
         "homepage = 'x'\ndescription = 'x'\n"
         "toolchain = {'name': 'GCC', 'version': '12.2.0'}\n"
         f"exts_list = [('first-part', '2.1', {{'checksums': ['{'a' * 64}']}}),\n"

@@ -38,7 +38,7 @@ def fetch(
     command = [
         *_pip(), "download", "--no-deps", "--no-input", "--disable-pip-version-check",
         "--progress-bar=off", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
-        f"--dest={brought}", *_platform(filename), f"--requirement={listed}",
+        f"--dest={brought}", *_platform(filename, requirement), f"--requirement={listed}",
     ]  # fmt: skip
     code, said = run(command, folder, LIMIT)
     path = brought / filename
@@ -65,10 +65,14 @@ def _pip() -> list[str]:
     raise NotHere(f"{PLACE}: there is no pip here")
 
 
-def _platform(filename: str) -> list[str]:
-    """pip's options for the wheel of that name; none for a source distribution."""
+def _platform(filename: str, requirement: str) -> list[str]:
+    """pip's options for a wheel or a source distribution of that name.
+
+    pip builds what a source distribution needs to say its own name: the distribution alone is
+    asked for as source, or NumPy would be compiled before h5py is brought.
+    """
     if not filename.endswith(".whl"):
-        return ["--no-binary=:all:"]
+        return [f"--no-binary={requirement.partition('==')[0]}"]
     tags = filename.removesuffix(".whl").split("-")[-3:]
     options = ["--only-binary=:all:"]
     if len(tags) == 3 and tags[2] != "any":

@@ -12,6 +12,7 @@ from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.sources.spec import SHA256, Known, SourceSpec, known_sources
 
 _LEFT = re.compile(r"%\(\w+\)s")
+_BUNDLES = ("PythonBundle", "AnyPythonBundle")  # EasyBuild's, and ours in easyconfigs/easyblocks
 
 
 def specs_from_easyconfigs(
@@ -90,8 +91,9 @@ def _on_pypi(part: _Part, values: dict[str, Any]) -> str:
     EasyBuild's easyblocks for Python packages look on PyPI where no url is given.
     """
     urls = [str(url) for url in part.values.get("source_urls") or []]
-    python = str(values.get("easyblock") or "") in ("PythonBundle", "PythonPackage")
-    bundle = values.get("easyblock") == "PythonBundle" and part.values is values
+    easyblock = str(values.get("easyblock") or "")
+    python = easyblock == "PythonPackage" or easyblock in _BUNDLES
+    bundle = easyblock in _BUNDLES and part.values is values
     if bundle or not (any("pypi" in url for url in urls) or (python and not urls)):
         return ""
     return f"{part.values['name']}=={part.values['version']}"
