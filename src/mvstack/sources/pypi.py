@@ -79,5 +79,7 @@ def _platform(filename: str, requirement: str) -> list[str]:
         options += [f"--platform={one}" for one in tags[2].split(".")]
         python = tags[0].split(".")[-1]
         if python.startswith("cp"):
-            options += [f"--python-version={python[2:]}", "--implementation=cp", f"--abi={tags[1]}"]
+            options += ["--implementation=cp", f"--abi={tags[1]}"]
+            if tags[1] != "abi3":  # that of any Python from the named one on: this one will do
+                options += [f"--python-version={python[2:]}"]
     return options
