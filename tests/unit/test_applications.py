@@ -129,14 +129,14 @@ def test_the_page_shows_a_row_for_as_long_as_its_recipe_is_the_same(
 
 
 def test_every_package_of_the_release_that_names_a_toolchain_has_its_easyconfig() -> None:
-    from mvstack.applications.page import _by_hand
+    from mvstack.applications.recipes import by_hand
 
     release, there = load_release(), easyconfigs.index()
     missing = [
         f"{one.name} {one.version}"
         for one in release.packages
         if one.toolchain
-        and _by_hand(one, release) not in there
+        and by_hand(one, release) not in there
         and not (one.toolchain == "gcc" or one.where.builder == "spack")
     ]
     assert missing == []

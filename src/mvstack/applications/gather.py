@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
+from mvstack.applications.files import megabytes
+from mvstack.applications.recipes import by_hand
 from mvstack.applications.record import Row, hash_of
 from mvstack.install.records import kept_plan
+from mvstack.model.release import Release
 
 
 def rows_of(tree: Path) -> list[Row]:
@@ -44,13 +46,30 @@ def rows_of(tree: Path) -> list[Row]:
                 state=state,
                 of=hash_of(package["easyconfig"]),
                 seconds=row.get("seconds"),
-                size_mb=_megabytes(tree / "software" / package["name"] / folder),
+                size_mb=megabytes(tree / "software" / package["name"] / folder),
                 checks=_said(seen, passed),
                 figure=_figure(passed, plan["cores"]),
                 bytes=_bytes(row),
             )
         )
     return rows
+
+
+def rows_resolved(release: Release) -> list[Row]:
+    """A row for each package with an easyconfig; for a caller that has just resolved them all."""
+    return [
+        Row(
+            package=package.name,
+            version=package.version,
+            builder="easybuild",
+            mpi="",
+            date=time.strftime("%F", time.gmtime()),
+            state="resolves",
+            of=hash_of(file),
+        )
+        for package in release.packages
+        if package.where.builder != "spack" and (file := by_hand(package, release))
+    ]
 
 
 def _last(path: Path) -> dict[str, dict[str, Any]]:
@@ -101,12 +120,3 @@ def _figure(passed: list[dict[str, Any]], cores: int) -> str:
 def _bytes(row: dict[str, Any]) -> str:
     notes = [str(one.get("note", "")) for one in row.get("sources", []) if not one.get("upstream")]
     return "; ".join(dict.fromkeys(note for note in notes if note))
-
-
-def _megabytes(folder: Path) -> int | None:
-    if not folder.is_dir():
-        return None
-    size = 0
-    for place, _, names in os.walk(folder):
-        size += sum((Path(place) / name).lstat().st_size for name in names)
-    return round(size / 1e6)

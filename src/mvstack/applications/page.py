@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mvstack import easyconfigs
-from mvstack.applications.record import Row, hash_of, read_record
+from mvstack.applications.recipes import by_hand
+from mvstack.applications.record import STATES, Row, hash_of, read_record
 from mvstack.model.load import load_release
 from mvstack.model.release import Package, Release
 from mvstack.templates import template
@@ -23,11 +23,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """One package of the release with a cell for each builder."""
+    """One module of the release with a cell for each builder."""
 
     package: Package
     easybuild: Cell
     spack: Cell
+
+    @property
+    def seen(self) -> Row | None:
+        """The row whose checks and figure are shown: EasyBuild's, else Spack's."""
+        rows = [cell.row for cell in (self.easybuild, self.spack) if cell.row]
+        return next((row for row in rows if row.checks), None)
 
 
 def applications_page() -> str:
@@ -35,17 +41,40 @@ def applications_page() -> str:
     release, record = load_release(), read_record()
     lines = [_line(package, release, record) for package in release.packages]
     groups = list(dict.fromkeys(line.package.group for line in lines))
+    of_group = {group: [one for one in lines if one.package.group == group] for group in groups}
     return template(
         "applications.md",
         release=release,
-        groups={group: [line for line in lines if line.package.group == group] for group in groups},
+        groups={group: _joined(lines) for group, lines in of_group.items()},
+        why=of_group,
         record=record,
     )
 
 
+def _joined(lines: list[Line]) -> list[Line]:
+    """One line a module: the release may have a row of it for each builder."""
+    found: list[Line] = []
+    for line in lines:
+        for number, other in enumerate(found):
+            if other.package.module == line.package.module and _apart(other, line):
+                easybuild = line if other.easybuild.state == NONE else other
+                spack = line if other.spack.state == NONE else other
+                found[number] = replace(other, easybuild=easybuild.easybuild, spack=spack.spack)
+                break
+        else:
+            found.append(line)
+    return found
+
+
+def _apart(one: Line, other: Line) -> bool:
+    """No builder has a recipe of both."""
+    builders = [(one.easybuild, other.easybuild), (one.spack, other.spack)]
+    return all(NONE in (first.state, second.state) for first, second in builders)
+
+
 def _line(package: Package, release: Release, record: list[Row]) -> Line:
     own = [row for row in record if (row.package, row.version) == (package.name, package.version)]
-    file = _by_hand(package, release)
+    file = by_hand(package, release)
     now = hash_of(file) if file else ""
     builds = [row for row in own if row.builder == "easybuild" and now and row.of == now]
     specs = [row for row in own if row.builder == "spack" and row.of == package.spack]
@@ -61,30 +90,5 @@ def _cell(rows: list[Row], recipe: bool, elsewhere: bool) -> Cell:
         return Cell(NONE)
     if not rows:
         return Cell(RECIPE)
-    best = max(rows, key=lambda row: (row.state != "failed", row.date, row.state == "run"))
+    best = max(rows, key=lambda row: (STATES.index(row.state), row.date))
     return Cell(best.state, best)
-
-
-def _by_hand(package: Package, release: Release) -> str:
-    """The easyconfig that is written by hand; "" where there is none."""
-    if not package.toolchain:
-        return ""
-    there = easyconfigs.index()
-    if package.toolchain == "gcc":
-        files = [
-            name for name in there if name.startswith(f"{package.name}-{package.version}-GCC-")
-        ]
-        return files[0] if files else ""
-    for product in ("mvapich", "mpich"):
-        name = easyconfigs.package_file(
-            package.name,
-            package.version,
-            product,
-            release.name,
-            "ch4:ofi",
-            package.toolchain,
-            package.suffix,
-        )
-        if name in there:
-            return name
-    return ""

@@ -10,7 +10,7 @@ from app_mixin import SOURCES, AppMixin
 
 CELLS, EDGE = 12, 20.0  # of the mesh of src/pyfr_mesh.py, and of src/pyfr_vortex.ini's square
 END = 2.0
-# The root mean square of the density's error there, of 1.15.0 on one rank, with this mesh and order.
+# Root mean square of the density's error there, of 1.15.0 on one rank, with this mesh and order.
 ERROR = 0.0
 
 

@@ -1,0 +1,101 @@
+"""Rows of the record out of Spack: what a lock file resolved, and what a store has built of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from mvstack.applications.files import megabytes
+from mvstack.applications.record import Row
+from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.model.release import Release
+
+_MPIS = ("mvapich-plus", "mvapich", "mvapich2-gdr", "mvapich2-x", "mvapich2", "mpich")
+
+
+def rows_of_lock(release: Release, lock: Path, where: str, store: Path | None = None) -> list[Row]:
+    """A row for each package of ``release`` that is a root of ``lock``, a spack.lock.
+
+    ``where`` says for what it was concretized (``expanse/cpu``). ``store`` is an install tree of
+    Spack: a root that it holds is *built*, with seconds and size. Raises InvalidInput when
+    ``lock`` is no lock file.
+    """
+    specs, roots = _read(lock)
+    installed = _installed(store) if store else {}
+    found: dict[tuple[str, str], str] = {}
+    for root in roots:
+        spec = specs[root]
+        found[spec["name"], str(spec["version"])] = root
+    rows = []
+    for package in release.packages:
+        match = re.match(r"([\w-]+)@=?([\w.+-]+)", package.spack)
+        if not match or package.where.builder == "easybuild" or match.groups() not in found:
+            continue
+        root = found[match.group(1), match.group(2)]
+        prefix = installed.get(root)
+        rows.append(
+            Row(
+                package=package.name,
+                version=package.version,
+                builder="spack",
+                mpi=f"{_mpi_of(root, specs)} on {where}",
+                date=time.strftime("%F", time.gmtime()),
+                state="built" if prefix else "resolves",
+                of=package.spack,
+                seconds=_seconds(prefix) if prefix else None,
+                size_mb=megabytes(prefix) if prefix else None,
+            )
+        )
+    return rows
+
+
+def _read(lock: Path) -> tuple[dict[str, Any], list[str]]:
+    try:
+        data = json.loads(lock.read_text())
+        return data["concrete_specs"], [root["hash"] for root in data["roots"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(
+            Problem(
+                f"this is no lock file of Spack's: {error}",
+                relative(lock),
+                todo="`mvstack lock SYSTEM/PARTITION --profile full --to DIR` writes one",
+            )
+        ) from None
+
+
+def _mpi_of(root: str, specs: dict[str, Any]) -> str:
+    """``name@version`` of the MPI beneath; "no MPI" where there is none."""
+    seen, left = set(), [root]
+    while left:
+        one = left.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        spec = specs[one]
+        if spec["name"] in _MPIS:
+            return f"{spec['name']}@{spec['version']}"
+        left += [edge["hash"] for edge in spec.get("dependencies", [])]
+    return "no MPI"
+
+
+def _installed(store: Path) -> dict[str, Path]:
+    """The prefixes of what the store's own index says is installed."""
+    index = json.loads((store / ".spack-db" / "index.json").read_text())
+    records = index["database"]["installs"]
+    return {
+        key: Path(record["path"])
+        for key, record in records.items()
+        if record.get("installed") and record.get("path")
+    }
+
+
+def _seconds(prefix: Path) -> float | None:
+    """How long Spack says that it built."""
+    try:
+        times = json.loads((prefix / ".spack" / "install_times.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return round(float(times["total"]), 1)
