@@ -49,7 +49,7 @@ class Espresso(rfm.RunOnlyRegressionTest, AppMixin):
     """pw.x finds the energy of silicon that upstream's test suite knows."""
 
     software = "QuantumESPRESSO"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "quantumespresso"}
     ranks = parameter([1, 2, 4])
 
     @run_before("run")

@@ -18,7 +18,7 @@ class FftwMpi(rfm.RegressionTest, AppMixin):
     """FFTW.MPI gives the closed-form spectrum of 50 x 48 x 36 points, and the points back."""
 
     software = "FFTW.MPI"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "fftw"}
     ranks = parameter([1, 2, 4])
     sourcepath = "fftw_mpi.c"
     libraries = ["libfftw3_mpi.so"]

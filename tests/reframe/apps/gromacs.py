@@ -45,7 +45,7 @@ class Gromacs(rfm.RunOnlyRegressionTest, AppMixin):
     """848 molecules of water keep their energy and begin with that known of them."""
 
     software = "GROMACS"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "gromacs"}
     ranks = parameter([1, 2, 4])
     results = ["md.log"]
 

@@ -14,7 +14,7 @@ class Hdf5(rfm.RegressionTest, AppMixin):
     """HDF5 files of many ranks, contiguous and chunked, read alike by other ranks and by none."""
 
     software = "HDF5"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "hdf5"}
     ranks = parameter([1, 2, 4])
     sourcepath = "hdf5_parallel.c"
     libraries = ["libhdf5.so"]

@@ -17,7 +17,7 @@ class Horovod(rfm.RunOnlyRegressionTest, AppMixin):
     """A network trained on all ranks has the loss that it has on one."""
 
     software = "Horovod"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "horovod"}
     ranks = parameter([1, 2, 4])
 
     @run_after("setup")

@@ -18,7 +18,7 @@ class Hpl(rfm.RunOnlyRegressionTest, AppMixin):
     """HPL solves a system of 1200 over all ranks with a residual that passes."""
 
     software = "HPL"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "hpl"}
     ranks = parameter([1, 2, 4])
 
     @run_before("run")

@@ -14,7 +14,7 @@ class Hypre(rfm.RegressionTest, AppMixin):
     """BoomerAMG-preconditioned CG finds the given solution, alike on any number of ranks."""
 
     software = "Hypre"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "hypre"}
     ranks = parameter([1, 2, 4])
     sourcepath = "hypre_laplace.c"
     links = ["-lHYPRE", "$BLAS", "-lm"]

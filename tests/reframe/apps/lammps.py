@@ -63,7 +63,7 @@ class Lammps(rfm.RunOnlyRegressionTest, AppMixin):
     """A melt of 32000 atoms has its published energies, and PPPM gives rock salt's."""
 
     software = "LAMMPS"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "lammps"}
     ranks = parameter([1, 2, 4])
 
     @run_before("run")

@@ -14,7 +14,7 @@ class Mpi4py(rfm.RunOnlyRegressionTest, AppMixin):
     """mpi4py sums buffers, exchanges pickled objects and shares a file, value by value right."""
 
     software = "mpi4py"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "mpi4py"}
     ranks = parameter([1, 2, 4])
 
     @run_before("run")

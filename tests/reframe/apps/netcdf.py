@@ -15,7 +15,7 @@ class NetcdfC(rfm.RegressionTest, AppMixin):
     """netCDF-4 and CDF-5 files that ranks wrote from C, read by other ranks and without MPI."""
 
     software = "netCDF"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "netcdf"}
     ranks = parameter([1, 2, 4])
     sourcepath = "netcdf_parallel.c"
     libraries = ["libnetcdf.so"]
@@ -27,7 +27,7 @@ class NetcdfFortran(rfm.RegressionTest, AppMixin):
     """netCDF-4 and CDF-5 files that ranks wrote from Fortran, read by others and without MPI."""
 
     software = "netCDF-Fortran"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "netcdf"}
     ranks = parameter([1, 2, 4])
     sourcepath = "netcdf_parallel.f90"
     libraries = ["libnetcdff.so", "libnetcdf.so"]

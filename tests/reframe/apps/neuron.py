@@ -20,7 +20,7 @@ class Neuron(rfm.RunOnlyRegressionTest, AppMixin):
     """Sixteen cells on the ranks fire one after the other, at their times to the step."""
 
     software = "NEURON"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "neuron"}
     ranks = parameter([1, 2, 4])
 
     @run_before("run")

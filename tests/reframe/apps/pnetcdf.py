@@ -18,7 +18,7 @@ class Pnetcdf(rfm.RegressionTest, AppMixin):
     """A CDF-5 file that ranks wrote by PnetCDF, read by other ranks and as plain bytes."""
 
     software = "PnetCDF"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "pnetcdf"}
     ranks = parameter([1, 2, 4])
     sourcepath = "pnetcdf_parallel.c"
     links = ["-lpnetcdf"]

@@ -19,7 +19,7 @@ class Pyfr(rfm.RunOnlyRegressionTest, AppMixin):
     """Mass and energy of the vortex are kept, and its error is the same on any parts of a mesh."""
 
     software = "PyFR"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "pyfr"}
     ranks = parameter([1, 2, 4])
     results = ["integrals.csv"]
 

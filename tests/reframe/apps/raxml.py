@@ -19,7 +19,7 @@ class Raxml(rfm.RunOnlyRegressionTest, AppMixin):
     """Four searches, shared out over the ranks, find the tree behind 16 sequences."""
 
     software = "RAxML"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "raxml"}
     ranks = parameter([1, 2, 4])
     results = ["RAxML_result.check.RUN.*"]
 

@@ -16,7 +16,7 @@ class Scalapack(rfm.RegressionTest, AppMixin):
     """pdgesv leaves a small residual, and pdsyev finds eigenvalues known in closed form."""
 
     software = "ScaLAPACK"
-    tags = {"app", "nightly"}
+    tags = {"app", "nightly", "scalapack"}
     ranks = parameter([1, 2, 4])
     sourcepath = "scalapack_solve.f90"
     libraries = ["libscalapack.so"]
