@@ -59,7 +59,8 @@ def plan_local(
 
     MVAPICH in the order of the release; MPICH, which anybody can fetch, when none can. Of packages
     that stand in for each other, the first whose source can be had. Beyond the profile default,
-    what cannot be had is left out, with what stands on it.
+    what cannot be had is left out, with what stands on it; not so what the site's file names as
+    licensed: to install that without its file is an error.
     """
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
@@ -86,8 +87,12 @@ def plan_local(
         wanted += [
             (_key(package), (package.name, package.version, package.easyconfig))
             for package in plan.packages
-            if package.module not in default
-            or any(p.module == package.module and p.instead for p in release.packages)
+            # The site names what is licensed: if its file is not there, that is an error to be told.
+            if not package.readers
+            and (
+                package.module not in default
+                or any(p.module == package.module and p.instead for p in release.packages)
+            )
         ]
         missing = {key for key, what in wanted if not available(*what)} - unavailable
         because |= _dependents(plan, missing)

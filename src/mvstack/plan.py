@@ -156,6 +156,7 @@ def make_plan(
     """
     part = system.partitions[partition]
     _check_without(system, partition, release)
+    _check_licensed(system, release)
     choice = choose(system, partition, release, policy, unavailable, fallback)
     root = root or system.install.root or DEFAULT_ROOT
     folder = system.name if system.discover else f"{system.name}-{partition}"
@@ -214,6 +215,21 @@ def _check_without(system: System, partition: str, release: Release) -> None:
                 Problem(
                     f"without: release {release.name} has no package {name}",
                     f"{system.name}/{partition}",
+                    allowed=listed(known),
+                    nearest=nearest(name, known),
+                )
+            )
+
+
+def _check_licensed(system: System, release: Release) -> None:
+    """Refuse a licence for what needs none or is not there: the package meant would be left out."""
+    known = sorted({package.name for package in release.packages if package.licence != "open"})
+    for name in system.install.licensed:
+        if name not in known:
+            raise InvalidInput(
+                Problem(
+                    f"install: licensed: {name} is no licensed package of release {release.name}",
+                    system.name,
                     allowed=listed(known),
                     nearest=nearest(name, known),
                 )

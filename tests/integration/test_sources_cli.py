@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,17 @@ def test_other_bytes_from_adding_to_forgetting(sources: Sources, file: str) -> N
     assert [row["sha256"] for row in sources.json("forget", "mvapich@4.0")] == [HASH]
     assert sources.json("fetch", "mvapich@4.0", rc=5)["sources"] == []
     assert "nothing was accepted" in sources("forget", "mvapich@4.0").stdout
+
+
+def test_a_licensed_file_is_not_for_everybody(sources: Sources, tmp_path: Path) -> None:
+    packed = tmp_path / "qchem-5.3.tar.gz"
+    packed.write_bytes(b"\x1f\x8b a site's own")
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    words = ["add", str(packed), "--as", "q-chem@5.3"]
+    assert f"--accept-hash {digest}" in sources(*words, rc=5).stderr
+    sources(*words, "--accept-hash", digest, "--reason", "our installation")
+    (kept,) = (path for path in sources.root.rglob(f"{digest}*") if not path.is_symlink())
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
 
 
 def test_what_cannot_be_had_is_said_and_the_rest_is_brought(sources: Sources, file: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mvstack.errors import InvalidInput
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Package, Release
 from mvstack.plan import Accepted, Plan, make_plan
@@ -134,8 +135,16 @@ def test_a_licensed_package_that_the_site_has_is_for_a_group() -> None:
     amber = package("AMBER", licence="commercial", page="https://a.example")
     made = plan(amber, profile="full", licensed={"AMBER": "amber-users"})
     assert [(one.name, one.readers) for one in made.packages] == [("AMBER", "amber-users")]
-    open_one = plan(package("LAMMPS"), profile="full", licensed={"LAMMPS": "nobody"})
-    assert open_one.packages[0].readers == ""
+    assert got(plan(amber, package("LAMMPS"), profile="full", licensed={"AMBER": "x"}))[1:]
+
+
+@pytest.mark.parametrize("name", ["amber", "LAMMPS", "VASP"])
+def test_a_licence_for_what_needs_none_or_is_not_there_is_a_slip(name: str) -> None:
+    rows = [package("AMBER", licence="commercial", page="https://a.example"), package("LAMMPS")]
+    with pytest.raises(InvalidInput) as error:
+        plan(*rows, profile="full", licensed={name: "users"})
+    (problem,) = error.value.problems
+    assert name in problem.message and problem.allowed == "AMBER"
 
 
 def test_gpu_variants_go_over_an_mpi_that_takes_gpu_buffers() -> None:

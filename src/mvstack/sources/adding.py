@@ -51,6 +51,8 @@ def add_source(
         note = spec.note(found) if listed else f"not upstream's bytes: {why}"
         size = incoming.stat().st_size
         place = f"added by hand, {file.name!r}"
+        if spec.licence_page:
+            incoming.chmod(0o640)  # who has not signed does not read it here either
         stored = store.take(incoming, Entry(found, spec.filename, spec.name, size, place, note))
     store.link_easybuild(spec.software, spec.filename, found)
     earlier = accepted_for(spec.software, spec.version, spec.filename)

@@ -106,7 +106,7 @@ class Store:
         return target
 
     def add(self, file: Path, entry: Entry) -> Path:
-        """Copy ``file`` into the mirror under ``entry``; its hash is computed while copying.
+        """Copy ``file`` with its mode into the mirror under ``entry``; hashed while it is copied.
 
         Raises SourceError when the bytes do not have the entry's hash, InvalidInput when ``file``
         is no regular file.
@@ -126,6 +126,7 @@ class Store:
                     ),
                     outcome="Nothing was added.",
                 )
+            shutil.copymode(file, incoming)
             return self.take(incoming, entry)
 
     def entries(self) -> list[Entry]:
