@@ -29,7 +29,7 @@ wrf              its configure drops -f90= and -cc= where the wrappers do not ta
                  one of February 2026 with MVAPICH 4.0, which takes -cc= alone)
 """
 
-from spack.package import find_libraries
+from spack.package import depends_on, find_libraries
 
 PRODUCTS = ("mvapich", "mvapich-plus", "mvapich2", "mvapich2-gdr", "mvapich2-x")
 
@@ -80,6 +80,20 @@ def mvapich(spec):
         return None
     provider = spec["mpi"]
     return provider if provider.name in PRODUCTS else None
+
+
+def needs_gpu_aware_mpi():
+    """Directives, for the body of a recipe: with +cuda or +rocm its MVAPICH takes GPU buffers."""
+    depends_on("mvapich +cuda", when="+cuda ^[virtuals=mpi] mvapich")
+    depends_on("mvapich-plus gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich-plus")
+    depends_on("mvapich2-gdr gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich2-gdr")
+    for gpu in AMD_GPUS:
+        depends_on(
+            f"mvapich +rocm amdgpu_target={gpu}",
+            when=f"+rocm amdgpu_target={gpu} ^[virtuals=mpi] mvapich",
+        )
+    depends_on("mvapich-plus +rocm", when="+rocm ^[virtuals=mpi] mvapich-plus")
+    depends_on("mvapich2-gdr gpu=rocm", when="+rocm ^[virtuals=mpi] mvapich2-gdr")
 
 
 def takes_gpu_buffers(spec):

@@ -7,7 +7,7 @@ from spack_repo.builtin.packages.hypre.package import (  # noqa: F401
     CMakeBuilder,
 )
 from spack_repo.builtin.packages.hypre.package import Hypre as BuiltinHypre
-from spack_repo.mvapich_stack.products import AMD_GPUS
+from spack_repo.mvapich_stack.products import needs_gpu_aware_mpi
 
 from spack.package import *
 
@@ -20,13 +20,4 @@ class Hypre(BuiltinHypre):
     """
 
     with when("+gpu-aware-mpi"):
-        depends_on("mvapich +cuda", when="+cuda ^[virtuals=mpi] mvapich")
-        depends_on("mvapich-plus gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich-plus")
-        depends_on("mvapich2-gdr gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich2-gdr")
-        for gpu in AMD_GPUS:
-            depends_on(
-                f"mvapich +rocm amdgpu_target={gpu}",
-                when=f"+rocm amdgpu_target={gpu} ^[virtuals=mpi] mvapich",
-            )
-        depends_on("mvapich-plus +rocm", when="+rocm ^[virtuals=mpi] mvapich-plus")
-        depends_on("mvapich2-gdr gpu=rocm", when="+rocm ^[virtuals=mpi] mvapich2-gdr")
+        needs_gpu_aware_mpi()

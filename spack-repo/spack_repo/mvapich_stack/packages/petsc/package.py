@@ -1,7 +1,7 @@
 """PETSc, over an MVAPICH that takes buffers on the GPU; and with hypre."""
 
 from spack_repo.builtin.packages.petsc.package import Petsc as BuiltinPetsc
-from spack_repo.mvapich_stack.products import AMD_GPUS
+from spack_repo.mvapich_stack.products import needs_gpu_aware_mpi
 
 from spack.package import *
 
@@ -41,16 +41,7 @@ class Petsc(BuiltinPetsc):
             when=f"+mpi ^[virtuals=mpi] {mpi}",
             msg="this MPI has no mpiexec for the programs that PETSc's configure runs; use +batch",
         )
-    depends_on("mvapich +cuda", when="+cuda ^[virtuals=mpi] mvapich")
-    depends_on("mvapich-plus gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich-plus")
-    depends_on("mvapich2-gdr gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich2-gdr")
-    for gpu in AMD_GPUS:
-        depends_on(
-            f"mvapich +rocm amdgpu_target={gpu}",
-            when=f"+rocm amdgpu_target={gpu} ^[virtuals=mpi] mvapich",
-        )
-    depends_on("mvapich-plus +rocm", when="+rocm ^[virtuals=mpi] mvapich-plus")
-    depends_on("mvapich2-gdr gpu=rocm", when="+rocm ^[virtuals=mpi] mvapich2-gdr")
+    needs_gpu_aware_mpi()
 
 
 # A constraint cannot be taken back by another one: builtin's is replaced by itself without it.
