@@ -87,7 +87,7 @@ def plan_local(
         wanted += [
             (_key(package), (package.name, package.version, package.easyconfig))
             for package in plan.packages
-            # The site names what is licensed: if its file is not there, that is an error to be told.
+            # The site names what is licensed: to lack its file is an error to be told.
             if not package.readers
             and (
                 package.module not in default

@@ -17,10 +17,18 @@ FFTW = next(one for one in RELEASE.packages if one.spack.startswith("fftw@"))
 VERSION = FFTW.spack.split()[0].removeprefix("fftw@=")
 
 
-def lock(folder: Path, version: str = VERSION) -> Path:
+BUILT = {"mpi": True, "openmp": True, "precision": ["double", "float", "long_double"]}
+
+
+def lock(folder: Path, version: str = VERSION, **variants: object) -> Path:
     edges = [{"name": "mvapich-plus", "hash": "mpi"}]
     specs: dict[str, Any] = {
-        "top": {"name": "fftw", "version": version, "dependencies": edges},
+        "top": {
+            "name": "fftw",
+            "version": version,
+            "dependencies": edges,
+            "parameters": BUILT | variants,
+        },
         "mpi": {"name": "mvapich-plus", "version": "5.0.0"},
         "beneath": {"name": "hdf5", "version": "1.14.5"},
     }
@@ -56,6 +64,15 @@ def test_what_a_store_has_installed_is_built(tmp_path: Path, installed: bool, st
 
 def test_another_version_shows_nothing(tmp_path: Path) -> None:
     assert rows_of_lock(RELEASE, lock(tmp_path, "3.3.9"), "here") == []
+
+
+@pytest.mark.parametrize(
+    "variants",
+    [{"mpi": False}, {"openmp": None}, {"precision": ["float"]}, {"precision": "double"}],
+)
+def test_other_variants_show_nothing(tmp_path: Path, variants: dict[str, object]) -> None:
+    assert "precision=float,double,long_double" in FFTW.spack
+    assert rows_of_lock(RELEASE, lock(tmp_path, **variants), "here") == []
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"roots": [{}], "concrete_specs": {}}'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,13 @@ def rows_of_lock(release: Release, lock: Path, where: str, store: Path | None = 
     """
     specs, roots = _read(lock)
     installed = _installed(store) if store else {}
-    found: dict[tuple[str, str], str] = {}
-    for root in roots:
-        spec = specs[root]
-        found[spec["name"], str(spec["version"])] = root
     rows = []
     for package in release.packages:
-        match = re.match(r"([\w-]+)@=?([\w.+-]+)", package.spack)
-        if not match or package.where.builder == "easybuild" or match.groups() not in found:
+        if package.where.builder == "easybuild":
             continue
-        root = found[match.group(1), match.group(2)]
+        root = next((one for one in roots if _is(specs[one], package.spack)), "")
+        if not root:
+            continue
         prefix = installed.get(root)
         rows.append(
             Row(
@@ -64,6 +62,31 @@ def _read(lock: Path) -> tuple[dict[str, Any], list[str]]:
                 todo="`mvstack lock SYSTEM/PARTITION --profile full --to DIR` writes one",
             )
         ) from None
+
+
+def _is(spec: dict[str, Any], wanted: str) -> bool:
+    """Whether a concrete spec is ``wanted``: name, version and every variant that this names."""
+    first, *words = shlex.split(wanted)
+    match = re.fullmatch(r"([\w-]+)@=?([\w.-]+)(.*)", first)
+    if not match or match.groups()[:2] != (spec["name"], str(spec["version"])):
+        return False
+    has = spec.get("parameters", {})
+    for word in [match.group(3), *words]:
+        key, equals, value = word.partition("=")
+        if equals:
+            # what a partition fills in (cuda_arch={cuda_arch}) has any value
+            if "{" not in value and set(value.split(",")) != _values(has.get(key)):
+                return False
+        elif any(
+            has.get(name) is not (sign == "+") for sign, name in re.findall(r"([+~])([^+~]+)", word)
+        ):
+            return False
+    return True
+
+
+def _values(value: object) -> set[str]:
+    """What a lock file has as the value of a variant: one word, or a list of them."""
+    return {str(one) for one in (value if isinstance(value, list) else [value])}
 
 
 def _mpi_of(root: str, specs: dict[str, Any]) -> str:
