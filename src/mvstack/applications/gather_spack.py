@@ -28,7 +28,7 @@ def rows_of_lock(release: Release, lock: Path, where: str, store: Path | None = 
     installed = _installed(store) if store else {}
     rows = []
     for package in release.packages:
-        if package.where.builder == "easybuild":
+        if package.where.builder == "easybuild" or not package.spack:
             continue
         root = next((one for one in roots if _is(specs[one], package.spack)), "")
         if not root:
