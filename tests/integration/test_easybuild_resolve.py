@@ -25,10 +25,13 @@ def test_all_resolve_from_this_repository_alone(tmp_path: Path) -> None:
     assert [recipe.name for recipe in RECIPES if recipe.name not in listed] == []
 
 
-def test_all_are_in_style(tmp_path: Path) -> None:
-    done = eb(tmp_path, "--check-style", *RECIPES)
+def test_all_pass_the_checks_of_a_contribution(tmp_path: Path) -> None:
+    """Style, and a SHA-256 for every source and patch."""
+    done = eb(tmp_path, "--check-contrib", *RECIPES)
     assert done.returncode == 0, done.stdout[-3000:]
     assert done.stdout.count("[PASS]") == len(RECIPES)
+    for checked in ("SHA256 checksums", "contribution"):
+        assert f"All {checked} checks PASSed" in done.stdout, done.stdout[-3000:]
 
 
 @pytest.mark.parametrize(
