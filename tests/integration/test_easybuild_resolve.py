@@ -29,7 +29,8 @@ def test_all_pass_the_checks_of_a_contribution(tmp_path: Path) -> None:
     """Style, and a SHA-256 for every source and patch."""
     done = eb(tmp_path, "--check-contrib", *RECIPES)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert done.stdout.count("[PASS]") == len(RECIPES)
+    assert done.stdout.count("[PASS]") == 2 * len(RECIPES)
+    assert "unknown easyconfig parameters" not in done.stdout, done.stdout[:3000]
     for checked in ("SHA256 checksums", "contribution"):
         assert f"All {checked} checks PASSed" in done.stdout, done.stdout[-3000:]
 
