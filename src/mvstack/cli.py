@@ -267,6 +267,10 @@ def install(
         bool, typer.Option(help="Check for the distribution's packages first.")
     ] = True,
     dry_run: Annotated[bool, typer.Option(help="Say what would be built; change nothing.")] = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", "-k", help="A failed build ends only what stands on it."),
+    ] = False,
     profile: Profile = None,
     cache: Annotated[
         list[str] | None,
@@ -299,6 +303,7 @@ def install(
             shown,
             caches,
             profile or "",
+            keep_going,
         ),
         as_json,
     )

@@ -63,6 +63,7 @@ def install_system(
     progress: Progress,
     caches: Caches | None = None,
     profile: str = "",
+    keep_going: bool = False,
 ) -> list[dict[str, Any]]:
     """`mvstack install`: the rows of what was built, or taken from ``caches``."""
     from mvstack.install.builders import pending
@@ -82,7 +83,7 @@ def install_system(
         prepare(asked, root, yes, progress, plan.profile)
     if dry_run:
         return pending(plan)
-    return _install(plan, system, jobs, progress, caches)
+    return _install(plan, system, jobs, progress, caches, keep_going)
 
 
 def _fits_here(plan: Plan, system: System) -> None:
@@ -100,6 +101,7 @@ def _install(
     jobs: int | None,
     progress: Progress,
     caches: Caches | None = None,
+    keep_going: bool = False,
 ) -> list[dict[str, Any]]:
     from mvstack.cache.use import site_caches
     from mvstack.install.builders import install
@@ -114,6 +116,7 @@ def _install(
         umask=site.umask,
         group=site.group,
         caches=caches or site_caches(),
+        keep_going=keep_going,
     )
 
 

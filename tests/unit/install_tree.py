@@ -15,15 +15,14 @@ SYSTEM = ENVIRONMENTS / "systems" / "azure-hbv4.yaml"
 RELEASE, POLICY = load_release(), load_policy()
 
 
-def plan_in(root: Path, *changes: tuple[str, str]) -> Plan:
+def plan_in(root: Path, *changes: tuple[str, str], profile: str = "") -> Plan:
     """The plan of azure-hbv4 below ``root``, with texts of its file replaced."""
     text = SYSTEM.read_text()
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    return make_plan(
-        parse_system(text, SYSTEM), "hpc", load_release(), load_policy(), root=str(root)
-    )
+    system = parse_system(text, SYSTEM)
+    return make_plan(system, "hpc", load_release(), load_policy(), root=str(root), profile=profile)
 
 
 def look(plan: Plan) -> list[Work]:

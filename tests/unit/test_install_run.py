@@ -126,6 +126,19 @@ def test_a_failed_build_keeps_what_was_before_and_opens_nothing(tree: Tree) -> N
     assert tree.core.is_file()
 
 
+def test_with_keep_going_a_failed_build_ends_only_what_stands_on_it(tree: Tree) -> None:
+    plan = plan_in(tree.top / "root", profile="small")
+    names = {item.node.name for item in look(plan)}
+    assert names == {*ALL, "FFTW", "FFTW.MPI", "Hypre", "mpi4py"}
+    tree.once("before-FFTW", "echo 'ERROR: no luck'; exit 1")
+    with pytest.raises(BuildFailed, match="no luck") as caught:
+        tree.install(plan, keep_going=True)
+    assert "1 failed, and 1 that stand on them were not tried" in caught.value.outcome
+    assert {call.split()[0] for call in tree.calls()} == names - {"FFTW.MPI"}
+    assert not tree.core.exists()
+    assert tree.install(plan) == ["FFTW", "FFTW.MPI"] and tree.core.is_file()
+
+
 def test_killed_while_it_builds_the_same_command_goes_on(tree: Tree) -> None:
     tree.once("before-MVAPICH", "kill -9 $$")
     with pytest.raises(BuildFailed):

@@ -24,12 +24,14 @@ def install(
     caches: Caches | None = None,
     wanted: frozenset[str] | None = None,
     lock: Path | None = None,
+    keep_going: bool = False,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
     What ``caches`` offer is taken from there, and the rest is built. With ``wanted`` (easyconfigs,
     or DAG hashes for Spack) nothing else is built, and the tree gets no module that opens it.
-    ``lock`` is a spack.lock that was solved for elsewhere; EasyBuild has none.
+    ``lock`` is a spack.lock that was solved for elsewhere; EasyBuild has none. With ``keep_going``
+    a failed build ends only what stands on it, as it always does with Spack.
     """
     more: dict[str, Any] = {"jobs": jobs, "umask": umask, "group": group, "caches": caches}
     if plan.builder == "spack":
@@ -38,7 +40,7 @@ def install(
         return builder.install(plan, fetcher, progress, **more, wanted=wanted, given=lock)
     from mvstack.install import run
 
-    return run.install(plan, fetcher, progress, **more, wanted=wanted)
+    return run.install(plan, fetcher, progress, **more, wanted=wanted, keep_going=keep_going)
 
 
 def pending(plan: Plan) -> list[dict[str, Any]]:

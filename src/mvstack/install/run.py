@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mvstack import easyconfigs
 from mvstack.cache import use
 from mvstack.cache.use import Caches
-from mvstack.errors import BuildFailed, Problem
+from mvstack.errors import BuildFailed, MvstackError, Problem, together
 from mvstack.install import eb, modules, partial, python, usage
 from mvstack.install.lock import end_leftovers, locked
 from mvstack.install.nodes import State, Work, work
@@ -41,10 +42,12 @@ def install(
     group: str | None = None,
     caches: Caches | None = None,
     wanted: frozenset[str] | None = None,
+    keep_going: bool = False,
 ) -> list[dict[str, Any]]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    What ``caches`` offer is taken from there, and the rest is built.
+    What ``caches`` offer is taken from there, and the rest is built. With ``keep_going`` a failed
+    build ends only what stands on it; the failures are raised together at the end.
 
     ``wanted`` are easyconfigs: then only they are built, what they stand on must be here or in the
     caches, the rest of the plan is left alone, and the tree gets no module that opens it.
@@ -85,12 +88,13 @@ def install(
             python.for_builds(tree) if to_build and "Python" in provided else None,
         )
         _withdraw_changed(todo, plan)
-        rows = [
-            use.install(offered[item.node.easyconfig], item, plan, records, progress)
-            if item.node.easyconfig in offered
-            else _one(item, easybuild, records, sources, plan, progress)
-            for item in todo
-        ]
+
+        def act(item: Work) -> dict[str, Any]:
+            if item.node.easyconfig in offered:
+                return use.install(offered[item.node.easyconfig], item, plan, records, progress)
+            return _one(item, easybuild, records, sources, plan, progress)
+
+        rows = _each(todo, act, keep_going, progress)
         use.clear(plan)
         _usage(todo, files)
         if wanted is None:
@@ -118,6 +122,43 @@ def pending(plan: Plan) -> list[Work]:
     return [item for item in items if item.state is not State.PRESENT]
 
 
+def _each(
+    todo: list[Work],
+    act: Callable[[Work], dict[str, Any]],
+    keep_going: bool,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """``act`` on all in order; to the first that fails, or on all that stand on none that did."""
+    rows: list[dict[str, Any]] = []
+    failed: list[MvstackError] = []
+    without: set[str] = set()
+    for item in todo:
+        missed = [name for name in item.needs if name in without]
+        if missed and item.state is not State.PRESENT:
+            progress.skip("install", _what(item), f"it stands on {missed[0]}, which failed")
+            without.add(item.node.easyconfig)
+            continue
+        try:
+            rows.append(act(item))
+        except BuildFailed as error:
+            if not keep_going:
+                raise
+            failed.append(error)
+            without.add(item.node.easyconfig)
+    if failed:
+        stood = len(without) - len(failed)
+        on_them = f", and {stood} that stand on them were not tried" if stood else ""
+        raise together(
+            failed, f"{len(failed)} failed{on_them}; all others of the plan are installed."
+        )
+    return rows
+
+
+def _what(item: Work) -> str:
+    node = item.node
+    return f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
+
+
 def _one(
     item: Work,
     easybuild: eb.EasyBuild,
@@ -127,7 +168,7 @@ def _one(
     progress: Progress,
 ) -> dict[str, Any]:
     node = item.node
-    what = f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
+    what = _what(item)
     if item.state is State.PRESENT:
         progress.skip("install", what, "already there")
         if records.hashes().get(node.easyconfig) != item.content:
