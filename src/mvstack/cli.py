@@ -330,6 +330,8 @@ def test(
             f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
         )
     failed = stages.failed_checks(results)
+    if failed and as_json:  # the one document says it already
+        raise typer.Exit(failed.exit_code)
     if failed:
         raise failed
 

@@ -1,0 +1,19 @@
+"""What `mvstack test --json` prints when a check fails: one document."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from mvstack import cli, flow
+
+
+@pytest.mark.parametrize(("result", "code"), [("pass", 0), ("fail", 1)])
+def test_results_are_one_document(monkeypatch: pytest.MonkeyPatch, result: str, code: int) -> None:
+    case = {"check": "Hpcc 2", "mpi": "mvapich/4.0-ucx", "result": result, "why": "too large"}
+    found = {"cases": [case], "skipped": [], "seconds": 1.0}
+    monkeypatch.setattr(flow, "test_system", lambda *_: found)
+    done = CliRunner().invoke(cli.app, ["test", "local", "--json"])
+    assert (done.exit_code, json.loads(done.stdout)) == (code, found)
