@@ -46,7 +46,7 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
                     entry = Entry(
                         fetched.sha256, spec.filename, spec.name, size, fetched.place, fetched.note
                     )
-                    mirror.add(fetched.path, entry)
+                    mirror.add(fetched.path, entry, bool(spec.licence_page))
                 mirror.link_easybuild(spec.software, spec.filename, fetched.sha256)
                 found.append(spec.filename)
     return sorted(set(found))

@@ -97,6 +97,7 @@ def sources(
                             row["place"],
                             row["note"],
                         ),
+                        bool(row.get("page")),
                     )
                 found.append(row["file"])
     return found

@@ -161,7 +161,8 @@ class Body:
             return
         name = call.func.id
         if name in home.functions:
-            self._function(home.functions[name], call, names, when, defaults, home)
+            owner, function = home.functions[name]
+            self._function(function, call, names, when, defaults, owner)
             return
         if name not in _DIRECTIVES:
             self._cannot(call)
@@ -190,14 +191,17 @@ class Body:
         defaults: dict[str, Any],
         home: Module,
     ) -> None:
-        """A function of the recipe's own that declares: its body with its arguments known."""
+        """A function of ours that declares: its body with its arguments known.
+
+        ``home`` is the file that it is of, whose names it sees.
+        """
         parameters = [one.arg for one in function.args.args]
         try:
-            inner = dict(names)
+            inner = dict(home.names)
             for one, value in zip(
                 reversed(parameters), reversed(function.args.defaults), strict=False
             ):
-                inner[one] = value_of(value, names)
+                inner[one] = value_of(value, home.names)
             inner |= dict(zip(parameters, arguments_of(call, names), strict=False))
             inner |= {k.arg: value_of(k.value, names) for k in call.keywords if k.arg}
         except Unread:

@@ -16,13 +16,16 @@ OURS = "spack_repo.mvapich_stack"
 
 @dataclass
 class Module:
-    """A parsed file: ``names`` are its constants, ``imports`` where its other names come from."""
+    """A parsed file: ``names`` are its constants, ``imports`` where its other names come from.
+
+    Functions and classes come with the file that they are of, whose names they see.
+    """
 
     path: Path
     text: str
     tree: ast.Module
     names: dict[str, Any] = field(default_factory=dict)
-    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    functions: dict[str, tuple[Module, ast.FunctionDef]] = field(default_factory=dict)
     classes: dict[str, tuple[Module, ast.ClassDef]] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
 
@@ -49,7 +52,7 @@ def _top(found: Module, statement: ast.stmt) -> None:
         case ast.Import():
             found.imports |= {one.asname: one.name for one in statement.names if one.asname}
         case ast.FunctionDef(name=name):
-            found.functions[name] = statement
+            found.functions[name] = (found, statement)
         case ast.ClassDef(name=name):
             found.classes[name] = (found, statement)
         case (

@@ -9,7 +9,7 @@ from mvstack.errors import InvalidInput, Problem, SourceError, relative
 from mvstack.sources.accepted import accept, accepted_for, forget
 from mvstack.sources.files import CHUNK, copied, open_regular, wrong_packing
 from mvstack.sources.spec import SHA256, SourceSpec
-from mvstack.sources.store import Entry, Store
+from mvstack.sources.store import PRIVATE, Entry, Store
 
 
 def meant(specs: list[SourceSpec], file: Path) -> SourceSpec:
@@ -52,7 +52,7 @@ def add_source(
         size = incoming.stat().st_size
         place = f"added by hand, {file.name!r}"
         if spec.licence_page:
-            incoming.chmod(0o640)  # who has not signed does not read it here either
+            incoming.chmod(PRIVATE)
         stored = store.take(incoming, Entry(found, spec.filename, spec.name, size, place, note))
     store.link_easybuild(spec.software, spec.filename, found)
     earlier = accepted_for(spec.software, spec.version, spec.filename)

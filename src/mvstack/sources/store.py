@@ -31,6 +31,9 @@ _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+PRIVATE = 0o640  # of a licensed file: who has not signed does not read it in the mirror either
+
+
 @dataclass(frozen=True)
 class Entry:
     """One stored file: its name, its hash, size in bytes, where it came from and for what."""
@@ -105,8 +108,10 @@ class Store:
             raise self.cannot_write(error) from None
         return target
 
-    def add(self, file: Path, entry: Entry) -> Path:
-        """Copy ``file`` with its mode into the mirror under ``entry``; hashed while it is copied.
+    def add(self, file: Path, entry: Entry, private: bool = False) -> Path:
+        """Copy ``file`` into the mirror under ``entry``; its hash is computed while copying.
+
+        A ``private`` one is licensed: others than its owner and group do not read it.
 
         Raises SourceError when the bytes do not have the entry's hash, InvalidInput when ``file``
         is no regular file.
@@ -126,7 +131,8 @@ class Store:
                     ),
                     outcome="Nothing was added.",
                 )
-            shutil.copymode(file, incoming)
+            if private:
+                incoming.chmod(PRIVATE)
             return self.take(incoming, entry)
 
     def entries(self) -> list[Entry]:
