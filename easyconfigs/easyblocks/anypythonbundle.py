@@ -44,6 +44,17 @@ class AnyPythonBundle(PythonBundle):
         finally:
             unset_env_vars(["EBROOTPYTHON"], verbose=False)
 
+    def fix_shebang(self):
+        """Have programs ask for python3: a distribution's Python need not be the command python."""
+        super().fix_shebang()
+        if not self.filtered():
+            return
+        for path in Path(self.installdir, "bin").glob("*"):
+            text = path.read_bytes() if path.is_file() else b""
+            first, end, rest = text.partition(b"\n")
+            if first.startswith(b"#!") and first.endswith(b" python"):
+                path.write_bytes(first + b"3" + end + rest)
+
     def filtered(self):
         """Whether the easyconfig names Python, and EasyBuild was told to leave it to the system."""
         with self.cfg.disable_templating():
