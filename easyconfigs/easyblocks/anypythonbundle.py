@@ -19,6 +19,8 @@ from easybuild.tools.modules import get_software_root
 class AnyPythonBundle(PythonBundle):
     """Support for Python packages in one module, over whichever Python there is."""
 
+    distribution = None
+
     def prepare_python(self):
         """Find the Python, which need not be a module when Python is filtered out."""
         if get_software_root("Python") or not self.filtered():
@@ -38,6 +40,7 @@ class AnyPythonBundle(PythonBundle):
                     )
                 )
             )
+        self.distribution = python.resolve()  # of an environment: what it was made with
         os.environ["EBROOTPYTHON"] = str(python.parent.parent)
         try:
             super().prepare_python()
@@ -45,15 +48,19 @@ class AnyPythonBundle(PythonBundle):
             unset_env_vars(["EBROOTPYTHON"], verbose=False)
 
     def fix_shebang(self):
-        """Have programs ask for python3: a distribution's Python need not be the command python."""
+        """Start programs with the distribution's Python that they were installed for.
+
+        EasyBuild has them ask for whichever `python` comes first: a distribution need not have
+        that command, and where a user's own comes first, what they stand on is not in it.
+        """
         super().fix_shebang()
-        if not self.filtered():
+        if self.distribution is None:
             return
         for path in Path(self.installdir, "bin").glob("*"):
             text = path.read_bytes() if path.is_file() else b""
             first, end, rest = text.partition(b"\n")
             if first.startswith(b"#!") and first.endswith(b" python"):
-                path.write_bytes(first + b"3" + end + rest)
+                path.write_bytes(b"#!" + os.fsencode(self.distribution) + end + rest)
 
     def filtered(self):
         """Whether the easyconfig names Python, and EasyBuild was told to leave it to the system."""
