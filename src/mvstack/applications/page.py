@@ -90,5 +90,6 @@ def _cell(rows: list[Row], recipe: bool, elsewhere: bool) -> Cell:
         return Cell(NONE)
     if not rows:
         return Cell(RECIPE)
-    best = max(rows, key=lambda row: (STATES.index(row.state), row.date))
+    # of equals that over our own MPI, not that over what stands in for it
+    best = max(rows, key=lambda row: (STATES.index(row.state), "mvapich" in row.mpi, row.date))
     return Cell(best.state, best)
