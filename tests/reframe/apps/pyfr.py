@@ -35,7 +35,8 @@ class Pyfr(rfm.RunOnlyRegressionTest, AppMixin):
             self.prerun_cmds += [self.alone(f"pyfr partition {self.ranks} square.pyfrm .")]
         self.trace_loader("pyfr", "run", *mesh)
         # PyFR prints no time; it stands in what it wrote.
-        self.postrun_cmds = ["grep -a -o 'wall-time = [0-9.e+-]*' vortex-2.0.pyfrs"]
+        time = "grep -a -o 'wall-time = [0-9.e+-]*' vortex-2.0.pyfrs"
+        self.postrun_cmds = [time, *self.postrun_cmds]
 
 
 def complaints(text, ranks):
