@@ -128,6 +128,22 @@ def test_the_page_shows_a_row_for_as_long_as_its_recipe_is_the_same(
     assert "| recipe | built |" in shown(row(builder="spack", of=spec))
 
 
+def test_the_page_has_one_line_of_a_module_that_each_builder_has_a_row_of() -> None:
+    rows = [one for one in load_release().packages if one.module == "hpl/2.3"]
+    assert {one.where.builder for one in rows} == {"easybuild", "spack"}
+    table = [line for line in applications_page().splitlines() if line.startswith("| `hpl/2.3`")]
+    assert len(table) == 1 and "—" not in table[0]
+
+
+def test_of_rows_alike_that_over_our_own_mpi_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mvstack.applications import page
+
+    rows = [row(mpi=mpi, of=hash_of(HPCC), checks=mpi) for mpi in ("mpich/4", "mvapich/4.0-ucx")]
+    for order in (rows, rows[::-1]):
+        monkeypatch.setattr(page, "read_record", lambda order=order: order)
+        assert "| mvapich/4.0-ucx |" in applications_page()
+
+
 def test_every_package_of_the_release_that_names_a_toolchain_has_its_easyconfig() -> None:
     from mvstack.applications.recipes import by_hand
 
