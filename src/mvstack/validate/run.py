@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.errors import CheckFailed, Missing, Problem
+from mvstack.model.words import listed, nearest
 from mvstack.validate import environment, process
 from mvstack.validate.expected import Check, expected_checks
 from mvstack.validate.results import cases, problems
@@ -44,7 +45,15 @@ def run_checks(
     """
     expected = expected_checks(checks, tags)
     if not expected:
-        raise CheckFailed(Problem(f"no check has one of the tags {', '.join(tags)}", str(checks)))
+        known = sorted({tag for check in expected_checks(checks, []) for tag in check.tags})
+        raise CheckFailed(
+            Problem(
+                f"no check has one of the tags {', '.join(tags)}",
+                str(checks),
+                allowed=listed(known),
+                nearest=nearest(tags[0], known) if tags else "",
+            )
+        )
     out = out.resolve()
     _clear(out)
     environ, ignored = environment.for_checks(os.environ)
