@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,9 +13,10 @@ from mvstack.abi.cli import abi
 from mvstack.bundle.cli import bundle
 from mvstack.cache.cli import app as cache_app
 from mvstack.ci.cli import app as ci_app
-from mvstack.console import emit, emit_or_say, no_empty_folder
+from mvstack.console import emit, emit_or_say
 from mvstack.diff.cli import diff
-from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, WrongUsage, together
+from mvstack.ending import run
+from mvstack.errors import InvalidInput, MvstackError, Problem, together
 from mvstack.image.cli import app as image_app
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.cli import app as sources_app
@@ -380,49 +379,6 @@ def _version(
         raise typer.Exit
 
 
-def _fail(error: MvstackError) -> None:
-    as_json = "--json" in sys.argv
-    if as_json:
-        try:
-            emit(error.as_dict())
-        except OSError:  # standard output itself is what cannot be written
-            as_json = False
-    if not as_json:
-        typer.echo(f"mvstack: {error.title}\n{error}", err=True)
-    sys.exit(error.exit_code)
-
-
-def _usage_as_json(end: SystemExit) -> None:
-    """What typer told standard error of a wrong command line, for the script that reads us too."""
-    told = getattr(end.__context__, "format_message", None)
-    if told is not None:
-        emit(WrongUsage(Problem(told(), todo="the same command with --help")).as_dict())
-
-
 def main() -> None:
     """Run a command and turn what went wrong into a message and an exit code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a name or an arrow that the locale lacks
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        no_empty_folder(sys.argv[1:])
-        app(prog_name="mvstack", standalone_mode=True)
-    except MvstackError as error:
-        _fail(error)
-    except OSError as error:  # a full disk, a folder of somebody else: met outside our own checks
-        _fail(
-            Missing(
-                Problem(
-                    f"the system says: {error.strerror or error}",
-                    str(error.filename or ""),
-                    todo="mend that; the same command goes on from here",
-                )
-            )
-        )
-    except (KeyboardInterrupt, SystemExit) as end:
-        # Ctrl-C reaches us as the exit code that typer makes of it, without a word
-        if isinstance(end, SystemExit) and end.code != 130:
-            if end.code == WrongUsage.exit_code and "--json" in sys.argv:
-                _usage_as_json(end)
-            raise
-        typer.echo("\nmvstack: interrupted; the same command goes on from here", err=True)
-        sys.exit(130)
+    run(app)
