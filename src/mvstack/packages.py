@@ -139,6 +139,11 @@ def _not_here(
         return f"it needs gcc {least} or newer; this has {has.name} {has.version}"
     if builder == "spack" and not package.spack:
         return "Spack has no recipe of it"
+    if builder == "spack" and "{cuda_arch}" in package.spack and not _cuda_arch(part):
+        return (
+            "it is compiled for one kind of GPU, and the partition's gpu_model "
+            f"{part.gpu_model or '(none)'} begins with none of {', '.join(CUDA_ARCH)}"
+        )
     if builder == "easybuild" and not package.toolchain:
         return f"no easyconfig: {package.easybuild}"
     return ""
@@ -198,12 +203,17 @@ def _easyconfig(
 
 def _spec(package: ReleasePackage, part: Partition, choice: Choice) -> str:
     """The spec for Spack; with GPUs, over an MPI that takes their buffers, that of the variant."""
-    if not (package.spack and package.gpu):
-        return package.spack
-    arch = CUDA_ARCH.get(part.gpu_model.partition("-")[0], "")
-    if choice.product not in WITH_GPU_BUFFERS or ("{cuda_arch}" in package.gpu.spack and not arch):
-        return f"{package.spack} {package.gpu.otherwise}".rstrip()
-    return f"{package.spack} {package.gpu.spack}".replace("{cuda_arch}", arch)
+    spec, arch = package.spack, _cuda_arch(part)
+    if spec and package.gpu:
+        known = arch or "{cuda_arch}" not in package.gpu.spack
+        with_gpus = choice.product in WITH_GPU_BUFFERS and known
+        spec = f"{spec} {package.gpu.spack if with_gpus else package.gpu.otherwise}".rstrip()
+    return spec.replace("{cuda_arch}", arch)
+
+
+def _cuda_arch(part: Partition) -> str:
+    """The compute capability of the partition's GPUs as compilers write it; "" if not known."""
+    return CUDA_ARCH.get(part.gpu_model.partition("-")[0], "")
 
 
 def _numbers(version: str) -> list[int]:

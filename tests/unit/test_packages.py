@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mvstack.errors import InvalidInput
-from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
 from mvstack.plan import Accepted, Plan, make_plan
 
@@ -157,6 +157,31 @@ def test_gpu_variants_go_over_an_mpi_that_takes_gpu_buffers() -> None:
     assert spec["expanse/gpu"] == "lammps@=1.0 +cuda cuda_arch=70"
     assert spec["expanse/cpu"] == "lammps@=1.0 ~cuda"
     assert spec["aws-p5/gpu"] == "lammps@=1.0 +cuda cuda_arch=90"
+
+
+def test_what_is_for_gpus_alone_is_for_those_of_the_partition() -> None:
+    row = package("AWP", spack="awp@=1.0 +cuda cuda_arch={cuda_arch}", where={"gpu": ["nvidia"]})
+    assert plan(row, of="expanse/gpu", profile="full").packages[0].spack == (
+        "awp@=1.0 +cuda cuda_arch=70"
+    )
+    system = load_system("expanse")
+    unknown = system.partitions["gpu"].model_copy(update={"gpu_model": "X1"})
+    system = system.model_copy(update={"partitions": {"gpu": unknown}})
+    release = Release(**{**BASE.__dict__, "packages": [row]})
+    made = make_plan(system, "gpu", release, POLICY, profile="full")
+    assert made.packages == []
+    assert "gpu_model X1 begins with none of V100" in why_not(made)["AWP"]
+
+
+@pytest.mark.parametrize("name", system_names())
+def test_no_placeholder_is_left_in_what_the_release_asks_for(name: str) -> None:
+    system = load_system(name)
+    licensed = {one.name: "users" for one in BASE.packages if one.licence != "open"}
+    install = system.install.model_copy(update={"licensed": licensed})
+    system = system.model_copy(update={"install": install})
+    for partition in system.partitions:
+        made = make_plan(system, partition, BASE, POLICY, profile="full")
+        assert [one.spack for one in made.packages if "{" in one.spack] == []
 
 
 def test_what_needs_a_newer_compiler_is_left_out() -> None:
