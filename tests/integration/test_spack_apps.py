@@ -222,6 +222,11 @@ CASES: dict[str, tuple[str, str, Words, Words, Words, Words]] = {
     "raxml-ng is the head of a branch, whatever version is asked for": (
         f"raxml-ng@=1.1.0 {MPI}", "commit", ("None",), (), ("9b8150852c21",), (),
     ),
+    "py-pyfr asks for a CUDA that no site can have": (
+        f"py-pyfr@=2.0.3~scotch~libxsmm {V100} ^cuda@=12.9.1~allow-unsupported-compilers",
+        "refusals", ("needs cuda@11.4.0:+allow-unsupported-compilers",), (), (),
+        ("allow-unsupported-compilers",),
+    ),
     "py-torch refuses CUDA tensors over MVAPICH-Plus": (
         f"{TORCH} {PLUS}", "flags:cxxflags", (), ("MPIX",), ("-DMPIX_CUDA_AWARE_SUPPORT=1",), (),
     ),
