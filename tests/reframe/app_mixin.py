@@ -62,6 +62,7 @@ class AppMixin(MvapichStackMixin):
         if self.sourcepath:
             self.prebuild_cmds = [". ./find_blas.sh"]
             self.build_system.cflags = ["-std=gnu99", "-O2"]
+            self.build_system.cxxflags = ["-std=gnu++14", "-O2"]
             self.build_system.fflags = ["-O2", "${CPATH:+-I${CPATH//:/ -I}}"]
             self.build_system.ldflags = self.links
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from apps import fftw_mpi, horovod, hypre, mpi4py, scalapack  # noqa: E402
+from apps import boost_mpi, fftw_mpi, horovod, hypre, mpi4py, scalapack  # noqa: E402
 
 FFTW = """fftw-3.3.10-sse2-avx, 50 planes over 4 of 4 ranks
 plain: spectrum off by 1.060e-14, and back by 6.455e-15; 7.131e-02 s, 99.3 MFLOP/s
@@ -31,7 +31,11 @@ pdsyev 160: info 0, eigenvalues off by  3.10862E-15
 """
 HOROVOD = """ranks 4 steps 100 loss 0.0024117425 samples/s 51200.0
 """
+BOOST_MPI = """ranks 4, wrong: ring 0, broadcast 0, gather 0, reduce 0, echo 0
+string of 8 kB 4319.608 us
+"""
 GOOD = [
+    (boost_mpi, BOOST_MPI),
     (fftw_mpi, FFTW),
     (horovod, HOROVOD),
     (hypre, HYPRE),
@@ -60,7 +64,7 @@ def test_other_ranks_than_asked_for_are_refused(app, text):
 def test_output_without_any_one_of_its_lines_that_judge_is_refused(app, text):
     lines = text.splitlines()
     for left_out, line in enumerate(lines):
-        if not line.startswith("allreduce"):  # a figure alone
+        if not line.startswith(("allreduce", "string")):  # a figure alone
             rest = [one for number, one in enumerate(lines) if number != left_out]
             assert app.complaints("\n".join(rest), 4), line
     assert app.complaints("", 4)
@@ -69,6 +73,9 @@ def test_output_without_any_one_of_its_lines_that_judge_is_refused(app, text):
 @pytest.mark.parametrize(
     ("app", "text", "pattern", "replacement", "complaint"),
     [
+        (boost_mpi, BOOST_MPI, r"ring 0", "ring 1", "wrong in the ring"),
+        (boost_mpi, BOOST_MPI, r"reduce 0", "reduce 2", "reductions"),
+        (boost_mpi, BOOST_MPI, r"ranks 4", "ranks 1", "ranks, wrong"),
         (fftw_mpi, FFTW, r"plain: spectrum off by \S+,", "plain: spectrum off by 9.1e-08,",
          "the plain spectrum's error is 9.1e-08"),
         (fftw_mpi, FFTW, r"back by 5.486e-15", "back by nan", "the transposed way back's error"),
