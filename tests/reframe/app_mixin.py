@@ -72,9 +72,10 @@ class AppMixin(MvapichStackMixin):
         if self.sourcepath:
             self.trace_loader(self.executable)
 
-    def alone(self, command):
-        """A line of a job's script that runs ``command`` on one rank, before all ranks run."""
-        return self.mpi["launch"].format(ranks=1, nodes=1, ranks_per_node=1, program=command)
+    def before(self, command, ranks=1):
+        """A line of a job's script that runs ``command`` on a node before the program itself."""
+        count = {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}
+        return self.mpi["launch"].format(**count, program=command)
 
     def write_input(self, name, text):
         """An input file in the folder of the run."""

@@ -56,8 +56,8 @@ class Gromacs(rfm.RunOnlyRegressionTest, AppMixin):
         box = "solvate -cs spc216.gro -box 3.72412 3.72412 1.86206 -o box.gro -p topol.top"
         self.prerun_cmds = [
             *self.prerun_cmds,
-            self.alone(f"gmx_mpi -quiet {box}"),
-            self.alone("gmx_mpi -quiet grompp -f md.mdp -c box.gro -p topol.top -o md.tpr"),
+            self.before(f"gmx_mpi -quiet {box}"),
+            self.before("gmx_mpi -quiet grompp -f md.mdp -c box.gro -p topol.top -o md.tpr"),
         ]
         settings = ["-ntomp", "1", "-reprod", "-notunepme", "-s", "md.tpr", "-deffnm", "md"]
         self.trace_loader("gmx_mpi", "-quiet", "mdrun", *settings)

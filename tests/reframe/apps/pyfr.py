@@ -29,10 +29,10 @@ class Pyfr(rfm.RunOnlyRegressionTest, AppMixin):
         self.prerun_cmds = [
             *self.prerun_cmds,
             f"python3 {SOURCES / 'pyfr_mesh.py'} {CELLS} > square.msh",
-            self.alone("pyfr import square.msh square.pyfrm"),
+            self.before("pyfr import square.msh square.pyfrm"),
         ]
         if self.ranks > 1:
-            self.prerun_cmds += [self.alone(f"pyfr partition {self.ranks} square.pyfrm .")]
+            self.prerun_cmds += [self.before(f"pyfr partition {self.ranks} square.pyfrm .")]
         self.trace_loader("pyfr", "run", *mesh)
         # PyFR prints no time; it stands in what it wrote.
         time = "grep -a -o 'wall-time = [0-9.e+-]*' vortex-2.0.pyfrs"
