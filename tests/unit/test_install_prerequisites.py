@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mvstack.discover import look
+from mvstack.easyconfigs import FOLDER
 from mvstack.errors import Missing
 from mvstack.install import prerequisites
 from mvstack.install.prerequisites import (
@@ -15,6 +18,7 @@ from mvstack.install.prerequisites import (
     of_the_distribution,
     refuse,
 )
+from mvstack.model.load import ENVIRONMENTS
 
 # Files stand for packages: there when a file of that name is, installed by making one.
 FILE = """\
@@ -139,3 +143,15 @@ def test_what_the_distribution_has_easybuild_need_not_build(folder: Path) -> Non
     assert of_the_distribution("filesos12", "full") == ["CMake"]
     assert of_the_distribution("filesos12", "default") == []
     assert of_the_distribution("an unknown one", "full") == []
+
+
+def test_what_our_patches_tell_a_person_to_install_is_installed_for_them() -> None:
+    """NEURON's once named a package that only one machine had."""
+    said = {
+        name
+        for patch in FOLDER.rglob("*.patch")
+        for name in re.findall(r"install ([\w.+-]+-dev)\b", patch.read_text(errors="replace"))
+    }
+    policy = yaml.safe_load((ENVIRONMENTS / "policy" / "prerequisites.yaml").read_text())
+    assert "librandom123-dev" in said
+    assert said <= {item["package"] for item in policy["families"]["debian"]["packages"]}
