@@ -96,6 +96,18 @@ def needs_gpu_aware_mpi():
     depends_on("mvapich2-gdr gpu=rocm", when="+rocm ^[virtuals=mpi] mvapich2-gdr")
 
 
+def ask_not_for(variant, package, dependency):
+    """Take ``variant`` out of what the class ``package`` asks of ``dependency``.
+
+    No directive of a class that inherits can take back a constraint of builtin's: it is replaced by
+    itself without the variant.
+    """
+    for needed in package.dependencies.values():
+        if dependency in needed and variant in needed[dependency].spec.variants:
+            needed[dependency].spec = needed[dependency].spec.copy()
+            del needed[dependency].spec.variants[variant]
+
+
 def takes_gpu_buffers(spec):
     """Whether the concrete ``spec`` has its MPI from an MVAPICH that takes buffers on the GPU."""
     provider = mvapich(spec)

@@ -1,11 +1,10 @@
 """PETSc, over an MVAPICH that takes buffers on the GPU; and with hypre."""
 
 from spack_repo.builtin.packages.petsc.package import Petsc as BuiltinPetsc
-from spack_repo.mvapich_stack.products import needs_gpu_aware_mpi
+from spack_repo.mvapich_stack.products import ask_not_for, needs_gpu_aware_mpi
 
 from spack.package import *
 
-GONE = "internal-superlu"
 # Builds of MVAPICH that bring no mpiexec.
 NO_MPIEXEC = (
     "mvapich process_managers=slurm",
@@ -44,8 +43,4 @@ class Petsc(BuiltinPetsc):
     needs_gpu_aware_mpi()
 
 
-# A constraint cannot be taken back by another one: builtin's is replaced by itself without it.
-for _needed in Petsc.dependencies.values():
-    if "hypre" in _needed and GONE in _needed["hypre"].spec.variants:
-        _needed["hypre"].spec = _needed["hypre"].spec.copy()
-        del _needed["hypre"].spec.variants[GONE]
+ask_not_for("internal-superlu", Petsc, "hypre")

@@ -1,10 +1,9 @@
 """PyFR, with the CUDA that a site or an image has."""
 
 from spack_repo.builtin.packages.py_pyfr.package import PyPyfr as BuiltinPyPyfr
+from spack_repo.mvapich_stack.products import ask_not_for
 
 from spack.package import *
-
-GONE = "allow-unsupported-compilers"
 
 
 class PyPyfr(BuiltinPyPyfr):
@@ -18,8 +17,4 @@ class PyPyfr(BuiltinPyPyfr):
     """
 
 
-# A constraint cannot be taken back by another one: builtin's is replaced by itself without it.
-for _needed in PyPyfr.dependencies.values():
-    if "cuda" in _needed and GONE in _needed["cuda"].spec.variants:
-        _needed["cuda"].spec = _needed["cuda"].spec.copy()
-        del _needed["cuda"].spec.variants[GONE]
+ask_not_for("allow-unsupported-compilers", PyPyfr, "cuda")
