@@ -8,10 +8,10 @@ from reframe.core.builtins import parameter, run_after, run_before
 import judging
 from app_mixin import AppMixin
 
-# Those that take no arguments and are right on any number of ranks from two on, of all kinds;
-# seconds together. `runtests` in the same folder runs all there are, which takes hours. Not among
-# them are topo/distgraph1 and topo/dgraph_unwgt: over MVAPICH 4.0, ch4:ucx, they do not end, for
-# MPI_Dist_graph_create waits for messages that do not come, on one rank as on many.
+# Those that take no arguments and are right on two ranks and on four, of all kinds; seconds
+# together. `runtests` in the same folder runs all there are. Not among them are topo/distgraph1 and
+# topo/dgraph_unwgt: over MVAPICH 4.0 they do not end, for MPI_Dist_graph_create waits for messages
+# that do not come (seen with ch4:ucx and ch4:ofi, on one rank and on two).
 PROGRAMS = [
     "pt2pt/isendrecv",
     "pt2pt/bsend5",
