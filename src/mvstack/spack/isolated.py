@@ -15,6 +15,7 @@ from mvstack.files import write_atomically
 from mvstack.model.load import REPOSITORY
 from mvstack.sources import state_dir
 from mvstack.spack.clone import Clones
+from mvstack.spack.repositories import cache_of, prepare
 
 RECIPES = REPOSITORY / "spack-repo" / "spack_repo" / "mvapich_stack"
 # What of the caller's environment could change what Spack finds or builds, or confuse its Python.
@@ -60,14 +61,27 @@ class Isolated:
         """Where packages are compiled."""
         return self.state / "stage"
 
+    @property
+    def repositories(self) -> dict[str, Path]:
+        """The package repositories, the first to be asked first: namespace → folder."""
+        return {**self.repos, "mvapich_stack": RECIPES, "builtin": self.clones.builtin}
+
+    @property
+    def indexes(self) -> Path:
+        """The cache of Spack's indexes of these repositories as they are now."""
+        # of builtin the commit is pinned, and proved: it is the same for all caches of this folder
+        ours = {name: path for name, path in self.repositories.items() if name != "builtin"}
+        return cache_of(self.clones.home / "cache", ours)
+
     def files(self) -> dict[str, Any]:
         """Our configuration scope: file name → what stands in it."""
+        answers = self.clones.home / "cache" / "concretization"
         config: dict[str, Any] = {
             "install_tree": {"root": str(self.store)},
             "build_stage": [str(self.stage)],
             "test_stage": str(self.state / "test"),
             "source_cache": str(self.root / "spack" / "source-cache"),
-            "misc_cache": str(self.clones.home / "cache"),
+            "misc_cache": str(self.indexes),
             "ccache": shutil.which("ccache") is not None,
             "connect_timeout": 10,
         }
@@ -77,11 +91,7 @@ class Isolated:
             "config.yaml": {"config": config},
             # two colons: instead of what Spack brings along, which would be cloned
             "repos.yaml": {
-                "repos:": {
-                    **{name: str(folder) for name, folder in self.repos.items()},
-                    "mvapich_stack": str(RECIPES),
-                    "builtin": str(self.clones.builtin),
-                }
+                "repos:": {name: str(folder) for name, folder in self.repositories.items()}
             },
             "mirrors.yaml": {
                 "mirrors:": {
@@ -101,12 +111,16 @@ class Isolated:
                     "sources": [],
                 }
             },
-            "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
+            "concretizer.yaml": {
+                # kept by the whole of the solver's input: one place for all repositories
+                "concretizer": {"concretization_cache": {"enable": True, "url": str(answers)}}
+            },
         }
 
     def write(self) -> None:
         """Write the scope, and ``env.sh`` for a person who wants this very Spack by hand."""
         (self.state / "no-config").mkdir(parents=True, exist_ok=True)
+        prepare(self.indexes, pinned=["builtin"])
         for name, data in self.files().items():
             # JSON is YAML, and holds no surprises
             write_atomically(self.config / name, json.dumps(data, indent=1) + "\n")

@@ -19,6 +19,7 @@ from mvstack.spack.clone import Clones
 from mvstack.spack.graph import Graph, read_graph
 from mvstack.spack.isolated import RECIPES
 from mvstack.spack.pins import REQUIREMENTS, Pins
+from mvstack.spack.repositories import contents
 from mvstack.spack.runner import INSIDE, Spack
 
 SOLVE = INSIDE / "concretize.py"
@@ -47,11 +48,7 @@ def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
     ``files`` are the rendered files of the environment by name. Comments and layout of YAML and of
     recipes do not count.
     """
-    recipes = sorted(
-        path
-        for path in [*RECIPES.rglob("*.py"), *RECIPES.rglob("*.patch"), RECIPES / "repo.yaml"]
-        if "__pycache__" not in path.parts
-    )
+    recipes = contents(RECIPES)
     return hashes.of(
         SCHEME,
         {name: _meaning(name, text) for name, text in files.items()},
