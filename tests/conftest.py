@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,18 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("mvstack", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("mvstack")
 
+# Files that take minutes, the longest first: so none of them is begun when all others are done.
+LONG = (
+    "test_image_qemu",
+    "test_ci_handing_over",
+    "test_ci_site",
+    "test_apps_small",
+    "test_bundle_spack",
+    "test_spack_binaries",
+    "test_ci_handing_over_spack",
+)
+LEFT_OUT = "mvstack_left_out"
+LEFT_OUT_KEY = pytest.StashKey[int]()
 COUNTED = {"passed": ("passed", "xfailed"), "failed": ("failed", "error", "xpassed")}
 
 
@@ -26,10 +39,31 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than a few seconds (-m 'not slow')")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Tell the process that writes the summary, where this one only runs tests for it."""
+    if items and (told := getattr(items[0].config, "workeroutput", None)) is not None:
+        told[LEFT_OUT] = told.get(LEFT_OUT, 0) + len(items)
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_testnodedown(node: Any) -> None:
+    # every worker leaves out the same
+    told = getattr(node, "workeroutput", {})
+    node.config.stash[LEFT_OUT_KEY] = told.get(LEFT_OUT, 0)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     stats = terminalreporter.stats
     skips = [f"{test.nodeid}: {_reason(test)}" for test in stats.get("skipped", [])]
-    if left_out := len(stats.get("deselected", [])):
+    left_out = len(stats.get("deselected", [])) or terminalreporter.config.stash.get(
+        LEFT_OUT_KEY, 0
+    )
+    if left_out:
         skips.append(f"{left_out} tests were left out by -m or -k")
     if skips:
         terminalreporter.section("what was skipped, each with its reason")

@@ -42,6 +42,10 @@ TOOLS = {  # program: its package
     "curl": "curl",
     "ssh": "openssh-client",  # pipelines: git's addresses
     "rsync": "rsync",  # gitlab-ci-local
+    "cpio": "cpio",  # unpacks an RPM, as Spack does
+}
+LIBRARIES = {  # library, by the name that a linker looks for: its package
+    "libpmix.so": "libpmix-dev",  # Slurm's plugin loads it by this name, which only -dev has
 }
 
 
@@ -54,6 +58,8 @@ def main() -> None:
         print(f"tests that need them are skipped: {error}", file=sys.stderr)
     names += [package for tool, package in TOOLS.items() if not shutil.which(tool)]
     names += [package for file, package in FILES.items() if not Path(file).exists()]
+    libraries = Path("/usr/lib")
+    names += [package for name, package in LIBRARIES.items() if not [*libraries.glob(f"*/{name}")]]
     if installed_plan() is None and not shutil.which("mpicc.mpich"):
         names += ["mpich", "libmpich-dev"]
     print(*names)

@@ -75,7 +75,7 @@ def test_each_node_serves_its_ranks_with_pmix():
         pytest.skip("skipped: unreachable: this Slurm has no plugin for PMIx")
     done = run("-n", "2", "--", "srun", "-N", "2", "--mpi=pmix", "printenv", "PMIX_RANK")
     if "can not load PMIx library" in done.stderr:
-        pytest.skip("skipped: unreachable: libpmix is not installed, which Slurm's plugin loads")
+        pytest.skip("skipped: unreachable: no libpmix.so (libpmix-dev), which Slurm's plugin loads")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["0", "1"]
 
