@@ -105,7 +105,9 @@ def test_a_site_mirror_is_asked_by_content_and_then_by_name(server: Server, stor
     assert server.asked == [f"/m{CONTENT}", f"/m/a/Alpha/{NAME}", f"/m/{NAME}"]
 
 
-@pytest.mark.parametrize("layout", [CONTENT, f"/a/Alpha/{NAME}", f"/{NAME}"])
+@pytest.mark.parametrize(
+    "layout", [CONTENT, f"/a/Alpha/{NAME}", f"/{NAME}"], ids=["content", "name", "flat"]
+)
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_a_folder_is_a_site_mirror_too(
     tmp_path: Path, store: Store, layout: str, prefix: str
