@@ -115,7 +115,7 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
         lines.append(f"modextravars = {pformat(values)}")
     if build.accepted_sha256:
         lines.append("# " + one_line(f"not upstream's bytes: {build.not_upstream}"))
-        lines.append(f"checksums = [{build.accepted_sha256!r}]")
+        lines.append(f"checksums = [{build.accepted_sha256!r}, *checksums[1:]]")
     usage = template("usage.txt", plan=plan, build=build).strip()
     lines.append(f"usage = {_quoted(usage)}")
     return "\n".join(lines) + "\n"

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from mvstack import easyconfigs
 from mvstack.errors import Refused
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan import Plan, make_plan, split_name
@@ -128,6 +129,16 @@ def test_accepted_bytes_reach_the_easyconfig() -> None:
     assert values["checksums"] == ["ab" * 32]
     assert "not upstream's bytes: site patch 12" in values["usage"]
     assert "# not upstream's bytes: site patch 12" in text
+
+
+@pytest.mark.parametrize("name", EASYBUILD)
+def test_accepted_bytes_are_those_of_the_source_and_patches_keep_their_hashes(name: str) -> None:
+    plan = PLANS[name]
+    build = dataclasses.replace(plan.mpi[0], not_upstream="a site's", accepted_sha256="ab" * 32)
+    own = values_of(easyconfigs.find(build.easyconfig, name).read_text())
+    values = values_of(mpi_easyconfig(plan, build))
+    assert values["checksums"] == ["ab" * 32, *own["checksums"][1:]]
+    assert len(values["checksums"]) == 1 + len(own.get("patches", []))
 
 
 ODD = (

@@ -31,6 +31,12 @@ def test_output_really_seen_is_right():
         (r"(allred2\n) No Errors", r"\1 No Errors\n No Errors", "coll/allred2 did not say"),
         (r"(wintest\n) No Errors\n", r"\1", "rma/wintest did not say No Errors once, but: nothing"),
         (r"(wintest\n) No Errors", r"\1Abort(1) on node 0", "but: Abort(1) on node 0"),
+        (
+            r"(distgraph1\n) No Errors",
+            r"\1ended with status 124",
+            "distgraph1 did not end within 60 s",
+        ),
+        (r"(allred2\n) No Errors", r"\1 No Errors\nended with status 1", "ended with status 1"),
         (r"test coll/allred2\n No Errors\n", "", "programs that ran is"),
         (r"test [\s\S]*", "", "programs that ran is []"),
     ],

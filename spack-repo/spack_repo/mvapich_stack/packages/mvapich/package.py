@@ -184,6 +184,9 @@ class Mvapich(
     depends_on("lustre", when="file_systems=lustre")
     depends_on("daos", when="file_systems=daos")
 
+    # MPI_Dist_graph_create hangs without it. Whether 4.1 needs it is not known.
+    patch("dist-graph-to-itself.patch", when="@4.0")
+
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
     # offered for no splice. 4.1's is not known. Programs in C and with mpi_f08 and MPI-IO that were

@@ -1,0 +1,45 @@
+"""The patches of the easyconfigs: there, of the bytes that are named, and the same for Spack."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from mvstack.easyconfigs import FOLDER
+from mvstack.recipes.reading import RECIPES
+
+PATCHED = sorted(
+    path for path in FOLDER.rglob("*.eb") if re.search(r"^patches = ", path.read_text(), re.M)
+)
+STOCK = Path(sys.prefix) / "easybuild" / "easyconfigs"
+# easyconfig's patch: that of the Spack recipe, which mends the same
+BOTH = {
+    "m/MVAPICH/MVAPICH-4.0_dist-graph-to-itself.patch": "mvapich/dist-graph-to-itself.patch",
+}
+
+
+@pytest.mark.parametrize("path", PATCHED, ids=lambda path: path.name)
+def test_its_patch_has_the_hash_that_it_names(path: Path) -> None:
+    text = path.read_text()
+    version = re.search(r"^version = '(.+)'", text, re.M)
+    assert version is not None
+    named = re.findall(r"'([^']+\.patch)'", text)
+    assert named
+    for name in named:
+        name = name.replace("%(version)s", version[1])
+        found = [*FOLDER.rglob(name), *STOCK.glob(f"?/*/{name}")]
+        assert found, f"{name}: neither ours nor EasyBuild's"
+        # stock EasyBuild has one name in two folders, with other bytes
+        hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
+        assert any(f"'{one}'" in text for one in hashes), (name, hashes)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_spack_applies_the_same(name: str) -> None:
+    spack = RECIPES / BOTH[name]
+    assert spack.read_bytes() == (FOLDER / name).read_bytes()
+    assert f'patch("{spack.name}"' in (spack.parent / "package.py").read_text()
