@@ -31,6 +31,24 @@ MACHINE = {
     "python": "python@3.11.2",
 }
 
+# Each rank names an edge of its own, from itself to the next one.
+OWN_EDGE = """\
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    int from, to, ranks, degree = 1;
+    MPI_Comm graph;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &from);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    to = (from + 1) % ranks;
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &from, &degree, &to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                          &graph);
+    MPI_Comm_free(&graph);
+    return MPI_Finalize();
+}
+"""
+
 
 class Stock:
     """A clone of Spack with a home of its own, configured by its own commands."""
@@ -115,3 +133,8 @@ def test_our_mvapich_installs_from_a_tarball_in_a_mirror(stock: Stock) -> None:
     assert "4.0" in said and "ch4:ofi" in said
     ranks = [f"{prefix}/bin/mpiexec", "-n", "2", "hostname"]
     assert len(subprocess.run(ranks, capture_output=True, text=True).stdout.split()) == 2
+    # what 4.0 as released never ends
+    source, graph = stock.folder / "graph.c", stock.folder / "graph"
+    source.write_text(OWN_EDGE)
+    subprocess.run([f"{prefix}/bin/mpicc", str(source), "-o", str(graph)], check=True)
+    subprocess.run([*ranks[:-1], str(graph)], check=True, timeout=60)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N = 64, PARTS = 4 };
+enum { N = 128, PARTS = 4 };
 
 static int compare(const void *a, const void *b)
 {
