@@ -189,11 +189,22 @@ def installed_plan(system: str, partition: str, root: str, release: str) -> tupl
 def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict[str, Any]:
     """Run the checks on what ``plan`` installed, keep the results, and return them.
 
-    Raises CheckFailed when ReFrame could not be trusted; failed checks are in the results.
+    Raises CheckFailed when ReFrame could not be trusted, Refused when the installation has not come
+    to its end; failed checks are in the results.
     """
+    from mvstack.install.modules import core_file
     from mvstack.validate import run_checks
 
     tree = Path(plan["tree"])
+    if not core_file(tree, plan["release"]).is_file():
+        raise Refused(
+            Problem(
+                "the installation did not come to its end: mvapich-stack has no module",
+                str(tree),
+                because="it is taken away before what it names is built anew",
+                todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
+            )
+        )
     out = tree / "records" / "last-test"
     what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
     with progress.step("test", what, log=out / "reframe.out") as step:

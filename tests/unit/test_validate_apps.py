@@ -12,7 +12,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from apps import boost_mpi, fftw_mpi, horovod, hypre, mpi4py, scalapack  # noqa: E402
+from apps import (  # noqa: E402
+    boost_mpi,
+    fftw_mpi,
+    horovod,
+    hypre,
+    mpi4py,
+    parmetis,
+    petsc,
+    scalapack,
+)  # fmt: skip
 
 FFTW = """fftw-3.3.10-sse2-avx, 50 planes over 4 of 4 ranks
 plain: spectrum off by 1.060e-14, and back by 6.455e-15; 7.131e-02 s, 99.3 MFLOP/s
@@ -34,12 +43,25 @@ HOROVOD = """ranks 4 steps 100 loss 0.0024117425 samples/s 51200.0
 BOOST_MPI = """ranks 4, wrong: ring 0, broadcast 0, gather 0, reduce 0, echo 0
 string of 8 kB 4319.608 us
 """
+PARMETIS = """ParMETIS 4.0.3 on 4 ranks, reals of 64 bits
+status ok, 0 points in no part
+cut 302 to 302 edges, ParMETIS says 302 to 302
+parts of 3904 to 4276 points; 7.660014 s
+"""
+PETSC = """PETSc 3.22.5 on 4 ranks
+poisson: 8 iterations, residual 7.408116e-12, solution off by 1.327e-13; 5.343373 s
+newton: 4 steps, converged, solution off by 1.554e-15
+heat: 10 steps, solution off by 8.213e-14
+file: read back off by 0.000e+00
+"""
 GOOD = [
     (boost_mpi, BOOST_MPI),
     (fftw_mpi, FFTW),
     (horovod, HOROVOD),
     (hypre, HYPRE),
     (mpi4py, MPI4PY),
+    (parmetis, PARMETIS),
+    (petsc, PETSC),
     (scalapack, SCALAPACK),
 ]
 
@@ -100,6 +122,25 @@ def test_output_without_any_one_of_its_lines_that_judge_is_refused(app, text):
         (mpi4py, MPI4PY, r"file 0,", "file 7,", "wrong sums, objects, numbers by MPI-IO"),
         (mpi4py, MPI4PY, r"plainly 0", "plainly 12297", "plainly"),
         (mpi4py, MPI4PY, r"16396", "4099", "ranks, numbers in the file"),
+        (parmetis, PARMETIS, r"cut 302 to 302", "cut 302 to 304", "cut, counted on all ranks"),
+        (parmetis, PARMETIS, r"says 302", "says 290", "cut that ParMETIS says"),
+        (parmetis, PARMETIS, r"302 to 302 edges, ParMETIS says 302 to 302", "24012 to 24012 edges, "
+         "ParMETIS says 24012 to 24012", "cut is 24012"),
+        (parmetis, PARMETIS, r"bits", "bytes", "bits of reals is nan"),
+        (parmetis, PARMETIS, r"64 bits", "32 bits", "bits of reals is 32"),
+        (parmetis, PARMETIS, r"0 points in no", "3 points in no", "not every point is in a part"),
+        (parmetis, PARMETIS, r"status ok", "status failed", "not every point is in a part"),
+        (parmetis, PARMETIS, r"4276", "16384", "largest part is 16384"),
+        (parmetis, PARMETIS, r"3904", "0", "smallest part is 0"),
+        (petsc, PETSC, r"8 iterations", "190 iterations", "iterations is 190"),
+        (petsc, PETSC, r"residual \S+,", "residual 3.1e-07,", "residual is 3.1e-07"),
+        (petsc, PETSC, r"1.327e-13", "1.327e-05", "error of the solution is 1.327e-05"),
+        (petsc, PETSC, r"converged", "DIVERGED_LINE_SEARCH", "Newton's steps is nan"),
+        (petsc, PETSC, r"newton: 4", "newton: 20", "Newton's steps is 20"),
+        (petsc, PETSC, r"1.554e-15", "nan", "error of Newton's solution is nan"),
+        (petsc, PETSC, r"heat: 10", "heat: 11", "steps in time"),
+        (petsc, PETSC, r"8.213e-14", "8.213e-05", "error of the heat equation is 8.213e-05"),
+        (petsc, PETSC, r"back off by \S+", "back off by 1e-16", "what HDF5 gave back differs by"),
         (scalapack, SCALAPACK, r"residual  \S+,", "residual  1.4E+01,", "scaled residual is 14"),
         (scalapack, SCALAPACK, r"solution off by  \S+;", "solution off by  NaN;", "is nan"),
         (scalapack, SCALAPACK, r"solution off by  \S+;", "solution off by  2.1E-05;", "2.1e-05"),

@@ -29,7 +29,12 @@ def publish(plan: Plan, lmod: Path) -> None:
 
 def core_module(plan: Plan) -> Path:
     """Where the module stands that opens the tree of ``plan``."""
-    return Path(plan.tree) / "modules" / "Core" / "mvapich-stack" / f"{plan.release}.lua"
+    return core_file(Path(plan.tree), plan.release)
+
+
+def core_file(tree: Path, release: str) -> Path:
+    """The same, by tree and release: it is there when an installation has come to its end."""
+    return tree / "modules" / "Core" / "mvapich-stack" / f"{release}.lua"
 
 
 def withdraw(file: Path) -> None:
