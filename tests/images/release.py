@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from one_writer import one_writer
 
 from mvstack.discover import look
 from mvstack.model.load import REPOSITORY, load_release
@@ -30,12 +31,13 @@ def installed() -> Path:
     if look().os != "debian12":
         pytest.skip(f"the release is built on Debian 12, and this is {look().os}")
     command = [sys.executable, "-P", "-m", "mvstack", "install", f"{SYSTEM}/{PARTITION}"]
-    done = subprocess.run(
-        [*command, "--root", str(ROOT), "--yes"],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with one_writer():
+        done = subprocess.run(
+            [*command, "--root", str(ROOT), "--yes"],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return TREE

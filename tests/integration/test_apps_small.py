@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from one_writer import one_writer
 
 from mvstack.install.prerequisites import lacking
 from mvstack.stages import default_root
@@ -36,7 +37,8 @@ def tree() -> Path:
         pytest.skip(f"no tree in {place}: `./mvstack up local` makes it")
     if missing := lacking("debian12", "small"):
         pytest.skip(f"not installed: {', '.join(one.package for one in missing.needed)}")
-    done = mvstack("install", "local", "--profile", "small")
+    with one_writer():
+        done = mvstack("install", "local", "--profile", "small")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return place
 
