@@ -21,12 +21,12 @@ settings.load_profile("mvstack")
 # Files that take minutes, the longest first: so none of them is begun when all others are done.
 LONG = (
     "test_image_qemu",
-    "test_ci_handing_over",
     "test_ci_site",
-    "test_apps_small",
     "test_bundle_spack",
-    "test_spack_binaries",
     "test_ci_handing_over_spack",
+    "test_spack_binaries",
+    "test_apps_small",
+    "test_ci_handing_over",  # takes what the first of these has built
 )
 LEFT_OUT = "mvstack_left_out"
 LEFT_OUT_KEY = pytest.StashKey[int]()
