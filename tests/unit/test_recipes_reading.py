@@ -64,7 +64,7 @@ def test_plain_directives(tmp_path: Path) -> None:
         ("conflicts", "mode=slow", "use mode=fast"),
         ("requires", "+shared or mode=fast", "take one"),
     ]
-    assert (found.provides, found.patches) == (("mpi@:3",), ("fix.patch",))
+    assert (found.provides, found.patches) == (("mpi@:3",), (("fix.patch", "@1.0"),))
     assert found.unread == ()
 
 

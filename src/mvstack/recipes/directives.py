@@ -53,7 +53,7 @@ class Body:
         self.dependencies: list[Dependency] = []
         self.conflicts: list[Conflict] = []
         self.provides: list[str] = []
-        self.patches: list[str] = []
+        self.patches: list[tuple[str, str]] = []
         self.methods: set[str] = set()
         self.unread: list[tuple[int, str]] = []
 
@@ -289,7 +289,7 @@ class Body:
         self.licence = str(arguments[0])
 
     def _patch(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        self.patches.append(str(arguments[0]))
+        self.patches.append((str(arguments[0]), options["when"]))
 
 
 def _branches(node: ast.If, names: dict[str, Any]) -> list[list[ast.stmt]]:

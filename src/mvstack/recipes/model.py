@@ -81,7 +81,8 @@ class Recipe:
     """One package.py below spack-repo.
 
     ``builtin`` is the package of Spack's own repository that it inherits ("" when none).
-    ``helpers`` are the classes of Spack that it inherits (build systems, CudaPackage). ``unread``
+    ``helpers`` are the classes of Spack that it inherits (build systems, CudaPackage). ``patches``
+    are files with what they are applied to (``@4.0``; "" for all). ``unread``
     lists what could not be told without running it, each as (line, what).
     """
 
@@ -101,7 +102,7 @@ class Recipe:
     dependencies: tuple[Dependency, ...]
     conflicts: tuple[Conflict, ...]
     provides: tuple[str, ...]
-    patches: tuple[str, ...]
+    patches: tuple[tuple[str, str], ...]
     methods: frozenset[str]
     unread: tuple[tuple[int, str], ...]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from mvstack.lock.constraint import matches_version, parse
 from mvstack.recipes.model import GIVEN, Recipe, Variant
@@ -27,13 +28,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """One recipe: its versions with how far each came, and its lines."""
+    """One recipe: its versions with how far each came, lines, patches."""
 
     recipe: Recipe
     versions: tuple[str, ...]
     whole: tuple[str, ...]
     lines: tuple[Line, ...]
     rows: tuple[Row, ...]
+    patches: tuple[tuple[str, str, str], ...]
 
 
 def tables(recipes: Iterable[Recipe], record: Iterable[Row]) -> list[Table]:
@@ -63,7 +65,16 @@ def _table(recipe: Recipe, rows: list[Row]) -> Table:
                 cells = tuple(map(_better, cells, lines[word].cells))
             lines[word] = Line(word, _is_default(variant, word), variant.description, cells)
     whole = tuple(_reached([row for row in rows if row.version == one]) for one in versions)
-    return Table(recipe, tuple(versions), whole, tuple(lines.values()), tuple(rows))
+    patches = tuple((name, when, _why(recipe.path.parent / name)) for name, when in recipe.patches)
+    return Table(recipe, tuple(versions), whole, tuple(lines.values()), tuple(rows), patches)
+
+
+def _why(patch: Path) -> str:
+    """The first paragraph of the words before a patch's first file; "" where it is an address."""
+    if not patch.is_file():
+        return ""
+    words = patch.read_text().partition("--- ")[0]
+    return " ".join(words.partition("\n\n")[0].split())
 
 
 def _inherited(recipe: Recipe) -> list[Variant]:
