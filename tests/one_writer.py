@@ -1,4 +1,7 @@
-"""One test file at a time installs below the default root: they run side by side."""
+"""One test file at a time installs below the default root, or pushes from there.
+
+Files run side by side, and either is refused, or refuses, while another one is at it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 
 @contextmanager
 def one_writer() -> Iterator[None]:
-    """Wait until no other test installs there; `mvstack install` itself would be refused."""
+    """Wait until no other test is at it."""
     path = Path(tempfile.gettempdir(), f"mvstack-tests-{os.getuid()}.lock")
     with path.open("a") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from one_writer import one_writer
+
 from gitlab.project import HOST, Project, Server
 from images import release
 from mvstack.cache import gpg
@@ -109,7 +111,9 @@ def world(folder: Path) -> Iterator[World]:
             *(f"{name}-{plan['compiler']['version']}.eb" for name in ("GCCcore", "GCC")),
             *(path.name for path in (tree / "rendered" / "easyconfigs").glob("*.eb")),
         ]
-        push(plan, place(str(shared / "cache")), key, Progress(mode="quiet"), only=frozenset(chain))
+        with one_writer():  # it would refuse others' installations meanwhile
+            cache = place(str(shared / "cache"))
+            push(plan, cache, key, Progress(mode="quiet"), only=frozenset(chain))
         server = Server(folder / "server")
         stack = Project(folder / "stack", {".": REPOSITORY}, name=STACK, server=server)
         made = World(server, stack, None, shared, _secret(key), len(str(tree)))  # type: ignore[arg-type]

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from one_writer import one_writer
+
 from images import release
 from mvstack import stages
 from mvstack.cache import gpg, store
@@ -62,7 +64,8 @@ class Site:
             for wanted in ("HPCC", "IMB")
         )
         self.below = frozenset(names) - {self.hpcc, self.imb}
-        push(kept_plan(tree), place(str(self.cache)), self.key, QUIET, only=self.below)
+        with one_writer():  # it would refuse others' installations meanwhile
+            push(kept_plan(tree), place(str(self.cache)), self.key, QUIET, only=self.below)
 
     def plan(self, root: str) -> Plan:
         system, _ = stages.load(NAME)

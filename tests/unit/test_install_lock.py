@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -138,3 +139,14 @@ def test_a_process_of_ours_that_is_marked_itself_goes_on(
 ) -> None:
     monkeypatch.setenv(MARK, str(tmp_path))
     assert end_leftovers(tmp_path) == 0  # it is this very process
+
+
+def test_one_that_has_ended_is_not_named_for_another_that_reads(tmp_path):
+    """`mvstack cache push` takes the lock for reading, and writes nothing into it."""
+    with locked(tmp_path):
+        assert (tmp_path / ".lock").read_text().startswith(f"pid {os.getpid()} on ")
+    with (tmp_path / ".lock").open() as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH)
+        with pytest.raises(Locked) as caught, locked(tmp_path):
+            pass
+    assert "mvstack cache push" in caught.value.problems[0].found

@@ -15,6 +15,7 @@ from mvstack.errors import Locked, Missing, Problem
 
 # In the environment of every build process, so that a later run knows it as ours.
 MARK = "MVSTACK_BUILDS_IN"
+PUSHING = "it did not say who it is; `mvstack cache push` reads from here, for one"
 
 
 @contextlib.contextmanager
@@ -43,7 +44,7 @@ def locked(root: Path) -> Iterator[None]:
                 Problem(
                     "another process is installing into this root",
                     str(root),
-                    found=stream.read().strip() or "it did not say who it is",
+                    found=stream.read().strip() or PUSHING,
                     todo="wait until it has ended, or give another --root",
                 )
             ) from None
@@ -52,7 +53,11 @@ def locked(root: Path) -> Iterator[None]:
             f"pid {os.getpid()} on {socket.gethostname()} since {time.strftime('%F %T %Z')}\n"
         )
         stream.flush()
-        yield
+        try:
+            yield
+        finally:
+            # what takes the lock next and does not say so must not pass for this process
+            stream.truncate(0)
 
 
 def end_leftovers(tree: Path) -> int:
