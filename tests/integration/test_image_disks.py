@@ -32,9 +32,12 @@ def disk(tmp_path: Path) -> Path:
     return path
 
 
-def mounts() -> list[str]:
-    lines = Path("/proc/self/mounts").read_text().splitlines()
-    return [line.split()[1] for line in lines if "/mvstack-mount-" in line]
+def mounts(disk: Path) -> list[str]:
+    """Where this disk is mounted: others' disks may be as well, for other tests run beside this."""
+    words = ["/usr/sbin/losetup", "--noheadings", "--output", "NAME", "--associated", str(disk)]
+    devices = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    lines = map(str.split, Path("/proc/self/mounts").read_text().splitlines())
+    return [line[1] for line in lines if line[0] in devices]
 
 
 def test_what_is_written_is_there_and_nothing_stays_mounted(disk: Path) -> None:
@@ -42,20 +45,20 @@ def test_what_is_written_is_there_and_nothing_stays_mounted(disk: Path) -> None:
         assert (place / "file").read_text() == "kept"
         with pytest.raises(OSError, match="Read-only"):
             (place / "other").touch()
-    assert not mounts() and not place.exists()
+    assert not mounts(disk) and not place.exists()
 
 
 def test_an_error_in_the_block_unmounts(disk: Path) -> None:
     with pytest.raises(ZeroDivisionError), base.mounted(disk):
         raise ZeroDivisionError
-    assert not mounts()
+    assert not mounts(disk)
 
 
 def test_a_disk_that_is_in_use_is_not_called_whole(disk: Path) -> None:
     with pytest.raises(BuildFailed, match="could not be unmounted"), base.mounted(disk) as place:
         holding = (place / "file").open()
     holding.close()
-    assert not mounts(), "it is let go once nobody uses it"
+    assert not mounts(disk), "it is let go once nobody uses it"
 
 
 _MOUNTS = """
@@ -72,14 +75,14 @@ def test_what_a_killed_process_left_mounted_is_let_go_by_the_next(disk: Path) ->
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as killed:
         assert killed.stdout is not None and killed.stdout.readline() == b"mounted\n"
-        (left,) = mounts()
+        (left,) = mounts(disk)
         with base.mounted(disk, read_only=True):
-            assert left in mounts(), "it lives: it is left alone"
+            assert left in mounts(disk), "it lives: it is left alone"
         killed.send_signal(signal.SIGKILL)
-    assert left in mounts()
+    assert left in mounts(disk)
     with base.mounted(disk, read_only=True):
-        assert left not in mounts()
-    assert not mounts() and not Path(left).exists()
+        assert left not in mounts(disk)
+    assert not mounts(disk) and not Path(left).exists()
 
 
 def test_a_test_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +94,41 @@ def test_a_test_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "log").read_text() == "begun\n"
     time.sleep(0.1)
     assert not marker.exists()
+
+
+_BOOTSTRAPS = """
+import pathlib, sys
+from mvstack.image import base
+root = pathlib.Path(sys.argv[1])
+base._bootstrap(root, "bookworm", [], "", 0, root.parent / "log", print)
+"""
+# Stands for mmdebstrap as long as it works in its root: that takes minutes, and mounts the same.
+_MOUNTS_IN_ROOT = """#!/bin/sh
+for root; do :; done
+mkdir -p "$root/proc" && mount -t proc proc "$root/proc" && touch "$root/../mounted" && sleep 600
+"""
+
+
+def test_what_a_killed_bootstrap_mounted_is_gone_with_it(disk: Path, tmp_path: Path) -> None:
+    """Else whoever removes its half-made root removes through the mounts."""
+    tool, root = tmp_path / "bin" / "mmdebstrap", tmp_path / "base" / "root"
+    tool.parent.mkdir()
+    tool.write_text(_MOUNTS_IN_ROOT)
+    tool.chmod(0o755)
+    root.mkdir(parents=True)
+    environment = {
+        **os.environ,
+        "PATH": f"{tool.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY / "src"),
+    }
+    command = [sys.executable, "-c", _BOOTSTRAPS, str(root)]
+    with subprocess.Popen(command, env=environment, start_new_session=True) as killed:
+        deadline = time.monotonic() + 60
+        while not (root.parent / "mounted").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        here = Path("/proc/self/mounts").read_text()
+        os.killpg(killed.pid, signal.SIGKILL)
+    subprocess.run(["umount", str(root / "proc")], stderr=subprocess.DEVNULL, check=False)
+    assert (root.parent / "mounted").exists()
+    assert str(root) not in here
+    assert not list((root / "proc").iterdir())

@@ -131,7 +131,10 @@ def _bootstrap(
 ) -> None:
     pins = root.parent / "pins"
     pins.write_text(pinned(packages))
-    command: list[str | Path] = ["mmdebstrap", "--variant=minbase", f"--include={','.join(names)}"]
+    # With mounts of its own: /proc and /sys that it mounts below the root end with it however it
+    # ends, and whoever then removes the half-made root removes nothing through them.
+    command: list[str | Path] = ["unshare", "--mount", "--propagation", "private"]
+    command += ["mmdebstrap", "--variant=minbase", f"--include={','.join(names)}"]
     if packages:
         # before the first package is chosen, and gone from the disk afterwards
         place = "etc/apt/preferences.d/mvapich-stack-build"

@@ -25,6 +25,7 @@ PACKAGES = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "losetup": "mount",
+    "unshare": "util-linux",
 }
 #: The boot sector that extlinux's package does not hold itself: file → package.
 FILES = {
@@ -43,6 +44,7 @@ FOR_QEMU = (
     "ssh",
     "ssh-keygen",
     "losetup",
+    "unshare",
 )
 FOR_TEST = ("qemu-img", "qemu-system-x86_64", "xorriso", "ssh", "ssh-keygen")
 
