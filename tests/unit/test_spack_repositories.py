@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.errors import Missing
 from mvstack.spack.repositories import UNUSED, cache_of, contents, prepare
 
 INDEX = "builtin-specfile_v5-index.json"
@@ -88,3 +89,12 @@ def test_only_caches_that_nobody_uses_are_removed(tmp_path: Path) -> None:
     prepare(tmp_path / "indexes-used", pinned=["builtin"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["concretization", "indexes-used"]
     assert (tmp_path / "indexes-used").stat().st_mtime > UNUSED
+
+
+def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "caches").write_text("no folder")
+    with pytest.raises(Missing) as caught:
+        prepare(tmp_path / "caches" / "indexes-mine", pinned=["builtin"])
+    (problem,) = caught.value.problems
+    assert problem.where == str(tmp_path / "caches" / "indexes-mine")
+    assert "--root" in problem.todo

@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mvstack.errors import Missing, Problem
+
 CACHE = "indexes-"
 KINDS = ("providers", "tags", "patches")  # Spack's indexes: a folder each of the cache
 UNUSED = 30 * 24 * 3600.0  # seconds after which a cache that nobody used is removed
@@ -44,10 +46,19 @@ def prepare(cache: Path, pinned: Iterable[str]) -> None:
     """Make ``cache`` if it is not there, and remove its neighbours that have long not been used.
 
     The indexes of the ``pinned`` namespaces, whose content never changes, are taken from a
-    neighbour: Spack needs more than a minute for builtin's.
+    neighbour: Spack needs more than a minute for builtin's. Raises Missing where it cannot be made.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    os.utime(cache)  # the day of its last use
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        os.utime(cache)  # the day of its last use
+    except OSError as error:
+        raise Missing(
+            Problem(
+                f"Spack's cache cannot be written to: {error.strerror}",
+                str(cache),
+                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
+            )
+        ) from None
     neighbours = [path for path in cache.parent.glob(f"{CACHE}*") if path != cache]
     for kind in KINDS:
         for namespace in pinned:
