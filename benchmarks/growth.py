@@ -17,8 +17,8 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, load_system, system_names
-from mvstack.plan import make_plan
-from mvstack.render import render
+from mvstack.plan.make import make_plan
+from mvstack.render.partition import render
 
 
 def generate(count: int, folder: Path) -> list[Path]:

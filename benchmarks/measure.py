@@ -24,10 +24,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mvstack import stages
-from mvstack.errors import MvstackError
-from mvstack.install.eb import EasyBuild
+from mvstack.builders.easybuild.command import EasyBuild
+from mvstack.install import stages
 from mvstack.model.load import load_release, load_system, system_names
+from mvstack.support.errors import MvstackError
 
 TOP = Path(__file__).resolve().parents[1]
 MVSTACK = str(TOP / "mvstack")

@@ -14,7 +14,7 @@ unset PYTHONPATH PYTHONHOME
 
 say() { printf 'mvstack: %s\n' "$*" >&2; }
 
-# fail CODE HEADLINE [LINE…]: one error as src/mvstack/errors.py prints them, then exit.
+# fail CODE HEADLINE [LINE…]: one error as src/mvstack/support/errors.py prints them, then exit.
 fail() {
     printf '%s\n' "$2" >&2
     [[ $# -lt 3 ]] || printf '    %s\n' "${@:3}" >&2

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from mvstack.discover import look
-from mvstack.errors import Missing
 from mvstack.image.tools import FILES
 from mvstack.install.prerequisites import lacking
+from mvstack.support.errors import Missing
 
 sys.path.insert(0, str(Path(__file__).parent / "integration"))
 from checks_tree import installed_plan

@@ -3,7 +3,7 @@
 import sys
 
 try:
-    from mvstack.cli import main
+    from mvstack.cli.main import main
 except KeyboardInterrupt:  # before there is anything that could say more
     sys.exit(130)
 

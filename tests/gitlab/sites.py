@@ -23,9 +23,9 @@ from images import release
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.push import push
-from mvstack.install.records import kept_plan
 from mvstack.model.load import REPOSITORY
-from mvstack.progress import Progress
+from mvstack.support.progress import Progress
+from mvstack.tree.records import kept_plan
 
 STACK = "hpc/mvapich-stack"
 SYSTEM = """\

@@ -13,8 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
-from mvstack.errors import MvstackError
 from mvstack.image import packer
+from mvstack.support.errors import MvstackError
 
 
 def main() -> int:

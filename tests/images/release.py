@@ -15,8 +15,8 @@ import pytest
 from one_writer import one_writer
 
 from mvstack.discover import look
+from mvstack.install.stages import default_root
 from mvstack.model.load import REPOSITORY, load_release
-from mvstack.stages import default_root
 
 SYSTEM, PARTITION = "qemu-debian12", "mpich"
 IMAGE = f"{SYSTEM}-{PARTITION}"

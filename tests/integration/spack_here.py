@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import MvstackError
-from mvstack.spack.clone import Clones, clones
-from mvstack.spack.isolated import Isolated
-from mvstack.spack.pins import load_pins
-from mvstack.spack.python import python
+from mvstack.builders.spack.clone import Clones, clones
+from mvstack.builders.spack.isolated import Isolated
+from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack.python import python
+from mvstack.support.errors import MvstackError
 
 # An install root whose spack/<tag>/ holds the clones; they are made there if they are not.
 ROOT = "MVSTACK_TEST_SPACK_ROOT"

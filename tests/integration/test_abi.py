@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mvstack.cli import app
-from mvstack.errors import CheckFailed, InvalidInput
+from mvstack.cli.main import app
+from mvstack.support.errors import CheckFailed, InvalidInput
 
 MPI = "int MPI_Init(void) { return 0; }\nint MPI_Send(void) { return 1; }\nint MPI_FLAG[2];\n"
 

@@ -13,7 +13,7 @@ import pytest
 from one_writer import one_writer
 
 from mvstack.install.prerequisites import lacking
-from mvstack.stages import default_root
+from mvstack.install.stages import default_root
 
 TOP = Path(__file__).resolve().parents[2]
 SOFTWARE = {"FFTW.MPI", "Hypre", "mpi4py"}

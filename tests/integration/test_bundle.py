@@ -27,9 +27,9 @@ from mvstack.bundle import wheels
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
-from mvstack.errors import InvalidInput, Refused
-from mvstack.progress import Progress
 from mvstack.sources import Entry, Store, accepted
+from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.progress import Progress
 
 TOP = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")

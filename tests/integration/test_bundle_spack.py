@@ -23,15 +23,15 @@ from mvstack.bundle import arrive, wheels
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
-from mvstack.errors import SourceError
-from mvstack.progress import Progress
+from mvstack.support.errors import SourceError
+from mvstack.support.progress import Progress
 
 
 def bundled(here: Here, target: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The bundle with binaries; of the Python packages the solver's alone, for the test's sake."""
     real = wheels.gather
     monkeypatch.setattr(wheels, "gather", lambda to, _names, note: real(to, (wheels.SPACK,), note))
-    monkeypatch.setattr("mvstack.spack.isolated.RECIPES", RECIPES)
+    monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
     try:
         return make(
             str(here.system), target, True, None, here.root, Caches(), Progress(mode="quiet")

@@ -22,8 +22,8 @@ from cache_tree import Site
 from checks_tree import installed_plan
 from install_tree import states
 
-from mvstack import cli
 from mvstack.cache import gpg
+from mvstack.cli import main as cli
 
 TOP = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")

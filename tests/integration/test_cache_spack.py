@@ -16,23 +16,23 @@ from typing import Any
 import pytest
 from test_spack_builder import RECIPES, TOP, Here
 
+from mvstack.builders.spack.cache import entry, push
 from mvstack.cache import gpg
 from mvstack.cache.place import place
-from mvstack.cache.spack import entry, push
-from mvstack.progress import Progress
+from mvstack.support.progress import Progress
 
 # Runs `mvstack install --cache-only` with the stand-ins in place of our recipes.
 INSTALL = """
 import json, sys
 from pathlib import Path
-from mvstack.spack import isolated, lock
+from mvstack.builders.spack import isolated, lock
 isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
 from mvstack import stages
 from mvstack.cache.use import site_caches
-from mvstack.errors import MvstackError
+from mvstack.support.errors import MvstackError
 from mvstack.install import builders
 from mvstack.model.load import load_system
-from mvstack.progress import Progress
+from mvstack.support.progress import Progress
 caches = site_caches([sys.argv[4]], True)
 plan = stages.plan_for(load_system(sys.argv[2]), "node", None, Path(sys.argv[3]))
 try:
@@ -89,7 +89,7 @@ def test_from_one_root_into_another(
     monkeypatch.setenv("MVSTACK_GNUPGHOME", str(site))
     key = gpg.create("Site of the tests", "a@example.org")
     plan = json.loads((here.tree / "records" / "plan.json").read_text())
-    monkeypatch.setattr("mvstack.spack.isolated.RECIPES", RECIPES)
+    monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
     rows = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {"mvapich", "hpcc"} <= {row["package"] for row in rows}
     assert {row["result"] for row in rows} == {"pushed"}

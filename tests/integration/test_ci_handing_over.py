@@ -22,19 +22,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from one_writer import one_writer
 
 from images import release
-from mvstack import stages
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
 from mvstack.cache.push import push
 from mvstack.ci.build import below, build, padded
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
-from mvstack.errors import Refused
-from mvstack.install.nodes import Work, work
-from mvstack.install.records import Records, kept_plan
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.render import render
+from mvstack.install import stages
+from mvstack.plan.make import Plan
+from mvstack.render.partition import render
+from mvstack.support.errors import Refused
+from mvstack.support.progress import Progress
+from mvstack.tree.nodes import Work, work
+from mvstack.tree.records import Records, kept_plan
 
 pytestmark = [
     pytest.mark.slow,

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from test_spack_builder import RECIPES, Here
 
-from mvstack import stages
+from mvstack.builders import base as builders
+from mvstack.builders.spack import handed
+from mvstack.builders.spack.graph import read_graph
 from mvstack.cache import gpg
 from mvstack.cache.use import site_caches
 from mvstack.ci import steps
@@ -25,13 +27,11 @@ from mvstack.ci.handed_lock import taken
 from mvstack.ci.handover import caches_below, keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
-from mvstack.errors import Refused
-from mvstack.install import builders
+from mvstack.install import stages
 from mvstack.model.load import load_system
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.spack import handed
-from mvstack.spack.graph import read_graph
+from mvstack.plan.make import Plan
+from mvstack.support.errors import Refused
+from mvstack.support.progress import Progress
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,8 +45,8 @@ class Jobs:
 
     def __init__(self, here: Here, patch: pytest.MonkeyPatch) -> None:
         self.here, self.folder = here, here.folder
-        patch.setattr("mvstack.spack.isolated.RECIPES", RECIPES)
-        patch.setattr("mvstack.spack.lock.RECIPES", RECIPES)
+        patch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
+        patch.setattr("mvstack.builders.spack.lock.RECIPES", RECIPES)
         patch.setenv("HOME", str(here.folder / "home"))
         patch.setenv("XDG_STATE_HOME", str(here.folder / "state"))
         patch.setenv("MVSTACK_GNUPGHOME", str(here.folder / "site-keys"))

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mvstack import cli
+from mvstack.builders.spack import pins
+from mvstack.cli import main as cli
 from mvstack.discover import look
 from mvstack.model.load import load_system, release_names, system_names
-from mvstack.spack import pins
 
 TOP = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src"), "COLUMNS": "200"}
@@ -530,7 +530,7 @@ def test_what_cannot_be_written_is_an_error_and_no_traceback(
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mvstack.install.lock import locked
+from mvstack.tree.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(100)

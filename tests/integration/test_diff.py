@@ -132,7 +132,7 @@ def test_each_system_is_told_what_its_own_change_rebuilds(clone: Clone) -> None:
 
 def test_a_change_of_the_code_that_renders_counts_and_a_package_that_goes(clone: Clone) -> None:
     """Each side is rendered by its own code."""
-    clone.edit("src/mvstack/plan.py", '"xfs")', '"xfs", "smurf")')
+    clone.edit("src/mvstack/plan/make.py", '"xfs")', '"xfs", "smurf")')
     clone.edit("environments/systems/aws-hpc7a.yaml", "file_systems: [", "file_systems: [smurf, ")
     first = clone.commit("Mount smurf")
     clone.append("environments/releases/2026.11.yaml", MORE)

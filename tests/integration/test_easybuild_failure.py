@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import BuildFailed, Missing
-from mvstack.install import eb
+from mvstack.builders.easybuild import command as eb
+from mvstack.support.errors import BuildFailed, Missing
 
 EASYCONFIG = """\
 easyblock = 'Bundle'

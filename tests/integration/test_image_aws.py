@@ -19,12 +19,12 @@ from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING
 from images.needs import needs
 from images.world import LOOPBACK, World, networks, processes
 
-from mvstack.errors import Missing, MvstackError, Refused
 from mvstack.image.clouds import BUILD as BUILD_TAG
 from mvstack.image.clouds import IMAGE as IMAGE_TAG
 from mvstack.image.clouds import OURS, STATE, TAG
 from mvstack.image.clouds import VERSION as VERSION_TAG
 from mvstack.image.clouds.aws import Aws
+from mvstack.support.errors import Missing, MvstackError, Refused
 
 Start = Callable[..., Flow]
 

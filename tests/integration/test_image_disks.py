@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import BuildFailed, CheckFailed, Missing
 from mvstack.image import base, testing
 from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import BuildFailed, CheckFailed, Missing
 
 
 @pytest.fixture

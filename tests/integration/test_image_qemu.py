@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 from images.release import IMAGE, PARTITION, ROOT, SYSTEM, installed
 
-from mvstack.errors import Missing
 from mvstack.image import base, tools
 from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import Missing
 
 NAME = f"{SYSTEM}/{PARTITION}"
 

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from mvstack.errors import InvalidInput
 from mvstack.image import flow, packer, strip
 from mvstack.model.load import load_system, system_names
-from mvstack.progress import Progress
+from mvstack.support.errors import InvalidInput
+from mvstack.support.progress import Progress
 
 QUIET = Progress(0, mode="quiet")
 

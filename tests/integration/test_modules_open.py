@@ -12,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from install_tree import look, plan_in
 
-from mvstack.errors import Missing
-from mvstack.install import modules
-from mvstack.plan import Plan
+from mvstack.plan.make import Plan
+from mvstack.support.errors import Missing
+from mvstack.tree import modules
 
 
 def lmod() -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from mvstack.cli import app
+from mvstack.cli.main import app
 
 TOP = Path(__file__).resolve().parents[2]
 

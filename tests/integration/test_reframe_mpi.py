@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from checks_tree import LMOD, debian_plan, installed_plan, render
 
-from mvstack.validate import problems, run_checks
+from mvstack.test import problems, run_checks
 
 HERE = Path(__file__).parent
 

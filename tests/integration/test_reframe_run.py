@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from checks_tree import DATA, LMOD, empty_tree, render
 
-from mvstack.errors import CheckFailed
-from mvstack.validate import problems, run_checks
+from mvstack.support.errors import CheckFailed
+from mvstack.test import problems, run_checks
 
 pytestmark = [
     pytest.mark.slow,
@@ -156,7 +156,7 @@ def test_a_killed_caller_leaves_no_job_behind(tree, tmp_path):
     (checks / "patient.py").write_text(patient)
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     program = (
-        "import json, sys; from pathlib import Path; from mvstack.validate import run_checks\n"
+        "import json, sys; from pathlib import Path; from mvstack.test import run_checks\n"
         "here = Path(sys.argv[1]); plan = json.loads((here / 'plan.json').read_text())\n"
         "run_checks(plan, here / 'settings.py', here / 'out', ['hang'], checks=here / 'checks')\n"
     )

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from source_server import closed_port
 
-from mvstack.easyconfigs import index
-from mvstack.errors import SourceError
+from mvstack.plan.easyconfigs import index
 from mvstack.sources import Fetcher, SourceSpec, Store, specs_from_easyconfigs
 from mvstack.sources.apt_sources import archives
 from mvstack.sources.debian import KEYRINGS, DebianArchive
 from mvstack.sources.download import NotHere
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import Debian
+from mvstack.support.errors import SourceError
 
 HPCC = Debian(package="hpcc", suite="bookworm", file="hpcc_1.5.0.orig.tar.gz")
 HPCC_HASH = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"

@@ -24,9 +24,9 @@ from source_server import (
     truncated,
 )
 
-from mvstack.errors import SourceError
 from mvstack.sources import Entry, Fetcher, SourceSpec, Store, download, site_mirrors
 from mvstack.sources.spec import Debian, Whose
+from mvstack.support.errors import SourceError
 
 DATA = gzip.compress(os.urandom(50_000), mtime=0)
 OTHER = gzip.compress(b"changed in place", mtime=0)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import requests
 
-from mvstack.errors import SourceError
 from mvstack.sources import Fetcher, SourceSpec, Store
 from mvstack.sources.hosts import FORGET
+from mvstack.support.errors import SourceError
 
 UNKNOWN = "mvstack-no-such-host.invalid"
 

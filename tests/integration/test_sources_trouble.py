@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from source_server import Server, file, serving, slowly
 
-from mvstack.errors import SourceError
 from mvstack.sources import Fetcher, SourceSpec, Store
 from mvstack.sources.adding import add_source
+from mvstack.support.errors import SourceError
 
 DATA = gzip.compress(os.urandom(4_000_000), mtime=0)
 HASH = hashlib.sha256(DATA).hexdigest()

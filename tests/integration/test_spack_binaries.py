@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from spack_here import run, spack_here
 
+from mvstack.builders.spack.isolated import Isolated
 from mvstack.recipes import Recipe, read_recipes
 from mvstack.recipes.model import GIVEN
-from mvstack.spack.isolated import Isolated
 
 HERE = Path(__file__).parent
 SPACK_TESTS = HERE.parent / "spack"

@@ -44,13 +44,13 @@ partitions:
 INSTALL = """
 import json, os, sys
 from pathlib import Path
-from mvstack.spack import isolated, lock
+from mvstack.builders.spack import isolated, lock
 isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
 from mvstack import stages
-from mvstack.errors import MvstackError
+from mvstack.support.errors import MvstackError
 from mvstack.install import builders
 from mvstack.model.load import load_system
-from mvstack.progress import Progress
+from mvstack.support.progress import Progress
 os.environ["MVSTACK_TEST_PID"] = str(os.getpid())
 plan = stages.plan_for(load_system(sys.argv[2]), "node", None, Path(sys.argv[3]))
 try:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from spack_here import run, spack_here
 
-from mvstack.lock.constraint import matches_version
-from mvstack.lock.deprecated import deprecated_versions
-from mvstack.lock.lockfile import read_lock
-from mvstack.spack.isolated import Isolated
+from mvstack.builders.spack.gates.deprecated import deprecated_versions
+from mvstack.builders.spack.isolated import Isolated
+from mvstack.model.constraint import matches_version
+from mvstack.model.spack_lock import read_lock
 
 TOP = Path(__file__).resolve().parents[2]
 LOCKS = TOP / "tests" / "data" / "locks"

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from install_tree import look, plan_in
 
+from mvstack.builders.easybuild import command as eb
+from mvstack.builders.easybuild import install as run
 from mvstack.cache import gpg, store
 from mvstack.cache.place import Place, place
 from mvstack.cache.push import push
 from mvstack.cache.use import site_caches
-from mvstack.install import eb, run
-from mvstack.install.records import Records
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan
 from mvstack.sources import Fetched, Fetcher, SourceSpec, Store
+from mvstack.support.progress import Progress
+from mvstack.tree.records import Records
 
 # What stands for EasyBuild: notes what it was asked to build, and writes its module.
 PROGRAM = """\

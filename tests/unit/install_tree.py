@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mvstack.install.nodes import Work, work
-from mvstack.install.records import Records
 from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, parse_system
-from mvstack.plan import Plan, make_plan
-from mvstack.render import render
+from mvstack.plan.make import Plan, make_plan
+from mvstack.render.partition import render
+from mvstack.tree.nodes import Work, work
+from mvstack.tree.records import Records
 
 SYSTEM = ENVIRONMENTS / "systems" / "azure-hbv4.yaml"
 RELEASE, POLICY = load_release(), load_policy()

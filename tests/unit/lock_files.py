@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mvstack.lock.lockfile import Lock, parse_lock
+from mvstack.model.spack_lock import Lock, parse_lock
 
 DATA = Path(__file__).parent.parent / "data" / "locks"
 MPI = (

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from install_tree import install, plan_in
 
-from mvstack import easyconfigs
 from mvstack.applications.gather import rows_of
 from mvstack.applications.page import applications_page
 from mvstack.applications.record import Row, hash_of, merged, read_record, written
-from mvstack.errors import InvalidInput
-from mvstack.install.records import Records
 from mvstack.model.load import load_release
+from mvstack.plan import easyconfigs
+from mvstack.support.errors import InvalidInput
+from mvstack.tree.records import Records
 
 HPCC = "HPCC-1.5.0-gmvapich-2026.11-ucx.eb"
 

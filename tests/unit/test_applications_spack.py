@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mvstack.applications.gather_spack import rows_of_lock
-from mvstack.errors import InvalidInput
 from mvstack.model.load import load_release
+from mvstack.support.errors import InvalidInput
 
 RELEASE = load_release()
 FFTW = next(one for one in RELEASE.packages if one.spack.startswith("fftw@"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.cache import gpg
-from mvstack.errors import InvalidInput, Missing, Refused
+from mvstack.support.errors import InvalidInput, Missing, Refused
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 TEXT = '{"a": 1,\n "dash": [\n- 1]}\n-- end\n'

@@ -17,9 +17,9 @@ from install_tree import plan_in, states
 from mvstack.cache import gpg, store, unpack, use
 from mvstack.cache.place import Unreachable, place
 from mvstack.cache.push import look
-from mvstack.errors import InvalidInput, Locked, Refused
-from mvstack.install.lock import locked
-from mvstack.install.records import Records
+from mvstack.support.errors import InvalidInput, Locked, Refused
+from mvstack.tree.lock import locked
+from mvstack.tree.records import Records
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 ALL = ["GCC", "MVAPICH", "gmvapich", "HPCC"]

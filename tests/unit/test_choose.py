@@ -2,11 +2,11 @@
 
 import pytest
 
-from mvstack.choose import choose
-from mvstack.errors import Refused
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.system import Wish
 from mvstack.model.vocabulary import FABRICS, GPUS, LAUNCHERS
+from mvstack.plan.choose import choose
+from mvstack.support.errors import Refused
 
 POLICY, RELEASE, BASE = load_policy(), load_release(), load_system("expanse")
 

@@ -17,10 +17,10 @@ from mvstack.ci.handover import caches_below
 from mvstack.ci.sites import has_commit, pinned, same_pin, write
 from mvstack.ci.steps import not_committed
 from mvstack.diff.sides import Side
-from mvstack.errors import InvalidInput, Refused
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import InvalidInput, Refused
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

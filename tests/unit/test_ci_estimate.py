@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from mvstack.ci.estimate import seconds
 from mvstack.ci.graph import Node
-from mvstack.errors import InvalidInput
 from mvstack.model.base import validated
 from mvstack.model.build_times import BuildTimes, build_times
 from mvstack.model.load import load_release
 from mvstack.model.yamlfile import parse_yaml
+from mvstack.support.errors import InvalidInput
 
 TABLE = """
 default: {serial_seconds: 40, parallel_core_seconds: 120, why: a small library}

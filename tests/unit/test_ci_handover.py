@@ -16,6 +16,7 @@ import pytest
 from cache_tree import Site, Stocked
 from install_tree import look, plan_in, states
 
+from mvstack.builders.easybuild import install as run
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
 from mvstack.ci import handover
@@ -23,11 +24,10 @@ from mvstack.ci.build import TREE, below, build, padded, rows_of
 from mvstack.ci.handover import caches_below, keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
-from mvstack.errors import BuildFailed, InvalidInput, Refused
-from mvstack.install import run
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan
 from mvstack.sources import Store
+from mvstack.support.errors import BuildFailed, InvalidInput, Refused
+from mvstack.support.progress import Progress
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 QUIET = Progress(mode="quiet")

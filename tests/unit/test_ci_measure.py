@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.ci.measure import build_junit, checks_junit, metric_name, metrics
-from mvstack.errors import BuildFailed, Problem, Refused
+from mvstack.support.errors import BuildFailed, Problem, Refused
 
 MPI = "mvapich/4.0-ucx"
 

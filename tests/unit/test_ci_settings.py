@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mvstack.ci.checking import check_project
 from mvstack.ci.sites import pinned, project_of
-from mvstack.errors import InvalidInput, MvstackError
 from mvstack.model.ci import Settings, load_settings
+from mvstack.support.errors import InvalidInput, MvstackError
 
 SHORTEST = "systems:\n  - {system: alps, staging: /shared/staging}\n"
 

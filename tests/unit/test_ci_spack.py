@@ -11,10 +11,10 @@ import pytest
 from install_tree import plan_in
 from test_spack_install import ALL, BY_SPACK, KEYS, SYSTEM_GCC, Tree, answer
 
+from mvstack.builders.spack import handed, partial
+from mvstack.builders.spack.graph import read_graph
 from mvstack.cache.use import Caches
-from mvstack.errors import InvalidInput, Refused
-from mvstack.spack import handed, partial
-from mvstack.spack.graph import read_graph
+from mvstack.support.errors import InvalidInput, Refused
 
 MVAPICH, HPCC = KEYS["mvapich"], KEYS["hpcc"]
 

@@ -14,18 +14,18 @@ import yaml
 from gitlab import schema
 from lock_files import DATA
 
-from mvstack import stages
+from mvstack.builders.spack import handed
 from mvstack.cache import gpg
 from mvstack.ci import handed_lock, sites
 from mvstack.ci.generate import Made, generate
 from mvstack.ci.handover import caches_below
 from mvstack.ci.pipeline import Context
 from mvstack.ci.words import explained
-from mvstack.errors import InvalidInput, Refused
+from mvstack.install import stages
 from mvstack.model.load import load_system
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.spack import handed
+from mvstack.plan.make import Plan
+from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.progress import Progress
 
 SYSTEM = """\
 name: mine

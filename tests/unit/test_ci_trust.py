@@ -238,8 +238,8 @@ def test_the_base_is_what_gitlab_says() -> None:
 
 
 def test_settings_without_an_image_by_digest_are_refused(tmp_path: Path) -> None:
-    from mvstack.errors import InvalidInput
     from mvstack.model.ci import load_settings
+    from mvstack.support.errors import InvalidInput
 
     file = tmp_path / "mvstack-ci.yaml"
     file.write_text("systems:\n  - {system: alps, staging: /s}\nimage: debian:12\n")

@@ -7,7 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from mvstack import cli, flow
+from mvstack.cli import main as cli
+from mvstack.install import flow
 
 
 @pytest.mark.parametrize(("result", "code"), [("pass", 0), ("fail", 1)])

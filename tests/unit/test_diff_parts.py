@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from install_tree import look, plan_in
 
-from mvstack import easyconfigs
 from mvstack.diff.compare import compare
 from mvstack.diff.parts import Partition, read_partitions
 from mvstack.diff.sides import Side
-from mvstack.errors import InvalidInput
-from mvstack.plan import Plan
-from mvstack.render import render, write
+from mvstack.plan import easyconfigs
+from mvstack.plan.make import Plan
+from mvstack.render.partition import render, write
+from mvstack.support.errors import InvalidInput
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from mvstack.discover import capture, look
 from mvstack.discover.machine import REQUIRED
 from mvstack.discover.run import run
 from mvstack.discover.view import View
-from mvstack.errors import InvalidInput
+from mvstack.support.errors import InvalidInput
 
 
 def test_this_machine_is_found_and_its_system_file_is_valid():

@@ -9,11 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from mvstack.follow import follow
+from mvstack.support.follow import follow
 
 FOLLOWS = """
 import sys
-from mvstack.follow import follow
+from mvstack.support.follow import follow
 script = f"sleep 600 & echo $! > {sys.argv[1]}.new; mv {sys.argv[1]}.new {sys.argv[1]}; wait"
 follow(["sh", "-c", script], {"PATH": "/usr/bin:/bin"}, line=print)
 """

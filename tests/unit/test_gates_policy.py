@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import InvalidInput
-from mvstack.lock.constraint import parse
+from mvstack.model.constraint import parse
 from mvstack.model.gates import GATES, load_gates
 from mvstack.model.load import ENVIRONMENTS, load_policy
+from mvstack.support.errors import InvalidInput
 
 TEXT = (ENVIRONMENTS / "policy" / "gates.yaml").read_text()
 RULES = load_gates()

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from image_tree import debian, put, rpm_family
 
-from mvstack.errors import Missing
 from mvstack.image import packages
 from mvstack.image.audit import Allowed, audit
 from mvstack.image.walk import inside
+from mvstack.support.errors import Missing
 
 PEM = "-----BEGIN {}PRIVATE KEY-----\nAAAA\n-----END {}PRIVATE KEY-----\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n"

@@ -19,12 +19,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack import cli
-from mvstack.errors import InvalidInput
+from mvstack.cli import main as cli
 from mvstack.image import build, site, store, tools
 from mvstack.image.clean import clean_here
 from mvstack.model.load import REPOSITORY
-from mvstack.progress import Progress
+from mvstack.support.errors import InvalidInput
+from mvstack.support.progress import Progress
 
 SYSTEM, IMAGE, RELEASE = "qemu-debian12/mpich", "qemu-debian12-mpich", "2026.11"
 QUIET = Progress(0, mode="quiet")

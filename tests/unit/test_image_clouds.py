@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.errors import Missing, Refused
 from mvstack.image.clouds import image_name, module, must_be_candidate, ours, when
+from mvstack.support.errors import Missing, Refused
 
 
 def test_an_image_is_called_after_partition_and_version() -> None:

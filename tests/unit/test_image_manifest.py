@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from image_tree import debian, put
 
-from mvstack.errors import InvalidInput, Missing
 from mvstack.image import manifest
 from mvstack.image.globs import matcher
 from mvstack.image.manifest import Declared, Entry
+from mvstack.support.errors import InvalidInput, Missing
 
 NAMES = st.binary(min_size=1, max_size=30).map(os.fsdecode)
 ENTRIES = st.builds(

@@ -15,10 +15,10 @@ from in_toto_attestation.v1 import statement_pb2
 from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
 from in_toto_attestation.v1.statement import Statement
 
-from mvstack.errors import Refused
 from mvstack.image import provenance
 from mvstack.image.components import Component, Source
 from mvstack.image.provenance import Build, Input
+from mvstack.support.errors import Refused
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 STACK = [

@@ -11,11 +11,11 @@ import pytest
 from image_tree import debian, put, rpm_family
 from sbom_valid import errors
 
-from mvstack.errors import InvalidInput
 from mvstack.image import purl
 from mvstack.image.components import Component, Facts, Source, components, known_facts
 from mvstack.image.sbom import Subject, sbom
 from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import InvalidInput
 
 SUBJECT = Subject("mvapich-stack-qemu-debian12-node", "2026.11.0", 1795000000)
 SHA = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"

@@ -10,8 +10,8 @@ import pytest
 from image_tree import put
 
 from mvstack.cache import gpg
-from mvstack.errors import CheckFailed, Refused
 from mvstack.image.sign import sign, verify
+from mvstack.support.errors import CheckFailed, Refused
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 

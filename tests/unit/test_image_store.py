@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput, Locked, Refused
 from mvstack.image import kit, store
 from mvstack.sources.files import sha256_of
+from mvstack.support.errors import InvalidInput, Locked, Refused
 
 RELEASE, IMAGE = "2026.11", "a-b"
 

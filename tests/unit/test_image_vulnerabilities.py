@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_tree import debian, put, rpm_family
 
-from mvstack.errors import InvalidInput, Missing
 from mvstack.image import osv, vulnerabilities
 from mvstack.image.packages import Distribution
 from mvstack.image.severity import ORDER, severity
 from mvstack.image.vulnerabilities import Accepted, Gate, Report
+from mvstack.support.errors import InvalidInput, Missing
 
 TODAY = date(2026, 11, 21)
 HIGH = "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:N/A:N"  # 7.5

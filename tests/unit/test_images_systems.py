@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.choose import choose
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.plan import make_plan
-from mvstack.targets import target_for
+from mvstack.plan.choose import choose
+from mvstack.plan.make import make_plan
+from mvstack.plan.targets import target_for
 
 TOP = Path(__file__).parents[2]
 PROVISION = TOP / "images" / "provision"

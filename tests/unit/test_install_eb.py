@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from mvstack import follow
-from mvstack.errors import BuildFailed, Missing
-from mvstack.install import eb, modules
-from mvstack.install.lock import MARK, end_leftovers
+from mvstack.builders.easybuild import command as eb
+from mvstack.support import follow
+from mvstack.support.errors import BuildFailed, Missing
+from mvstack.tree import modules
+from mvstack.tree.lock import MARK, end_leftovers
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 Run = Callable[..., eb.Built]
@@ -237,7 +238,8 @@ def test_a_process_that_stays_behind_with_our_pipe_keeps_nobody_waiting(
 OURS = """
 import os, sys
 from pathlib import Path
-from mvstack.install import eb, modules
+from mvstack.builders.easybuild import command as eb
+from mvstack.tree import modules
 root, tree, script = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 eb._program = lambda: ["bash", "-c", script, "easybuild"]
 eb.run(eb.EasyBuild(root, tree, tree, True), "A-1.eb", root / "a.log", lambda text: None)
@@ -262,7 +264,7 @@ def our_run(tmp_path: Path, easybuild: eb.EasyBuild) -> subprocess.Popen[bytes]:
 
 
 def test_an_error_quotes_the_end_of_what_the_failed_command_printed(tmp_path: Path) -> None:
-    from mvstack.install.eb import _failure
+    from mvstack.builders.easybuild.command import _failure
 
     out = tmp_path / "out.txt"
     out.write_text("checking for gcc... gcc\n\nconfigure: error: no libfabric here\n")

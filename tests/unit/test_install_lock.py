@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import Locked, Missing
-from mvstack.install.lock import MARK, end_leftovers, locked
+from mvstack.support.errors import Locked, Missing
+from mvstack.tree.lock import MARK, end_leftovers, locked
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mvstack.install.lock import locked
+from mvstack.tree.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(100)
@@ -30,8 +30,8 @@ with locked(Path(sys.argv[1])):
 COUNTER = """
 import sys, time
 from pathlib import Path
-from mvstack.errors import Locked
-from mvstack.install.lock import locked
+from mvstack.support.errors import Locked
+from mvstack.tree.lock import locked
 root, done = Path(sys.argv[1]), 0
 file = root.parent / "number"
 while done < 5:

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from install_tree import install, look, plan_in, states
 
-from mvstack import easyconfigs, hashes
-from mvstack.install.nodes import module_file
-from mvstack.install.records import Records, kept_plan
-from mvstack.install.run import pending
-from mvstack.plan import Plan
-from mvstack.render import build_order
+from mvstack.builders.easybuild.install import pending
+from mvstack.plan import easyconfigs
+from mvstack.plan.make import Plan
+from mvstack.render.partition import build_order
+from mvstack.support import hashes
+from mvstack.tree.nodes import module_file
+from mvstack.tree.records import Records, kept_plan
 
 ALL = ["GCC", "MVAPICH", "gmvapich", "HPCC"]
 

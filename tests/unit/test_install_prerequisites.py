@@ -9,8 +9,6 @@ import pytest
 import yaml
 
 from mvstack.discover import look
-from mvstack.easyconfigs import FOLDER
-from mvstack.errors import Missing
 from mvstack.install import prerequisites
 from mvstack.install.prerequisites import (
     install_missing,
@@ -19,6 +17,8 @@ from mvstack.install.prerequisites import (
     refuse,
 )
 from mvstack.model.load import ENVIRONMENTS
+from mvstack.plan.easyconfigs import FOLDER
+from mvstack.support.errors import Missing
 
 # Files stand for packages: there when a file of that name is, installed by making one.
 FILE = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import Missing
-from mvstack.install import python
+from mvstack.builders.easybuild import python
+from mvstack.support.errors import Missing
 
 needs_python = pytest.mark.skipif(
     shutil.which("python3", path=python.PATH) is None, reason="the distribution has no python3"

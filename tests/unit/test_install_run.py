@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from install_tree import look, plan_in, states
 
-from mvstack.errors import BuildFailed, Missing, SourceError
-from mvstack.install import eb, run
-from mvstack.install.records import Records
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.builders.easybuild import command as eb
+from mvstack.builders.easybuild import install as run
+from mvstack.plan.make import Plan
 from mvstack.sources import Fetched, Fetcher, SourceSpec, Store
+from mvstack.support.errors import BuildFailed, Missing, SourceError
+from mvstack.support.progress import Progress
+from mvstack.tree.records import Records
 
 ALL = ["GCC", "MVAPICH", "gmvapich", "HPCC"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack import hashes
-from mvstack.install.usage import NAME, refresh, usage_of
+from mvstack.plan.usage import NAME, refresh, usage_of
+from mvstack.support import hashes
 
 MODULE = """help([==[
 

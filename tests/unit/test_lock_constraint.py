@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput
-from mvstack.lock.constraint import Constraint, matches_version, mismatches, parse, satisfies
-from mvstack.lock.lockfile import Edge, Lock, Node
+from mvstack.model.constraint import Constraint, matches_version, mismatches, parse, satisfies
+from mvstack.model.spack_lock import Edge, Lock, Node
+from mvstack.support.errors import InvalidInput
 
 names = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
 versions = st.from_regex(r"[0-9]{1,2}(\.[0-9]{1,2}){0,3}(-[0-9])?", fullmatch=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import lock_files as locks
 import pytest
 
-from mvstack.lock.deprecated import deprecated_versions, module_name, standing
-from mvstack.lock.gates import check
-from mvstack.lock.roots import deprecated_roots
+from mvstack.builders.spack.gates.deprecated import deprecated_versions, module_name, standing
+from mvstack.builders.spack.gates.roots import deprecated_roots
+from mvstack.builders.spack.gates.run import check
 from mvstack.model.gates import load_gates
 
 RECIPE = '''

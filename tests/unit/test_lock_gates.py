@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput
-from mvstack.lock.broken import Broken
-from mvstack.lock.deprecated import Standing
-from mvstack.lock.gates import check, gates_failed
+from mvstack.builders.spack.gates.broken import Broken
+from mvstack.builders.spack.gates.deprecated import Standing
+from mvstack.builders.spack.gates.run import check, gates_failed
 from mvstack.model.gates import GATES, load_gates
+from mvstack.support.errors import InvalidInput
 
 RULES = load_gates()
 

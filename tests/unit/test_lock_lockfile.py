@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput
-from mvstack.lock.lockfile import RUNTIME, parse_lock, read_lock
+from mvstack.model.spack_lock import RUNTIME, parse_lock, read_lock
+from mvstack.support.errors import InvalidInput
 
 
 def test_a_real_lock_file() -> None:

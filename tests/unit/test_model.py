@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput
 from mvstack.model.load import load_policy, load_release, load_system, parse_system, system_names
-from mvstack.model.words import nearest
+from mvstack.support.errors import InvalidInput
+from mvstack.support.words import nearest
 
 GOOD = """\
 name: mine

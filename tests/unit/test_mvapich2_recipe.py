@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack import spackspecs
+from mvstack.plan import spackspecs
 from mvstack.recipes import RECIPES, read_recipe
 
 TOP = Path(__file__).resolve().parents[2]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mvstack.errors import InvalidInput
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
-from mvstack.plan import Accepted, Plan, make_plan
+from mvstack.plan.make import Accepted, Plan, make_plan
+from mvstack.support.errors import InvalidInput
 
 POLICY = load_policy()
 BASE = load_release()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.easyconfigs import FOLDER
+from mvstack.plan.easyconfigs import FOLDER
 from mvstack.recipes.reading import RECIPES
 
 PATCHED = sorted(

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.progress import Progress, last_line
+from mvstack.support.progress import Progress, last_line
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 
@@ -196,7 +196,7 @@ def test_a_log_that_is_not_there_yet_has_no_last_line(tmp_path):
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from mvstack.progress import Progress
+from mvstack.support.progress import Progress
 progress = Progress(total=3)
 with progress.step("install", "MPICH 4.0.2", log=Path(sys.argv[1])) as step:
     step.note("building [312 objects]")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.lock.constraint import parse
+from mvstack.model.constraint import parse
 from mvstack.recipes import read_recipes
 
 SPACK_TESTS = Path(__file__).parent.parent / "spack"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mvstack.cli import app
-from mvstack.errors import InvalidInput, Problem
+from mvstack.cli.main import app
 from mvstack.model.load import load_policy
 from mvstack.recipes import checks, read_recipe
 from mvstack.recipes.model import Recipe
 from mvstack.recipes.wanted import unmet
 from mvstack.sources.spec import Known, Whose
+from mvstack.support.errors import InvalidInput, Problem
 
 GOOD = "a" * 64
 REFUSED = "c" * 64

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import InvalidInput
 from mvstack.recipes import read_recipe, read_recipes
 from mvstack.recipes.page import ABSENT, recipes_page, tables
 from mvstack.recipes.record import Row, read_record
+from mvstack.support.errors import InvalidInput
 
 RECIPE = """from spack.package import *
 class MyPkg(AutotoolsPackage, CudaPackage):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import InvalidInput
 from mvstack.recipes import read_recipe, read_recipes
 from mvstack.recipes.model import Recipe, class_for
+from mvstack.support.errors import InvalidInput
 
 HEAD = """from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from mvstack import easyconfigs
-from mvstack.errors import Refused
 from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.plan import Plan, make_plan, split_name
-from mvstack.render import _quoted, mpi_easyconfig, render, stale, stray, write
+from mvstack.plan import easyconfigs
+from mvstack.plan.make import Plan, make_plan, split_name
+from mvstack.render.partition import _quoted, mpi_easyconfig, render, stale, stray, write
+from mvstack.support.errors import Refused
 
 RELEASE, POLICY = load_release(), load_policy()
 PLANS = {

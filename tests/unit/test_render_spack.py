@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from mvstack import spackspecs
 from mvstack.model.load import load_policy, load_release, load_system, parse_system, system_names
 from mvstack.model.spack import spack_pins
 from mvstack.model.system import External
-from mvstack.plan import Plan, make_plan
-from mvstack.render_spack import root, spack_files
+from mvstack.plan import spackspecs
+from mvstack.plan.make import Plan, make_plan
+from mvstack.render.spack import root, spack_files
 
 RELEASE, POLICY = load_release(), load_policy()
 PLANS = {

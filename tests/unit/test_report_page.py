@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack import flow
-from mvstack.errors import InvalidInput
+from mvstack.install import flow
 from mvstack.report import gather, write_html
 from mvstack.report.page import render
-from mvstack.units import clean, number, size, unit_name
+from mvstack.support.errors import InvalidInput
+from mvstack.support.units import clean, number, size, unit_name
 
 SAMPLES = Path(__file__).parents[1] / "data" / "report"
 BOTH = ["local-fallback", "mvapich-two-devices"]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from mvstack.report import gather, print_report
 from mvstack.report.data import Notice
-from mvstack.units import clean, duration, number, one_line, quantity, size
+from mvstack.support.units import clean, duration, number, one_line, quantity, size
 
 SAMPLES = Path(__file__).parents[1] / "data" / "report"
 

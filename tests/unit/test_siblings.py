@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack import easyconfigs
-from mvstack.siblings import MARK, is_derived, left_over, siblings
+from mvstack.plan import easyconfigs
+from mvstack.plan.siblings import MARK, is_derived, left_over, siblings
 
 TEXT = """\
 # About it.

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import InvalidInput, SourceError
 from mvstack.sources import Fetcher, SourceSpec, Store, accepted_for, state_dir
 from mvstack.sources.accepted import accept, all_accepted, forget
 from mvstack.sources.adding import add_source, meant
+from mvstack.support.errors import InvalidInput, SourceError
 
 UPSTREAM = gzip.compress(b"upstream", mtime=0)
 OTHER = gzip.compress(b"other", mtime=0)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput
 from mvstack.sources import SourceSpec
 from mvstack.sources.spec import SHA256, named
+from mvstack.support.errors import InvalidInput
 
 SPECS = [
     SourceSpec("MVAPICH", "4.0", "mvapich-4.0.tar.gz", ("a" * 64,)),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.easyconfigs import index
-from mvstack.errors import InvalidInput
+from mvstack.plan.easyconfigs import index
 from mvstack.sources import specs_from_easyconfigs
 from mvstack.sources.spec import known_sources
+from mvstack.support.errors import InvalidInput
 
 DATA = Path(__file__).parent.parent / "data" / "sources"
 HEAD = """easyblock = 'ConfigureMake'

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput, SourceError
 from mvstack.sources import Entry, Store
 from mvstack.sources.files import extension
+from mvstack.support.errors import InvalidInput, SourceError
 
 
 def put(store: Store, data: bytes, filename: str = "a-1.tar.gz", folder: Path | None = None) -> str:

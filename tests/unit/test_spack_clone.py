@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import Missing, Refused, SourceError
-from mvstack.spack import clone
-from mvstack.spack.clone import clones, home, present
-from mvstack.spack.pins import Pin, Pins, load_pins
+from mvstack.builders.spack import clone
+from mvstack.builders.spack.clone import clones, home, present
+from mvstack.builders.spack.pins import Pin, Pins, load_pins
+from mvstack.support.errors import Missing, Refused, SourceError
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 TAG = "v9.9"
@@ -113,7 +113,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_for_ever(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setattr(clone, "SILENCE", 0.5)
-    monkeypatch.setattr("mvstack.follow.TICK", 0.1)
+    monkeypatch.setattr("mvstack.support.follow.TICK", 0.1)
     with pytest.raises(SourceError, match="nothing was heard from it"):
         clones(tmp_path / "root", pins)
     assert left(tmp_path) == []
@@ -180,8 +180,8 @@ def test_a_root_that_cannot_be_written_to_is_named(tmp_path: Path, pins: Pins) -
 KILLED = """
 import sys
 from pathlib import Path
-from mvstack.spack import clone
-from mvstack.spack.pins import Pin, Pins
+from mvstack.builders.spack import clone
+from mvstack.builders.spack.pins import Pin, Pins
 def stay(*words):
     print("here", flush=True)
     import time; time.sleep(600)

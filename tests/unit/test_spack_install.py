@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 from install_tree import plan_in
 
-from mvstack.errors import BuildFailed, CheckFailed, Missing, Problem
-from mvstack.install import builders
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.builders import base as builders
+from mvstack.builders.spack import builder, installing, lock
+from mvstack.builders.spack.clone import Clones
+from mvstack.builders.spack.isolated import Isolated
+from mvstack.plan.make import Plan
 from mvstack.sources import Fetcher, Store
-from mvstack.spack import builder, installing, lock
-from mvstack.spack.clone import Clones
-from mvstack.spack.isolated import Isolated
+from mvstack.support.errors import BuildFailed, CheckFailed, Missing, Problem
+from mvstack.support.progress import Progress
 
 FAKE = Path(__file__).resolve().parent / "spack_fake.py"
 SRC = Path(__file__).resolve().parents[2] / "src"

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from install_tree import plan_in
 
-from mvstack.errors import CheckFailed, Missing
+from mvstack.builders.spack import lock
+from mvstack.builders.spack.accepted import overlay
+from mvstack.builders.spack.graph import Graph, installed, read_graph
+from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack.sources import source_of
 from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, load_system
-from mvstack.plan import Accepted, Plan, make_plan
-from mvstack.spack import lock
-from mvstack.spack.accepted import overlay
-from mvstack.spack.graph import Graph, installed, read_graph
-from mvstack.spack.pins import load_pins
-from mvstack.spack.sources import source_of
+from mvstack.plan.make import Accepted, Plan, make_plan
+from mvstack.support.errors import CheckFailed, Missing
 
 PINS = load_pins()
 FILES = {"spack.yaml": "spack:\n  specs: [mvapich@=4.1]\n", "packages.yaml": "packages: {}\n"}

@@ -11,10 +11,10 @@ import pytest
 from test_spack_install import Tree, tree  # noqa: F401  (a fixture)
 from typer.testing import CliRunner
 
-from mvstack import cli
-from mvstack.errors import CheckFailed, MvstackError, Problem
-from mvstack.spack import lock
-from mvstack.spack.isolated import Isolated
+from mvstack.builders.spack import lock
+from mvstack.builders.spack.isolated import Isolated
+from mvstack.cli import main as cli
+from mvstack.support.errors import CheckFailed, MvstackError, Problem
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_nothing_is_left_unless_it_is_asked_for(here: Tree) -> None:
     assert run(here, "azure-hbv4/hpc", "--to", str(here.top / "locks")).exit_code == 0
     kept = sorted(str(p.relative_to(here.top / "locks")) for p in here.top.rglob("locks/**/*.lock"))
     assert "azure-hbv4/hpc/spack.lock" in kept
-    # what pipelines ask before they believe it (mvstack.spack.handed)
+    # what pipelines ask before they believe it (mvstack.builders.spack.handed)
     assert (here.top / "locks" / "azure-hbv4" / "hpc" / "lock.json").is_file()
 
 

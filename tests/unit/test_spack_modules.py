@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from install_tree import plan_in
 
-from mvstack.plan import Plan
-from mvstack.spack import modules
-from mvstack.spack.clone import Clones
-from mvstack.spack.isolated import Isolated
-from mvstack.spack.modules import Part, content_of, module_text, parts_of
+from mvstack.builders.spack import modules
+from mvstack.builders.spack.clone import Clones
+from mvstack.builders.spack.isolated import Isolated
+from mvstack.builders.spack.modules import Part, content_of, module_text, parts_of
+from mvstack.plan.make import Plan
 
 PREFIX = "/tree/software/mvapich-4.1-abcdefg"
 FOUND: dict[str, Any] = {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import Missing, SourceError
-from mvstack.spack import python as module
-from mvstack.spack.pins import REQUIREMENTS
-from mvstack.spack.python import python
+from mvstack.builders.spack import python as module
+from mvstack.builders.spack.pins import REQUIREMENTS
+from mvstack.builders.spack.python import python
+from mvstack.support.errors import Missing, SourceError
 
 
 @pytest.fixture

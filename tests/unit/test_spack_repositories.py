@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import Missing
-from mvstack.spack.repositories import UNUSED, cache_of, contents, prepare
+from mvstack.builders.spack.repositories import UNUSED, cache_of, contents, prepare
+from mvstack.support.errors import Missing
 
 INDEX = "builtin-specfile_v5-index.json"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mvstack import stages
-from mvstack.errors import Refused
-from mvstack.progress import Progress
+from mvstack.install import stages
+from mvstack.support.errors import Refused
+from mvstack.support.progress import Progress
 
 
 def test_a_tree_without_its_module_is_refused_before_all_checks_fail(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mvstack.targets import family_of, target_for
+from mvstack.plan.targets import family_of, target_for
 
 
 @pytest.mark.parametrize(

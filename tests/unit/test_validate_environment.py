@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from mvstack.validate import environment, process
+from mvstack.test import environment, process
 
 
 def test_module_state_and_mpi_settings_do_not_reach_the_checks():

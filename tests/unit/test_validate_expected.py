@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.errors import InvalidInput
-from mvstack.validate.expected import expected_checks
+from mvstack.support.errors import InvalidInput
+from mvstack.test.expected import expected_checks
 
 CHECKS = Path(__file__).resolve().parents[1] / "reframe"
 

@@ -6,8 +6,8 @@ import copy
 import json
 from pathlib import Path
 
-from mvstack.validate.expected import expected_checks
-from mvstack.validate.results import cases, environment_name, problems, skipped_files
+from mvstack.test.expected import expected_checks
+from mvstack.test.results import cases, environment_name, problems, skipped_files
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "validate"
 PLAN = {"mpi": [{"module": "mpich/4.0.2-ucx"}]}

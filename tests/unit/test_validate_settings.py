@@ -13,7 +13,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from mvstack.validate.results import environment_name
+from mvstack.test.results import environment_name
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = jinja2.Environment(

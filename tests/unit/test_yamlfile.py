@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.errors import InvalidInput
 from mvstack.model.yamlfile import parse_yaml, read_yaml
+from mvstack.support.errors import InvalidInput
 
 HERE = Path("some.yaml")
 

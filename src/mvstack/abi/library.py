@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mvstack.errors import InvalidInput, Missing, Problem
+from mvstack.support.errors import InvalidInput, Missing, Problem
 
 # Names that programs take from an MPI library: C, the profiling names, Fortran and its modules,
 # and the objects that mpi.h and mpif.h refer to.

@@ -10,8 +10,8 @@ from typing import Any
 from mvstack.applications.files import megabytes
 from mvstack.applications.recipes import by_hand
 from mvstack.applications.record import Row, hash_of
-from mvstack.install.records import kept_plan
 from mvstack.model.release import Release
+from mvstack.tree.records import kept_plan
 
 
 def rows_of(tree: Path) -> list[Row]:

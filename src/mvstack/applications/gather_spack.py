@@ -11,8 +11,8 @@ from typing import Any
 
 from mvstack.applications.files import megabytes
 from mvstack.applications.record import Row
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.release import Release
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 _MPIS = ("mvapich-plus", "mvapich", "mvapich2-gdr", "mvapich2-x", "mvapich2", "mpich")
 

@@ -8,7 +8,7 @@ from mvstack.applications.recipes import by_hand
 from mvstack.applications.record import STATES, Row, hash_of, read_record
 from mvstack.model.load import load_release
 from mvstack.model.release import Package, Release
-from mvstack.templates import template
+from mvstack.render.templates import template
 
 NONE, RECIPE = "—", "recipe"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mvstack import easyconfigs
 from mvstack.model.release import Package, Release
+from mvstack.plan import easyconfigs
 
 
 def by_hand(package: Package, release: Release) -> str:

@@ -19,11 +19,12 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from mvstack import easyconfigs, hashes
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.base import Strict
 from mvstack.model.load import REPOSITORY
-from mvstack.siblings import is_derived
+from mvstack.plan import easyconfigs
+from mvstack.plan.siblings import is_derived
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 RECORD = REPOSITORY / "easyconfigs" / "record.jsonl"
 STATES = ("failed", "resolves", "built", "run")

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from mvstack.cache import gpg
-from mvstack.errors import InvalidInput, MvstackError, Problem, Refused
 from mvstack.sources.accepted import Accepted, accept, accepted_for
+from mvstack.support.errors import InvalidInput, MvstackError, Problem, Refused
 
 
 def arrive(bundle: Path, fingerprint: str) -> list[str]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.errors import Problem, Refused
 from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import Problem, Refused
 
 # What a checkout without git holds beside its own files.
 _MADE = {

@@ -5,18 +5,18 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
-from mvstack.errors import Problem, Refused
-from mvstack.install.nodes import work
-from mvstack.install.records import Records, kept_plan
-from mvstack.install.run import specs_of
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.render import build_order, render, write
+from mvstack.plan.make import Plan
+from mvstack.render.partition import build_order, render, write
 from mvstack.sources import Entry, Fetcher, Store
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.progress import Progress
+from mvstack.tree.nodes import work
+from mvstack.tree.records import Records, kept_plan
 
 
 def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:

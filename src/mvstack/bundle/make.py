@@ -11,19 +11,19 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mvstack import stages
 from mvstack.bundle import checkout, easybuild, wheels
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
-from mvstack.errors import InvalidInput, Missing, Problem
-from mvstack.files import write_atomically
+from mvstack.install import stages
 from mvstack.install.prerequisites import family_of
 from mvstack.model.system import System
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan
 from mvstack.sources.accepted import all_accepted
 from mvstack.sources.files import sha256_of
+from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.files import write_atomically
+from mvstack.support.progress import Progress
 
 FORMAT = 1
 SUMS = "SHA256SUMS"
@@ -99,7 +99,7 @@ def _ours(target: Path) -> None:
 
 def _system_file(name: str, target: Path) -> bool:
     """Take the system's file along when it is none of this repository's."""
-    from mvstack.plan import split_name
+    from mvstack.plan.make import split_name
 
     path = Path(split_name(name)[0])
     if path.suffix not in (".yaml", ".yml"):

@@ -10,21 +10,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from mvstack.builders.spack import builder, lock
+from mvstack.builders.spack.cache import push
+from mvstack.builders.spack.clone import clones
+from mvstack.builders.spack.environments import Environment, apart
+from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack.runner import Spack
+from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
-from mvstack.cache.spack import push
-from mvstack.errors import Problem, Refused
-from mvstack.install.records import Records, kept_plan
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.render import write
+from mvstack.plan.make import Plan
+from mvstack.render.partition import write
 from mvstack.sources import Entry, Fetcher, Store
-from mvstack.spack import builder, lock
-from mvstack.spack.clone import clones
-from mvstack.spack.environments import Environment, apart
-from mvstack.spack.pins import load_pins
-from mvstack.spack.runner import Spack
-from mvstack.spack.sources import fetch
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.progress import Progress
+from mvstack.tree.records import Records, kept_plan
 
 # A bundle may belong to somebody else than who installs from it; its commits are proved.
 GITCONFIG = "[safe]\n\tdirectory = *\n"

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mvstack.errors import Problem, SourceError
-from mvstack.follow import follow
 from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import Problem, SourceError
+from mvstack.support.follow import follow
 
 # What `./mvstack` sets itself up with.
 OWN = ("build.txt", "runtime.txt")

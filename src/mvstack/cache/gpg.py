@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.errors import InvalidInput, Missing, Problem, Refused
 from mvstack.sources.accepted import state_dir
+from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
 
 FINGERPRINT = re.compile(r"[0-9A-F]{40}|[0-9A-F]{64}")
 # A socket's path may have 107 characters; gpg-agent's longest name has 21 with its slash.
@@ -333,7 +333,7 @@ def _alone(folder: Path, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    with (folder / ".mvstack.lock").open("a") as stream:
+    with (folder / ".mvstack.builders.spack.gates").open("a") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 

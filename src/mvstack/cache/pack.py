@@ -14,9 +14,9 @@ from mvstack.cache import elf
 from mvstack.cache.manifest import Archive, Item, Manifest, Needed
 from mvstack.cache.prefix import Move
 from mvstack.cache.tree import Installed
-from mvstack.errors import Missing, Problem, Refused
-from mvstack.plan import Plan
+from mvstack.plan.make import Plan
 from mvstack.sources.files import sha256_of
+from mvstack.support.errors import Missing, Problem, Refused
 
 # EasyBuild's log and report hold the whole environment of who built: that stays at home.
 PRIVATE = ("*.log", "*_test_report.md", "*.log.gz", "*.log.bz2")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from mvstack.errors import InvalidInput, Problem
 from mvstack.sources.accepted import state_dir
 from mvstack.sources.download import NotHere, download
 from mvstack.sources.files import copied
 from mvstack.sources.hosts import SilentHosts
+from mvstack.support.errors import InvalidInput, Problem
 
 
 class Unreachable(Exception):

@@ -15,8 +15,8 @@ from mvstack.cache.manifest import Manifest
 from mvstack.cache.pack import Libraries, pack
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.tree import Installed, installed
-from mvstack.errors import Locked, Problem, Refused
-from mvstack.progress import Progress
+from mvstack.support.errors import Locked, Problem, Refused
+from mvstack.support.progress import Progress
 
 
 def push(

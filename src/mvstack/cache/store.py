@@ -24,7 +24,7 @@ from typing import Any
 from mvstack.cache import gpg
 from mvstack.cache.manifest import Manifest, parse
 from mvstack.cache.place import Place, Unreachable, reachable
-from mvstack.files import write_atomically
+from mvstack.support.files import write_atomically
 
 INDEX = "easybuild/index.json"
 

@@ -9,13 +9,13 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mvstack import hashes
-from mvstack.errors import Problem, Refused
-from mvstack.install.nodes import module_file
-from mvstack.install.records import Records
-from mvstack.packages import Package
-from mvstack.plan import MpiBuild, Plan
-from mvstack.render import Node, build_order
+from mvstack.plan.make import MpiBuild, Plan
+from mvstack.plan.packages import Package
+from mvstack.render.partition import Node, build_order
+from mvstack.support import hashes
+from mvstack.support.errors import Problem, Refused
+from mvstack.tree.nodes import module_file
+from mvstack.tree.records import Records
 
 T = TypeVar("T")
 _ASKS = re.compile(r'^\s*(?:depends_on|load|always_load)\("([^"]+)"\)', re.M)

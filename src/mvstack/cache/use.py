@@ -19,11 +19,11 @@ from typing import Any
 from mvstack.cache import store, unpack
 from mvstack.cache.libraries import lacking
 from mvstack.cache.place import Place, Unreachable, place
-from mvstack.errors import Problem, Refused
-from mvstack.install.nodes import Work
-from mvstack.install.records import Records
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.progress import Progress
+from mvstack.tree.nodes import Work
+from mvstack.tree.records import Records
 
 WAITING = ".from-cache"  # archives on their way, below the tree
 

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.base import install
+from mvstack.builders.spack.builder import store_of
+from mvstack.builders.spack.graph import installed, read_graph
+from mvstack.builders.spack.handed import LOCK
+from mvstack.builders.spack.handed import hand_on as handed_on
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
 from mvstack.ci.graph import WHOLE
 from mvstack.ci.handed_lock import FOLDER
 from mvstack.ci.handover import caches_below, job_key, keyring
-from mvstack.errors import InvalidInput, Problem
-from mvstack.install.builders import install
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.install.stages import fetcher_for
+from mvstack.plan.make import Plan
 from mvstack.sources import Fetcher
-from mvstack.spack.builder import store_of
-from mvstack.spack.graph import installed, read_graph
-from mvstack.spack.handed import LOCK
-from mvstack.spack.handed import hand_on as handed_on
-from mvstack.stages import fetcher_for
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.progress import Progress
 
 Row = dict[str, Any]
 TREE = 96  # characters of the path of a tree in which a job builds
@@ -86,7 +86,7 @@ def build(
 ) -> list[Row]:
     """Build ``nodes`` of ``plan`` below its root and put them into the cache ``hand``.
 
-    ``nodes`` are easyconfigs, or DAG hashes of Spack's ``lock`` (:mod:`mvstack.spack.handed`). The
+    ``nodes`` are easyconfigs, or DAG hashes of Spack's ``lock`` (``handed``). The
     node WHOLE is all of a plan of Spack's, solved for here without a ``lock``, which is handed on.
     What they stand on is taken from the handovers in ``take``, then from ``site_caches``, which are
     believed when signed by a key in a file of ``trust``. A node that one of these has already is
@@ -94,7 +94,7 @@ def build(
     archive) where it was handed on.
 
     Raises Refused when something that is needed was not handed over or must not be used, and what
-    :func:`mvstack.install.builders.install` raises.
+    :func:`mvstack.builders.base.install` raises.
     """
     wanted = frozenset(nodes)
     taken = caches_below(take)
@@ -142,7 +142,8 @@ def _hand(
     plan: Plan, only: frozenset[str], hand: Path, progress: Progress
 ) -> dict[str, dict[str, int]]:
     """Push ``only`` into ``hand``, signed with a key made for it; their sizes by easyconfig."""
-    from mvstack.cache import push, spack
+    from mvstack.builders.spack import cache as spack
+    from mvstack.cache import push
 
     if not only:
         progress.skip("hand over", str(hand), "all that was wanted came from caches")

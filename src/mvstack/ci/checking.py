@@ -6,10 +6,10 @@ from pathlib import Path
 
 from mvstack.cache.place import place
 from mvstack.ci.sites import project_of
-from mvstack.errors import InvalidInput, MvstackError, Problem, together
 from mvstack.model.ci import Site, load_settings
 from mvstack.model.load import load_policy, load_release, load_system
-from mvstack.plan import make_plan, partitions_of
+from mvstack.plan.make import make_plan, partitions_of
+from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
 
 
 def check_project(file: Path) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.ci.meaning import of_paths
-from mvstack.validate.expected import expected_checks
+from mvstack.test.expected import expected_checks
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from mvstack.plan import Plan
-from mvstack.spack.clone import home
-from mvstack.spack.pins import load_pins
+from mvstack.builders.spack.clone import home
+from mvstack.builders.spack.pins import load_pins
+from mvstack.plan.make import Plan
 
 
 def shared(plan: Plan) -> None:

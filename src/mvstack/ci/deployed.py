@@ -11,7 +11,7 @@ import re
 import time
 
 from mvstack.cache.place import Place
-from mvstack.files import write_atomically
+from mvstack.support.files import write_atomically
 
 
 def record_of(partition: str) -> str:

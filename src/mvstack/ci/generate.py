@@ -20,11 +20,11 @@ from mvstack.ci.handover import keyring
 from mvstack.ci.locks import copied, refuse_own_compilers, spack_plans, usable
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
 from mvstack.ci.sites import Sides, both_sides
-from mvstack.errors import InvalidInput, Problem
 from mvstack.model.ci import Settings, Site, load_settings
 from mvstack.model.ci_policy import CiPolicy, ci_policy
-from mvstack.model.words import listed
-from mvstack.plan import Plan
+from mvstack.plan.make import Plan
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.words import listed
 
 CORES = 8
 """Cores of a runner, for estimates, where nothing says otherwise."""
@@ -177,7 +177,7 @@ def contents_in(
 
     Whether an entry is believed is for the job that takes it; one that is not is built anew there.
     """
-    from mvstack.cache.spack import entry
+    from mvstack.builders.spack.cache import entry
 
     places = [place(name) for name in settings.caches]
     found: dict[str, set[str]] = {}

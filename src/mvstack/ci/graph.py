@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack import hashes
 from mvstack.cache.tree import plan_of
 from mvstack.ci.checks import Checked, read_checks
 from mvstack.ci.meaning import meaning, of_paths
 from mvstack.diff.parts import RECIPES, read_partition
 from mvstack.diff.sides import Side
-from mvstack.errors import InvalidInput, Problem
-from mvstack.install.contents import contents
-from mvstack.install.definitions import definitions
-from mvstack.install.usage import usage_of
-from mvstack.lock.lockfile import Lock, read_lock
-from mvstack.plan import Plan
-from mvstack.render import Node as PlanNode
+from mvstack.model.spack_lock import Lock, read_lock
+from mvstack.plan.contents import contents
+from mvstack.plan.definitions import definitions
+from mvstack.plan.make import Plan
+from mvstack.plan.usage import usage_of
+from mvstack.render.partition import Node as PlanNode
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput, Problem
 
 WHOLE = "whole"
 """Key of the node that stands for all of a Spack partition whose lock file is not known yet."""

@@ -1,6 +1,6 @@
 """Spack's lock on its way through a pipeline: from job to job, and signed beside the packages.
 
-Between jobs it is a folder ``lock`` in what is handed over, with what :mod:`mvstack.spack.handed`
+Between jobs it is a folder ``lock`` in what is handed over, with what ``handed``
 keeps: the one job that makes a whole partition solved for it, or the job `lock` took it from the
 job that planned. In the site's cache it is one file with a signature beside it, filed under what
 it was made from: who deploys takes the lock that was validated, and does not solve again.
@@ -16,14 +16,14 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from mvstack.builders.spack import handed
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.ci.handover import AGAIN, PARTS
-from mvstack.errors import Problem, Refused
-from mvstack.files import write_atomically
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.spack import handed
+from mvstack.plan.make import Plan
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.files import write_atomically
+from mvstack.support.progress import Progress
 
 FOLDER = "lock"
 """Of a lock in a handover."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mvstack.cache import gpg
-from mvstack.errors import InvalidInput, Problem, Refused
+from mvstack.support.errors import InvalidInput, Problem, Refused
 
 NAME = "A job of a pipeline"
 EMAIL = "mvapich-stack@localhost"

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mvstack.builders.spack import handed
 from mvstack.cache.tree import plan_of
 from mvstack.diff.sides import Side
-from mvstack.errors import InvalidInput, Problem
-from mvstack.plan import Plan
-from mvstack.render_spack import compiler_of
-from mvstack.spack import handed
+from mvstack.plan.make import Plan
+from mvstack.render.spack import compiler_of
+from mvstack.support.errors import InvalidInput, Problem
 
 
 def spack_plans(side: Side) -> dict[str, Plan]:

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mvstack import hashes
-from mvstack.errors import InvalidInput
 from mvstack.model.yamlfile import parse_yaml
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput
 
 PYTHON = (".py", ".eb")
 YAML = (".yaml", ".yml")

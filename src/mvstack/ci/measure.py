@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from mvstack.errors import MvstackError
+from mvstack.support.errors import MvstackError
 
 Json = dict[str, Any]
 RESULTS = {"pass": "passed", "fail": "failed", "missing": "missing", "skip": "skipped"}
@@ -31,7 +31,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def metrics(results: Json) -> str:
-    """OpenMetrics text of the results of `mvstack test` (:mod:`mvstack.validate.results`).
+    """OpenMetrics text of the results of `mvstack test` (:mod:`mvstack.test.results`).
 
     ``mvstack_checks`` counts them by result, ``mvstack_tests_seconds`` is the time of all,
     ``mvstack_check_seconds`` that of each, and each figure is a metric of its own, e.g.

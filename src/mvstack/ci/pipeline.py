@@ -14,16 +14,16 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from mvstack.builders.spack import handed
 from mvstack.ci.build import TREE
 from mvstack.ci.changes import Todo
 from mvstack.ci.graph import Node
 from mvstack.ci.jobs import Job, make_jobs
-from mvstack.errors import Problem, Refused
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import CiPolicy, ci_policy
 from mvstack.model.load import REPOSITORY
-from mvstack.spack import handed
-from mvstack.targets import family_of
+from mvstack.plan.targets import family_of
+from mvstack.support.errors import Problem, Refused
 
 TEMPLATES = REPOSITORY / "ci" / "templates"
 GET = REPOSITORY / "ci" / "get.sh"

@@ -17,12 +17,12 @@ from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.push import good
 from mvstack.ci import sign_spack
 from mvstack.ci.handover import AGAIN, NOTHING_SIGNED, caches_below, keyring
-from mvstack.errors import Problem, Refused
-from mvstack.install.nodes import work
-from mvstack.install.records import Records
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.render import render
+from mvstack.plan.make import Plan
+from mvstack.render.partition import render
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.progress import Progress
+from mvstack.tree.nodes import work
+from mvstack.tree.records import Records
 
 Row = dict[str, Any]
 
@@ -41,7 +41,7 @@ def sign(
     ``key`` is one of the GPG home that is in effect (:func:`mvstack.cache.gpg.own_key`); the keys
     of handovers never come into that home. What ``to`` has already, whole and signed by a key that
     this home trusts, stays as it is. With ``plan`` only its packages are signed; for Spack's,
-    ``lock`` is the lock that the jobs had (:mod:`mvstack.spack.handed`). A row for each entry,
+    ``lock`` is the lock that the jobs had (``handed``). A row for each entry,
     ``result`` "signed" or "already there". Raises Refused, with every problem of every entry, when
     one must not be signed.
     """

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.spack.cache import FOLDER, Signed, believed, manifest_of
+from mvstack.builders.spack.graph import Node, read_graph
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
-from mvstack.cache.spack import FOLDER, Signed, believed, manifest_of
 from mvstack.cache.store import NotBelieved
 from mvstack.ci.handover import AGAIN, NOTHING_SIGNED, keyring
-from mvstack.errors import Problem, Refused
-from mvstack.files import write_atomically
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan
 from mvstack.sources.files import sha256_of
-from mvstack.spack.graph import Node, read_graph
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.files import write_atomically
+from mvstack.support.progress import Progress
 
 LAYOUT = f"{FOLDER}/v3/layout.json"
 _ENOUGH = 1 << 26  # bytes of a spec at most

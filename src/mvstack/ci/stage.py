@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.base import install
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
 from mvstack.ci.handover import caches_below, keyring
-from mvstack.errors import Problem, Refused
-from mvstack.install.builders import install
-from mvstack.plan import Plan
-from mvstack.progress import Progress
-from mvstack.stages import fetcher_for
+from mvstack.install.stages import fetcher_for
+from mvstack.plan.make import Plan
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.progress import Progress
 
 
 def stage(
@@ -30,7 +30,7 @@ def stage(
     """Install ``plan`` below its root from the handovers in ``take`` and the site's ``caches``.
 
     Nothing is built. What they have is believed when it is signed by a key in a file of ``trust``
-    or by one that lies in a handover. ``lock`` is Spack's (:mod:`mvstack.spack.handed`). The rows
+    or by one that lies in a handover. ``lock`` is Spack's (``handed``). The rows
     are those of builds.jsonl. Raises Refused for what none of them has or what must not be used,
     Locked, Missing.
     """

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mvstack import stages
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.ci import clones, deployed, handed_lock, measure
@@ -21,12 +20,13 @@ from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
-from mvstack.errors import InvalidInput, Missing, MvstackError, Problem, Refused
-from mvstack.files import write_atomically
-from mvstack.install.records import Records, mpi_contents
+from mvstack.install import stages
 from mvstack.model.system import System
-from mvstack.plan import Plan
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan
+from mvstack.support.errors import InvalidInput, Missing, MvstackError, Problem, Refused
+from mvstack.support.files import write_atomically
+from mvstack.support.progress import Progress
+from mvstack.tree.records import Records, mpi_contents
 
 Row = dict[str, Any]
 KEY = "MVSTACK_SIGNING_KEY"
@@ -83,7 +83,7 @@ def build_job(
 
 def unknown(plan: Plan, nodes: Sequence[str], name: str) -> None:
     """Raise InvalidInput for a node that EasyBuild's plan has not: it was made from another one."""
-    from mvstack.render import build_order
+    from mvstack.render.partition import build_order
 
     if plan.builder != "easybuild":
         return
@@ -163,8 +163,8 @@ def validate_job(
     ``work`` is a folder that the cluster's nodes see too; else one in ``root``. Raises CheckFailed
     when ReFrame could not be trusted; failed checks are in the results.
     """
-    from mvstack.flow import installed_here
-    from mvstack.validate import run_checks
+    from mvstack.install.flow import installed_here
+    from mvstack.test import run_checks
 
     tree, plan = installed_here(name, None, root, "ci validate")
     out = (work or root) / f"validate-{tree.name}-{'-'.join(tags) or 'all'}"

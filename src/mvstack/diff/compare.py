@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mvstack.diff.parts import Part, Partition
-from mvstack.lock.lockfile import Lock, Node
+from mvstack.model.spack_lock import Lock, Node
 
 SHOWN = 60
 """Ingredients up to this long are words that a person reads; longer ones are hashes or the like."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mvstack.diff.sides import Side
-from mvstack.errors import InvalidInput, Problem
-from mvstack.lock.lockfile import Lock, read_lock
+from mvstack.model.spack_lock import Lock, read_lock
+from mvstack.support.errors import InvalidInput, Problem
 
 
 def both_locks(

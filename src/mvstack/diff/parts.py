@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack import easyconfigs, hashes
 from mvstack.diff.sides import Side
-from mvstack.errors import InvalidInput, Problem
-from mvstack.install.definitions import definitions
-from mvstack.install.usage import NAME
 from mvstack.model.yamlfile import parse_yaml
-from mvstack.render import Node
+from mvstack.plan import easyconfigs
+from mvstack.plan.definitions import definitions
+from mvstack.plan.usage import NAME
+from mvstack.render.partition import Node
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput, Problem
 
 RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
 MADE_BY_HAND = (".py", ".eb", ".patch", ".yaml", ".lua", ".c", ".f90", ".txt")
@@ -96,14 +97,14 @@ def _parts(plan: dict[str, Any], mpi: Any, package: Any) -> dict[str, Part]:
 
 
 def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Partition:
-    """The ingredients are those that :mod:`mvstack.install.nodes` hashes."""
+    """The ingredients are those that :mod:`mvstack.tree.nodes` hashes."""
     ours = {path.name: path for path in (side.tree / "easyconfigs").rglob("*.eb")}
     built_by = definitions(side.tree / "easyconfigs")
 
     def easyconfig(file: str) -> str:
         own = folder / "easyconfigs" / file
         path = own if own.is_file() else ours.get(file)
-        # what the help of an MPI's module says is no ingredient: mvstack.install.usage
+        # what the help of an MPI's module says is no ingredient: mvstack.plan.usage
         text = hashes.normalised(path.read_text(), without=NAME) if path else ""
         return hashes.of(text) if path else f"{file}, not ours"
 

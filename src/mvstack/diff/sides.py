@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mvstack.errors import InvalidInput, Missing, Problem, Refused
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
 
 SECONDS = 300
 """How long a side may render before it counts as hanging; it takes about two."""
@@ -131,7 +131,7 @@ def render(side: Side, systems: list[str]) -> None:
 
     Raises InvalidInput, with what its code said, when that does not work.
     """
-    if not (side.tree / "src" / "mvstack" / "rendering.py").is_file():
+    if not any((side.tree / "src" / "mvstack").glob("**/rendering.py")):
         raise InvalidInput(
             Problem(
                 "this revision is older than what is compared: it renders nothing",

@@ -8,7 +8,7 @@ from pathlib import Path
 from mvstack.discover.look import examine
 from mvstack.discover.run import Output
 from mvstack.discover.view import CAPTURE, Seen, View
-from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 
 def capture(target: Path, root: Path = Path("/")) -> None:

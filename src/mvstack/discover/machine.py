@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mvstack.errors import Problem
+from mvstack.support.errors import Problem
 
 
 class Part(BaseModel):

@@ -11,7 +11,6 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
-from mvstack.errors import Missing
 from mvstack.image.audit_accounts import accounts
 from mvstack.image.audit_rules import IDENTITY, RULES, SECRET, Rule
 from mvstack.image.audit_trust import authorities
@@ -20,7 +19,8 @@ from mvstack.image.globs import any_of, matcher
 from mvstack.image.packages import owned
 from mvstack.image.walk import CAPABILITY, Node, walk
 from mvstack.model.base import Strict
-from mvstack.units import clean
+from mvstack.support.errors import Missing
+from mvstack.support.units import clean
 
 # Keys are looked for below these; a key among the examples of a package is no secret.
 _KEYS_BELOW = any_of(("/etc/**", "/root/**", "/home/**", "/var/lib/**", "/opt/*", "/srv/**"))

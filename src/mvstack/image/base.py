@@ -16,9 +16,9 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mvstack import hashes
-from mvstack.errors import BuildFailed, Missing, Problem
 from mvstack.image import tools
+from mvstack.support import hashes
+from mvstack.support.errors import BuildFailed, Missing, Problem
 
 #: What a disk needs to start and be provisioned; all else the provisioning brings.
 PACKAGES = (

@@ -19,17 +19,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mvstack import __version__, hashes
-from mvstack.errors import InvalidInput, Problem, relative
+from mvstack import __version__
 from mvstack.image import base, kit, packer, papers, store, tools, vm
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
 from mvstack.image.store import Version
 from mvstack.image.strip import TEMPLATES
 from mvstack.model.load import REPOSITORY
-from mvstack.plan import Plan
-from mvstack.progress import Progress, Step
+from mvstack.plan.make import Plan
 from mvstack.sources.files import sha256_of
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.progress import Progress, Step
 
 #: The kit's and the release's place on the instance, the same on every cloud.
 ON_INSTANCE = "/var/tmp/mvapich-stack-image"

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import Locked
 from mvstack.image import base, store
 from mvstack.image.clouds import Cloud
 from mvstack.image.store import Version
-from mvstack.progress import Progress
+from mvstack.support.errors import Locked
+from mvstack.support.progress import Progress
 
 
 def clean_here(folder: Path, remove: bool, progress: Progress) -> list[dict[str, Any]]:

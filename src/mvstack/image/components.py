@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, relative
-from mvstack.install.records import kept_plan
+from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.tree.records import kept_plan
 
 Row = dict[str, Any]
 

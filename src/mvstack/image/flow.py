@@ -9,16 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from mvstack import stages
 from mvstack.cache import gpg
-from mvstack.errors import (
-    BuildFailed,
-    CheckFailed,
-    InvalidInput,
-    Missing,
-    Problem,
-    Refused,
-)
 from mvstack.image import build as building
 from mvstack.image import papers, provenance, sign, store, testing, vulnerabilities
 from mvstack.image.artefacts import SIGNATURE, SUMS
@@ -30,9 +21,11 @@ from mvstack.image.render import image_files
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
 from mvstack.image.validation import validate_images as validate_images
+from mvstack.install import stages
 from mvstack.model.image_policy import image_policy
-from mvstack.plan import Plan, split_name
-from mvstack.progress import Progress
+from mvstack.plan.make import Plan, split_name
+from mvstack.support.errors import BuildFailed, CheckFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.support.progress import Progress
 
 
 def planned(
@@ -67,7 +60,7 @@ def build_image(
     progress: Progress,
 ) -> Version:
     """`mvstack image build`: install the release here, build the image, test it, sign it."""
-    from mvstack.flow import install_system
+    from mvstack.install.flow import install_system
 
     plan, image = planned(name, "build", release, root)
     folder = folder_of(images, plan.root)

@@ -11,8 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-from mvstack.errors import CheckFailed
-from mvstack.validate import run_checks
+from mvstack.support.errors import CheckFailed
+from mvstack.test import run_checks
 
 
 def main(arguments: list[str]) -> int:

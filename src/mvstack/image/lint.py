@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mvstack.errors import Problem
 from mvstack.image.strip import Modern, modern, strip, templates
+from mvstack.support.errors import Problem
 
 _SECRET = re.compile(r"secret|password|token|access_key")
 #: By source: arguments that must be given, and why.

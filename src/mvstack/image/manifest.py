@@ -20,13 +20,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mvstack.errors import InvalidInput, Missing, Problem, relative
-from mvstack.files import write_atomically
 from mvstack.image.globs import matcher
 from mvstack.image.walk import Node, unreadable, walk
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import REPOSITORY
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput, Missing, Problem, relative
+from mvstack.support.files import write_atomically
 
 HEAD = "# mvapich-stack image manifest 1: path type mode owner size content [attribute=hex ...]"
 DECLARED = REPOSITORY / "images" / "not-reproducible.yaml"

@@ -15,8 +15,8 @@ from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Missing, Problem, relative
 from mvstack.image.packages import Distribution, Manager
+from mvstack.support.errors import InvalidInput, Missing, Problem, relative
 
 Row = dict[str, Any]
 

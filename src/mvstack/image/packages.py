@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mvstack.errors import CheckFailed, Missing, Problem
 from mvstack.image.walk import inside
+from mvstack.support.errors import CheckFailed, Missing, Problem
 
 Manager = Literal["dpkg", "rpm"]
 DPKG_STATUS = "/var/lib/dpkg/status"

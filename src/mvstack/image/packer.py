@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from mvstack.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
 from mvstack.image.strip import modern, strip, templates
+from mvstack.support.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
 
 _VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
 #: The newest Packer for which templates are stripped; see images/modern.yaml.

@@ -12,8 +12,8 @@ from mvstack.model.image_policy import ImageWhen, image_policy
 from mvstack.model.load import load_release, load_system, system_names
 from mvstack.model.policy import Policy
 from mvstack.model.yamlfile import read_yaml
-from mvstack.plan import make_plan
-from mvstack.templates import template
+from mvstack.plan.make import make_plan
+from mvstack.render.templates import template
 
 
 class Row(Strict):

@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mvstack import easyconfigs
-from mvstack.errors import CheckFailed, Problem
-from mvstack.files import write_atomically
 from mvstack.image import base, manifest, provenance, tools, vulnerabilities
 from mvstack.image.audit import audit
 from mvstack.image.components import Component, components, known_facts
 from mvstack.image.finding import Finding
 from mvstack.image.packages import installed, manager
 from mvstack.image.sbom import Subject, sbom
+from mvstack.plan import easyconfigs
 from mvstack.sources.files import sha256_of
+from mvstack.support.errors import CheckFailed, Problem
+from mvstack.support.files import write_atomically
 
 if TYPE_CHECKING:
     from mvstack.image.build import Job

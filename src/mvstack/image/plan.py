@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mvstack.errors import Problem, Refused
 from mvstack.model.image import Cloud, Family, ImageSpec
 from mvstack.model.image_policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.system import Partition, System
-from mvstack.plan import Plan
+from mvstack.plan.make import Plan
+from mvstack.support.errors import Problem, Refused
 
 #: The source block of images/*.pkr.hcl that builds for a cloud.
 SOURCES = {

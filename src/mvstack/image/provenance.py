@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import Problem, Refused, relative
-from mvstack.files import write_atomically
 from mvstack.image.artefacts import NOT_SIGNED, artefacts
 from mvstack.image.components import Component
+from mvstack.support.errors import Problem, Refused, relative
+from mvstack.support.files import write_atomically
 
 FILE = "provenance.json"
 STATEMENT = "https://in-toto.io/Statement/v1"

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, Refused
 from mvstack.image import papers, sign, store
 from mvstack.image.artefacts import SIGNATURE, SUMS
 from mvstack.image.flow import folder_of, planned
 from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
-from mvstack.progress import Progress
+from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.progress import Progress
 
 
 def publish_image(

@@ -7,9 +7,9 @@ import shlex
 from typing import Any
 
 from mvstack.image.plan import ImagePlan
-from mvstack.plan import Plan
-from mvstack.templates import generated
-from mvstack.units import one_line
+from mvstack.plan.make import Plan
+from mvstack.render.templates import generated
+from mvstack.support.units import one_line
 
 NAME = "90-mvapich-stack"
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from mvstack import __version__
-from mvstack.errors import CheckFailed, Missing, Problem
-from mvstack.files import write_atomically
 from mvstack.image import sbom_cyclonedx, sbom_spdx
 from mvstack.image.components import Component
 from mvstack.image.packages import distribution, installed, manager
+from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.files import write_atomically
 
 CYCLONEDX, SPDX = "sbom.cdx.json", "sbom.spdx.json"
 _NOBODY = "00000000-0000-4000-8000-000000000000"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.cache import gpg
-from mvstack.errors import CheckFailed, Problem, Refused, relative
-from mvstack.files import write_atomically
 from mvstack.image.artefacts import NAME, NOT_SIGNED, SIGNATURE, SUMS, artefacts, sha256
+from mvstack.support.errors import CheckFailed, Problem, Refused, relative
+from mvstack.support.files import write_atomically
 
 _LINE = re.compile(rf"([0-9a-f]{{64}})  ({NAME.pattern})")
 _AGAIN = "take it from where it was built, or build the image again"

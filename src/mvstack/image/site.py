@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.image.clouds import Cloud, module
 from mvstack.image.strip import templates
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 _TODO = 'write {"azure_subscription": "…", …}; variables: images/variables.pkr.hcl'
 _LISTS = ("aws_copy_regions", "azure_regions")

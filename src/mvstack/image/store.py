@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Locked, Missing, Problem, Refused
-from mvstack.files import write_atomically
+from mvstack.support.errors import InvalidInput, Locked, Missing, Problem, Refused
+from mvstack.support.files import write_atomically
 
 STATES = ("building", "candidate", "tested", "published")
 WORK, BASE = "work", "base"  # beside the releases: where versions are worked on; base disks

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from mvstack.errors import CheckFailed, Missing, Problem, Refused
-from mvstack.files import write_atomically
-from mvstack.follow import Silent, follow
 from mvstack.image import carry, tools, vm
 from mvstack.image.build import Job
 from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
 from mvstack.image.strip import TEMPLATES
+from mvstack.support.errors import CheckFailed, Missing, Problem, Refused
+from mvstack.support.files import write_atomically
+from mvstack.support.follow import Silent, follow
 
 REPORT = "tests.json"
 SILENCE = 1200.0  # seconds; the longest check takes two minutes in an emulated machine

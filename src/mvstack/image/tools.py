@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mvstack.errors import BuildFailed, Missing, Problem
-from mvstack.follow import follow
+from mvstack.support.errors import BuildFailed, Missing, Problem
+from mvstack.support.follow import follow
 
 #: Program → Debian's package; the reasons stand where each is used.
 PACKAGES = {

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, MvstackError, together
 from mvstack.image import packer
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.image.render import packer_variables
 from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.plan import make_plan, partitions_of, split_name
-from mvstack.progress import Progress
+from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.sources.files import sha256_of
+from mvstack.support.errors import InvalidInput, MvstackError, together
+from mvstack.support.progress import Progress
 
 
 def validate_images(names: Sequence[str], progress: Progress) -> dict[str, list[str]]:

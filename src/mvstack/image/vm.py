@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mvstack.errors import BuildFailed, Problem
 from mvstack.image import tools
+from mvstack.support.errors import BuildFailed, Problem
 
 #: Seconds until an emulated machine answers; a quiet one took 28, a busy one with two cores 120.
 PATIENCE = 600

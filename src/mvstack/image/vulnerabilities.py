@@ -14,14 +14,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mvstack.errors import InvalidInput, Problem
-from mvstack.files import write_atomically
 from mvstack.image import osv
 from mvstack.image.packages import Distribution, Manager, Package, distribution, installed, manager
 from mvstack.image.severity import ORDER, Band, Severity, severity
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import REPOSITORY
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.files import write_atomically
 
 ACCEPTED = REPOSITORY / "images" / "vulnerabilities-accepted.yaml"
 DAYS = 7  # a database older than this is told of

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.errors import Missing, Problem
+from mvstack.support.errors import Missing, Problem
 
 CAPABILITY = "security.capability"
 

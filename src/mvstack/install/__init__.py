@@ -1,1 +1,1 @@
-"""From a plan to an installed tree: prerequisites, lock, sources, builder, modules, records."""
+"""From a name on the command line to an installed tree."""

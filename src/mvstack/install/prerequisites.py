@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from mvstack.errors import Missing, Problem
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.vocabulary import PROFILES, Profile
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import Missing, Problem
 
 
 class Needed(Strict):

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mvstack.errors import InvalidInput, Problem
-from mvstack.model.words import listed, nearest
 from mvstack.model.yamlfile import Place, YamlFile
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.words import listed, nearest
 
 
 class Strict(BaseModel):

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 # what stands in shell lines of pipelines: nothing in it means anything to a shell
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+@%=-]*$")]

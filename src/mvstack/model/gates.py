@@ -1,6 +1,6 @@
 """The gates: what a Spack lock file must be before anything is installed, with reasons.
 
-What each gate does is code (:mod:`mvstack.lock.gates`); why it is there, and the packages,
+What each gate does is code (``run``); why it is there, and the packages,
 versions and variants that it knows, are data: environments/policy/gates.yaml.
 """
 
@@ -11,12 +11,12 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from mvstack.errors import InvalidInput
-from mvstack.lock.constraint import parse
 from mvstack.model.base import Strict, validated
+from mvstack.model.constraint import parse
 from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.system import Name
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput
 
 GateId = Literal[
     "roots",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.base import M, validated
 from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals
 from mvstack.model.release import Release
 from mvstack.model.system import System
-from mvstack.model.words import listed, nearest
 from mvstack.model.yamlfile import parse_yaml, read_yaml
+from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.words import listed, nearest
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 ENVIRONMENTS = REPOSITORY / "environments"

@@ -20,7 +20,7 @@ from mvstack.model.vocabulary import (
     Provision,
     Scheduler,
 )
-from mvstack.model.words import nearest
+from mvstack.support.words import nearest
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]*$", max_length=40)]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+-]*$")]

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 Place = tuple[str | int, ...]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.recipes.values import Unread, value_of
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 OURS = "spack_repo.mvapich_stack"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.lock.constraint import matches_version, parse
+from mvstack.model.constraint import matches_version, parse
 from mvstack.recipes.model import GIVEN, Recipe, Variant
 from mvstack.recipes.reading import read_recipes
 from mvstack.recipes.record import STATES, Row, read_record
-from mvstack.templates import template
+from mvstack.render.templates import template
 
 RECIPE, ABSENT = "recipe", "—"
 _RANKS = (RECIPE, *STATES[1:])

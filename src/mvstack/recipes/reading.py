@@ -13,11 +13,11 @@ import io
 import tokenize
 from pathlib import Path
 
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.model.load import REPOSITORY
 from mvstack.recipes.directives import Body
 from mvstack.recipes.model import Recipe, class_for
 from mvstack.recipes.modules import Module, module
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 NAMESPACE = "mvapich_stack"
 RECIPES = REPOSITORY / "spack-repo" / "spack_repo" / NAMESPACE / "packages"

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.errors import InvalidInput, MvstackError, Problem, relative
-from mvstack.lock.constraint import parse
-from mvstack.lock.lockfile import Value
+from mvstack.model.constraint import parse
 from mvstack.model.load import REPOSITORY
-from mvstack.model.words import listed, nearest
+from mvstack.model.spack_lock import Value
+from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
+from mvstack.support.words import listed, nearest
 
 RECORD = REPOSITORY / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.

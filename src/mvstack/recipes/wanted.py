@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mvstack import spackspecs
-from mvstack.errors import Problem, relative
 from mvstack.model.policy import BuildRow, LauncherRow, Policy
 from mvstack.model.system import Compiler, Partition
-from mvstack.model.words import listed, nearest
+from mvstack.plan import spackspecs
 from mvstack.recipes.model import Recipe
+from mvstack.support.errors import Problem, relative
+from mvstack.support.words import listed, nearest
 
 # Drivers of MPI-IO that a site's file systems lead to (stages of the plan name them).
 FILE_SYSTEMS = ("lustre", "gpfs", "nfs", "ufs")

@@ -6,12 +6,12 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from mvstack.install.records import Records, mpi_contents
 from mvstack.report.built import build_notices, builds_of, other_sources
 from mvstack.report.data import Build, Case, Mpi, Notice, Reason, ReportData, Setting, Skip, State
 from mvstack.report.ran import built_at, current_cases, in_order, relabel, run_of, same_module
 from mvstack.report.records import Reader, Row, mapping, rows_of, text, whole
 from mvstack.report.series import plots_of
+from mvstack.tree.records import Records, mpi_contents
 
 _PLAN = "run `mvstack install` again: it writes the plan before it builds"
 _BUILDS = "run `mvstack install`: it records each build"

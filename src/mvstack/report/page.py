@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mvstack.errors import InvalidInput, Problem
 from mvstack.report import plots as drawing
 from mvstack.report import summary
 from mvstack.report.data import Case, Line, Plot, Point, ReportData
-from mvstack.units import NOTHING, duration, quantity, size
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.units import NOTHING, duration, quantity, size
 
 if TYPE_CHECKING:
     from markupsafe import Markup

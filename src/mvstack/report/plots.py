@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from mvstack.report.data import Line, Plot, Point
-from mvstack.units import quantity, size, unit_name
+from mvstack.support.units import quantity, size, unit_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.report.data import Notice
-from mvstack.units import clean
+from mvstack.support.units import clean
 
 Row = dict[str, Any]
 

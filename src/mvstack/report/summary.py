@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mvstack.report.data import Build, Case, Figure, Mpi, Plot, Point, ReportData
 from mvstack.report.ran import when
 from mvstack.report.series import sized
-from mvstack.units import duration, number, quantity, size, unit_name
+from mvstack.support.units import duration, number, quantity, size, unit_name
 
 BUILDERS = {"easybuild": "EasyBuild", "spack": "Spack"}
 # EasyBuild has a score of steps; a reader asks where the time went, not for all their names. These

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from mvstack.report import summary
 from mvstack.report.data import Build, Case, Line, Mpi, Notice, Plot, Reason, ReportData, Source
-from mvstack.units import NOTHING, duration, number, one_line, size, unit_name
+from mvstack.support.units import NOTHING, duration, number, one_line, size, unit_name
 
 _WIDTH = 80
 _RESULTS = {

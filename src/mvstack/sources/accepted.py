@@ -12,10 +12,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from mvstack.errors import Problem, SourceError
-from mvstack.files import write_atomically
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import Problem, SourceError
+from mvstack.support.files import write_atomically
 
 
 class Accepted(Strict):

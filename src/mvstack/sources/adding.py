@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, SourceError, relative
 from mvstack.sources.accepted import accept, accepted_for, forget
 from mvstack.sources.files import CHUNK, copied, open_regular, wrong_packing
 from mvstack.sources.spec import SHA256, SourceSpec
 from mvstack.sources.store import PRIVATE, Entry, Store
+from mvstack.support.errors import InvalidInput, Problem, SourceError, relative
 
 
 def meant(specs: list[SourceSpec], file: Path) -> SourceSpec:

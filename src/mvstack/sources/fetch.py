@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import Problem, SourceError
 from mvstack.sources import pypi
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
 from mvstack.sources.debian import DebianArchive
@@ -17,6 +16,7 @@ from mvstack.sources.files import copied, extension, sha256_of
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store
+from mvstack.support.errors import Problem, SourceError
 
 
 @dataclass(frozen=True)

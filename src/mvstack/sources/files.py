@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from mvstack.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 CHUNK = 1 << 20
 # The longest first, so that `.tar.gz` is not taken for `.gz`.

@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 
-from mvstack.files import write_atomically
+from mvstack.support.files import write_atomically
 
 FORGET = 10 * 60.0  # seconds after which a silent host is asked again
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.errors import InvalidInput, Problem, relative
 from mvstack.sources.spec import SHA256, Known, SourceSpec, known_sources
+from mvstack.support.errors import InvalidInput, Problem, relative
 
 _LEFT = re.compile(r"%\(\w+\)s")
 _BUNDLES = ("PythonBundle", "AnyPythonBundle")  # EasyBuild's, and ours in easyconfigs/easyblocks

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from mvstack.errors import InvalidInput, Problem
 from mvstack.model.base import Strict, validated
 from mvstack.model.load import ENVIRONMENTS
-from mvstack.model.words import listed, nearest
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.words import listed, nearest
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 POLICY = ENVIRONMENTS / "policy" / "sources.yaml"

@@ -22,10 +22,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from mvstack.errors import Problem, SourceError, relative
-from mvstack.files import write_atomically
 from mvstack.sources.files import copied, extension, open_regular, sha256_of
 from mvstack.sources.spec import SHA256
+from mvstack.support.errors import Problem, SourceError, relative
+from mvstack.support.files import write_atomically
 
 _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
-from mvstack.errors import Missing, MvstackError, Problem, Refused
+from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
 State = Literal["building", "candidate", "published"]
 

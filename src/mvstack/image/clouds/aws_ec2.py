@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mvstack.errors import Missing, MvstackError, Problem, Refused
 from mvstack.image.clouds import module, took_too_long
+from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
 LIMIT = 3600.0  # seconds that AWS may take; a copy of an AMI to another continent takes minutes
 _REFUSED = ("Unauthorized", "AccessDenied", "AuthFailure", "OptInRequired", "Expired")

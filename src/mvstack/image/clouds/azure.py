@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mvstack.errors import Missing, MvstackError, Problem, Refused
 from mvstack.image.clouds import (
     BUILD,
     COMMIT,
@@ -27,6 +26,7 @@ from mvstack.image.clouds import (
     published_already,
     when,
 )
+from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
 ENDPOINT, AUTHORITY = "MVSTACK_AZURE_ARM_ENDPOINT", "MVSTACK_AZURE_AUTHORITY"
 _PUBLIC = "https://management.azure.com"

@@ -1,0 +1,1 @@
+"""The builders: a protocol, and a folder for each that speaks it."""

@@ -1,0 +1,212 @@
+"""Run EasyBuild for one easyconfig and follow what it does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mvstack.plan.easyconfigs import FOLDER
+from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.follow import follow
+from mvstack.tree.lock import MARK
+from mvstack.tree.modules import lmod_command
+
+STEP = re.compile(r"^== ([a-z][^.\[]*?)\.\.\.\s*$")
+
+
+@dataclass(frozen=True)
+class EasyBuild:
+    """EasyBuild as it is run for one tree."""
+
+    root: Path
+    tree: Path
+    rendered: Path
+    system_compiler: bool
+    umask: str = "022"
+    jobs: int | None = None
+    optimization: str = ""
+    from_distribution: tuple[str, ...] = ()
+    python: Path | None = None
+    extra: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def build(self) -> Path:
+        """Where packages are compiled; emptied after each."""
+        return self.tree / "build"
+
+    def command(self, easyconfig: str, *more: str) -> list[str]:
+        """The whole command line that installs ``easyconfig``."""
+        robot = [self.rendered / "easyconfigs", FOLDER]
+        if self.system_compiler:
+            robot.insert(1, FOLDER / "system")
+        options = [
+            f"--installpath={self.tree}",
+            "--subdir-modules=modules",
+            "--suffix-modules-path=",
+            "--subdir-software=software",
+            f"--buildpath={self.build}",
+            f"--tmpdir={self.tree}/logs/tmp",
+            f"--repositorypath={self.tree}/ebfiles_repo",
+            f"--sourcepath={self.root}/sources/easybuild",
+            "--modules-tool=Lmod",
+            "--module-syntax=Lua",
+            f"--include-easyblocks={FOLDER}/easyblocks/*.py",
+            f"--include-toolchains={FOLDER}/toolchains/*.py,{FOLDER}/toolchains/*/*.py",
+            f"--include-module-naming-schemes={FOLDER}/naming/*.py",
+            "--module-naming-scheme=MvapichStackMNS",
+            f"--hooks={FOLDER}/hooks.py",
+            f"--robot={':'.join(str(path) for path in robot)}",
+            f"--umask={self.umask}",
+            # an RPATH wrapper adds 0.3 s to each compile, and modules set LD_LIBRARY_PATH
+            "--disable-rpath",
+            "--allow-use-as-root-and-accept-consequences",
+            "--disable-cleanup-tmpdir",
+            # ours is the lock of the root; EasyBuild would stop at what a killed run left
+            "--ignore-locks",
+        ]
+        if shutil.which("ccache"):
+            options.append(f"--use-ccache={self.root}/ccache")
+        if self.optimization:  # else EasyBuild's own choice, -march=native
+            options.append(f"--optarch=GCC:{self.optimization}")
+        if self.from_distribution:  # tools and libraries that no package is built for
+            options.append(f"--filter-deps={','.join(self.from_distribution)}")
+        if self.jobs:
+            options.append(f"--parallel={self.jobs}")
+        return [*_program(), *options, *self.extra, *more, easyconfig]
+
+    def environment(self) -> dict[str, str]:
+        """The environment of EasyBuild: ours, without modules and settings of the caller."""
+        modules = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
+        # what a build runs is others' code: no key or token of a pipeline is for it
+        dropped = (*modules, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", "AWS_", "AZURE_")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+        lmod = lmod_command()
+        first = f"{self.python}:" if self.python else ""
+        own = Path(sys.executable).parent
+        return {
+            **kept,
+            MARK: str(self.tree),
+            "LMOD_CMD": lmod,
+            # last: EasyBuild finds its own easyconfigs beside `eb`, and builds the system's python
+            "PATH": f"{Path(lmod).parent}:{first}{kept.get('PATH', '')}:{own}",
+            # rich would break the paths of its messages into lines of 80 characters
+            "COLUMNS": "4000",
+            "XDG_CONFIG_HOME": str(self.tree / "logs" / "no-config"),
+        }
+
+
+@dataclass
+class Built:
+    """How one run of EasyBuild went: its steps with their seconds, and the log."""
+
+    seconds: float
+    steps: dict[str, float]
+    log: Path
+
+
+def run(
+    easybuild: EasyBuild,
+    easyconfig: str,
+    log: Path,
+    note: Callable[[str], None],
+    *more: str,
+) -> Built:
+    """Install ``easyconfig``; ``note`` is told of each step.
+
+    Raises BuildFailed with EasyBuild's own last words when it fails. Whatever ends this function
+    ends EasyBuild and all its children with it.
+    """
+    command = easybuild.command(easyconfig, *more)
+    (easybuild.tree / "logs" / "tmp").mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    with log.open("w", buffering=1) as stream:  # a line at a time, so that it can be followed
+        stream.write(shlex.join(command) + "\n")
+        stream.flush()
+        timed = _Steps(easybuild.build, stream.write, note)
+        try:
+            status = follow(command, easybuild.environment(), line=timed.line, tick=timed.tick)
+        finally:
+            steps = timed.all()
+    seconds = time.monotonic() - began
+    if status:
+        raise _failure(easyconfig, status, log)
+    shutil.rmtree(easybuild.build, ignore_errors=True)
+    return Built(seconds, {name: round(value, 1) for name, value in steps.items()}, log)
+
+
+class _Steps:
+    """The steps that EasyBuild says it is at, with their seconds."""
+
+    def __init__(
+        self, build: Path, write: Callable[[str], object], note: Callable[[str], None]
+    ) -> None:
+        self.build, self.write, self.note = build, write, note
+        self.step, self.since = "starting", time.monotonic()
+        self.found: dict[str, float] = {}
+
+    def line(self, text: str) -> None:
+        """One line of its output."""
+        self.write(text + "\n")
+        if found := STEP.match(text):
+            self.all()
+            self.step = found.group(1)
+            self.note(self.step)
+
+    def tick(self) -> None:
+        """It has said nothing for a while: what is compiled can be counted."""
+        building = self.step == "building"
+        self.note(f"{self.step}, {_objects(self.build)} objects" if building else self.step)
+
+    def all(self) -> dict[str, float]:
+        """The seconds of each step until now."""
+        now = time.monotonic()
+        self.found[self.step] = self.found.get(self.step, 0.0) + now - self.since
+        self.since = now
+        return self.found
+
+
+def _objects(folder: Path) -> int:
+    return sum(name.endswith(".o") for _, _, names in os.walk(folder) for name in names)
+
+
+def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    said = [line for line in lines if line.startswith(("ERROR", "== FAILED", "** "))] or lines[-3:]
+    printed = _printed("\n".join(lines))
+    return BuildFailed(
+        Problem(
+            f"EasyBuild could not install {easyconfig} (status {status})",
+            str(log),
+            found=" | ".join(dict.fromkeys(said[-4:]))[:1500],
+            because=f"the command's last words were: {printed}" if printed else "",
+            todo="read the log named above; the same command goes on from here once it is mended",
+        ),
+        outcome="What was installed before stays; no module of the failed package can be loaded.",
+    )
+
+
+OUTPUT = re.compile(r"^output \(std.*?->\s+(\S+)$|^error/warnings \(stderr\)\s+->\s+(\S+)$", re.M)
+LAST = 8  # lines of a command's output that an error quotes
+
+
+def _printed(log: str) -> str:
+    """The end of what the failed command printed; EasyBuild's log names the file that holds it."""
+    for found in reversed(OUTPUT.findall(log)):
+        try:
+            text = Path(found[0] or found[1]).read_text(errors="replace")
+        except OSError:
+            continue
+        if lines := [line.strip() for line in text.splitlines() if line.strip()]:
+            return " | ".join(lines[-LAST:])[-1500:]
+    return ""
+
+
+def _program() -> list[str]:
+    return [sys.executable, "-P", "-m", "easybuild.main"]

@@ -1,0 +1,45 @@
+"""The distribution's Python, as packages are built with it.
+
+Debian's own installs packages into ``local/lib/python3.11/dist-packages``, where modules do not
+look for them. A virtual environment of it, which sees what the distribution has installed, puts
+them into ``lib/python3.11/site-packages`` as Python does everywhere else. What is built with it
+runs with the distribution's ``python3``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from mvstack.support.errors import Missing, Problem
+
+# Not what a user has on PATH before it: a pyenv, or the environment that runs this very program.
+PATH = "/usr/bin:/bin"
+
+
+def for_builds(tree: Path) -> Path:
+    """The folder whose ``python`` builds packages of ``tree``; made when it is not there.
+
+    Raises Missing when the distribution has no Python, or none that can make an environment.
+    """
+    folder = tree / "build-python"
+    if (folder / "bin" / "python").exists():
+        return folder / "bin"
+    python = shutil.which("python3", path=PATH)
+    if python is None:
+        raise Missing(Problem("the distribution has no python3", todo="apt-get install python3"))
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [python, "-m", "venv", "--system-site-packages", "--without-pip", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Missing(
+            Problem(
+                "the distribution's Python cannot make an environment to build packages in",
+                python,
+                found=(done.stderr or done.stdout).strip()[-500:],
+                todo="apt-get install python3-venv",
+            )
+        )
+    return folder / "bin"

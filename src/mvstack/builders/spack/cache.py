@@ -1,0 +1,213 @@
+"""Spack's own build cache in the same folder and with the same key."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mvstack.builders.spack.graph import Node, installed, read_graph
+from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack.runner import Spack
+from mvstack.cache import gpg
+from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.store import NotBelieved
+from mvstack.cache.tree import plan_of
+from mvstack.cache.use import Caches, refusals
+from mvstack.sources.files import sha256_of
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.progress import Progress
+
+FOLDER = "spack"  # below the cache
+
+
+def push(
+    plan: dict[str, Any],
+    place: Place,
+    key: gpg.Key,
+    progress: Progress,
+    replace: bool = False,
+    only: frozenset[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Push what Spack installed for ``plan`` (its plan.json); a row for each package.
+
+    Spack itself packs, signs and skips what is there. With ``only`` (DAG hashes) the others are
+    left out. Raises Refused when nothing is installed there or not all of ``only``, BuildFailed
+    with Spack's words when it will not push.
+    """
+    from mvstack.builders.spack.builder import store_of
+
+    made = plan_of(plan)
+    tree, cache = Path(made.tree), place.writable() / FOLDER
+    there = installed(store_of(tree))
+    if only is not None and (lost := sorted(only - set(there))):
+        message = f"these are not installed in this tree: {', '.join(lost)}"
+        raise _not_installed(message, tree, f"{made.system}/{made.partition}")
+    rows = []
+    for folder in (tree / "rendered" / "spack" / "compiler", tree / "rendered" / "spack"):
+        if not (folder / "spack.lock").is_file():
+            continue
+        nodes = [
+            node
+            for node in read_graph(folder / "spack.lock").built
+            if node.hash in (there if only is None else only)
+        ]
+        before = {node.hash for node in nodes if entry(cache, node.name, node.hash)}
+        if not nodes:
+            continue
+        what = f"{len(nodes)} packages of {made.system}/{made.partition}"
+        with progress.step("push", what) as step:
+            hashes = [] if only is None else [f"/{node.hash}" for node in nodes]
+            _run(made.root, tree, folder, cache, key, replace, progress, step.note, hashes)
+        rows += [
+            {
+                "result": "already there" if node.hash in before and not replace else "pushed",
+                "package": node.name,
+                "version": node.version,
+                "module": "",
+                "hash": node.hash,
+                "os": made.os,
+                "target": made.target,
+                "bytes": _size(manifest),
+            }
+            for node in nodes
+            if (manifest := entry(cache, node.name, node.hash))
+        ]
+    if not rows:
+        raise _not_installed(
+            "nothing of this tree is installed", tree, f"{made.system}/{made.partition}"
+        )
+    public = cache.parent / "keys" / f"{key.fingerprint}.asc"
+    public.parent.mkdir(exist_ok=True)
+    public.write_text(gpg.export(key.fingerprint))
+    return rows
+
+
+def _not_installed(message: str, tree: Path, name: str) -> Refused:
+    return Refused(
+        Problem(message, str(tree), todo=f"mvstack install {name}"), outcome="Nothing was pushed."
+    )
+
+
+def offered(caches: Caches, nodes: Iterable[Node]) -> set[str]:
+    """The hashes of ``nodes`` that the caches have, signed and whole.
+
+    Spack looks at the signature again when it unpacks; but where it does not believe one it builds
+    without a word. So every entry is looked at here first. Raises Refused with all that must not be
+    used, unless it may be built instead.
+    """
+    found: set[str] = set()
+    wrong: dict[tuple[str, str, str], list[str]] = {}
+    for node in nodes:
+        for place in caches.places:
+            try:
+                if believed(place, manifest_of(node)):
+                    found.add(node.hash)
+                    break
+            except Unreachable:
+                continue
+            except NotBelieved as error:
+                reason = (place.name, str(error), error.todo)
+                wrong.setdefault(reason, []).append(node.short)
+    if wrong and not caches.build_refused:
+        raise Refused(*refusals(wrong), outcome="Nothing was installed.")
+    return found
+
+
+def _size(manifest: Path) -> int:
+    """The bytes of the archives that a signed manifest of this machine's own names."""
+    lengths = re.findall(r'"contentLength":\s*(\d+)', manifest.read_text(errors="replace"))
+    return sum(map(int, lengths))
+
+
+@dataclass(frozen=True)
+class Signed:
+    """An entry that a trusted key signed and that is whole: its manifest, and the blobs it names.
+
+    ``blobs`` are names below the build cache; ``spec`` is that of the blob with the package's spec.
+    """
+
+    text: str
+    signer: str
+    blobs: tuple[str, ...]
+    spec: str
+    size: int
+
+
+def manifest_of(node: Node) -> str:
+    """The manifest of a package, below the cache; layout 3 of Spack's build caches."""
+    name = f"{node.name}-{node.version}-{node.hash}.spec.manifest.json"
+    return f"{FOLDER}/v3/manifests/spec/{node.name}/{name}"
+
+
+def believed(place: Place, name: str) -> Signed | None:
+    """What ``place`` has under the manifest ``name``; None when it has none. Raises NotBelieved."""
+    signed = place.read(name)
+    if signed is None:
+        return None
+    try:
+        text, signer = gpg.verified(signed)
+        rows = json.loads(text)["data"]
+        blobs = {f"{FOLDER}/blobs/sha256/{one[:2]}/{one}": size for one, size in map(_blob, rows)}
+        spec = [_blob(row)[0] for row in rows if ".spec." in str(row.get("mediaType"))]
+    except gpg.BadSignature as error:
+        raise NotBelieved(str(error), error.todo) from None
+    except (ValueError, KeyError, TypeError):
+        raise NotBelieved("its manifest cannot be used") from None
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+        for blob, size in blobs.items():
+            file = Path(folder) / "blob"
+            if not place.bring(blob, file):
+                raise NotBelieved(
+                    "its archive is not there", "have it pushed again by who built it"
+                )
+            if file.stat().st_size != size or sha256_of(file) != Path(blob).name:
+                raise NotBelieved(
+                    "its archive has other bytes than its manifest says",
+                    "have it pushed again by who built it",
+                )
+    spec_file = f"{FOLDER}/blobs/sha256/{spec[0][:2]}/{spec[0]}" if spec else ""
+    return Signed(text, signer, tuple(blobs), spec_file, sum(blobs.values()))
+
+
+def _blob(row: dict[str, Any]) -> tuple[str, int]:
+    """Hash and size of one blob. Raises ValueError for a hash that would be another file's name."""
+    digest, size = row["checksum"], row["contentLength"]
+    if not (isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)):
+        raise ValueError("this is no sha256")
+    return digest, int(size)
+
+
+def entry(cache: Path, name: str, content: str) -> Path | None:
+    """The signed manifest of one package in a build cache of layout 3; None when there is none."""
+    found = (cache / "v3" / "manifests" / "spec" / name).glob(f"*-{content}.spec.manifest.json")
+    return next(found, None)
+
+
+def _run(
+    root: str,
+    tree: Path,
+    folder: Path,
+    cache: Path,
+    key: gpg.Key,
+    replace: bool,
+    progress: Progress,
+    note: Any,
+    hashes: list[str],
+) -> None:
+    from mvstack.builders.spack.builder import prepared, store_of
+
+    words = ["buildcache", "push", "--key", key.fingerprint, "--update-index"]
+    words += ["--force"] if replace else []
+    words += ["--only", "package"] if hashes else []
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as state, gpg.agent_home():
+        isolated = prepared(
+            Path(root), load_pins(), progress, Path(state), store_of(tree), None, tree
+        )
+        spack = Spack(isolated, Path(state) / "logs")
+        spack.run("push", "-e", str(folder), *words, cache.as_uri(), *hashes, note=note)

@@ -1,0 +1,217 @@
+"""Clone the pinned Spack and its packages, whole or not at all, and prove which commit they are.
+
+<root>/spack/v1.1.0/spack       shallow clones; both may also be put there by hand
+<root>/spack/v1.1.0/packages
+<root>/spack/v1.1.0/python      Python with the solver (mvstack.builders.spack.python)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mvstack.builders.spack.pins import Pin, Pins
+from mvstack.support.errors import Missing, Problem, Refused, SourceError
+from mvstack.support.follow import Silent, follow
+
+INCOMING = ".incoming-"
+SILENCE = 90.0  # seconds that a server may take between two words of progress
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Clones:
+    """The two clones, proved to be the pinned commits."""
+
+    home: Path
+    spack: Path
+    packages: Path
+
+    @property
+    def builtin(self) -> Path:
+        """The package repository in spack-packages."""
+        return self.packages / "repos" / "spack_repo" / "builtin"
+
+
+def home(root: Path, pins: Pins) -> Path:
+    """The folder of one pinned Spack below an install root."""
+    return root / "spack" / pins.spack.tag
+
+
+def present(root: Path, pins: Pins) -> bool:
+    """Whether both clones are there (nothing is proved)."""
+    return all((home(root, pins) / pin.name).is_dir() for pin in pins.both)
+
+
+def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
+    """Both clones below ``root``, cloned now if they are not there.
+
+    Raises SourceError when one cannot be had, Refused when it is not the pinned commit, Missing
+    when there is no git or ``root`` cannot be written to.
+    """
+    if shutil.which("git") is None:
+        raise Missing(Problem("git is not installed", todo="install git, then the same command"))
+    folder = home(root, pins)
+    places = {pin.name: folder / pin.name for pin in pins.both}
+    if not all(place.is_dir() for place in places.values()):
+        with only_one(folder):
+            for pin in pins.both:
+                if not places[pin.name].is_dir():
+                    _clone(pin, places[pin.name], note)
+    for pin in pins.both:
+        _prove(pin, places[pin.name])
+    return Clones(folder, places["spack"], places["packages"])
+
+
+@contextlib.contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """One that clones at a time; what a killed one left is removed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = (folder / ".lock").open("a")
+    except OSError as error:
+        raise Missing(
+            Problem(
+                f"Spack cannot be put there: {error.strerror}",
+                str(folder),
+                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
+            )
+        ) from None
+    with stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        for left in folder.glob(f"{INCOMING}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+def _clone(pin: Pin, target: Path, note: Note) -> None:
+    incoming = Path(tempfile.mkdtemp(dir=target.parent, prefix=INCOMING))
+    try:
+        _git(incoming, "init", "--quiet")
+        _fetch(pin, incoming, note)
+        found = _git(incoming, "rev-parse", "FETCH_HEAD^{commit}")
+        if found != pin.commit:
+            raise _moved(pin, pin.place, found)
+        note(f"{pin.name} {pin.tag}: unpacking")
+        _git(incoming, "checkout", "--quiet", "--detach", found)
+        _git(incoming, "update-ref", f"refs/tags/{pin.tag}", found)
+        incoming.chmod(0o755)
+        incoming.rename(target)
+    finally:
+        shutil.rmtree(incoming, ignore_errors=True)
+
+
+def _fetch(pin: Pin, folder: Path, note: Note) -> None:
+    """Fetch the one commit that the tag names. A bundle is a file and knows no shallow fetch."""
+    depth = [] if Path(pin.place).is_file() else ["--depth=1"]
+    said: list[str] = []
+
+    def line(text: str) -> None:
+        if text.strip():
+            said.append(text.strip())
+            note(f"{pin.name} {pin.tag}: {text.strip()}")
+
+    try:
+        status = follow(
+            ["git", "fetch", "--progress", "--no-tags", *depth, pin.place, f"refs/tags/{pin.tag}"],
+            _environment(),
+            line=line,
+            cwd=folder,
+            silence=SILENCE,
+        )
+    except Silent:
+        status = 1
+        said.append(f"nothing was heard from it for {SILENCE:.0f} seconds")
+    if status:
+        raise _unreachable(pin, folder.parent, " | ".join(said[-4:]))
+
+
+def _prove(pin: Pin, folder: Path) -> None:
+    """Refuse a clone that is not the pinned commit, or whose files were changed."""
+    try:
+        found = _git(folder, "rev-parse", "--verify", "HEAD^{commit}")
+        top = _git(folder, "rev-parse", "--show-toplevel")
+    except SourceError:
+        found = top = ""
+    if not found or Path(top).resolve() != folder.resolve():
+        raise Refused(
+            Problem(
+                f"this is no git clone, so it cannot be told which {pin.name} it is",
+                str(folder),
+                allowed=f"a clone at {pin.tag}, commit {pin.commit}",
+                todo=f"move it away, then the same command clones it; or put a clone there: "
+                f"git clone --branch {pin.tag} --depth 1 {pin.url} {folder}",
+            )
+        )
+    if found != pin.commit:
+        raise _moved(pin, str(folder), found)
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
+    if changed:
+        raise Refused(
+            Problem(
+                f"{len(changed)} files of the clone were changed",
+                str(folder),
+                found=", ".join(line[2:].strip() for line in changed[:5]),
+                because="what it then solves and builds is not what was tested with these pins",
+                todo=f"git -C {folder} checkout . ; own recipes go into a repository of their own",
+            )
+        )
+
+
+def _moved(pin: Pin, where: str, found: str) -> Refused:
+    return Refused(
+        Problem(
+            f"{pin.tag} of {pin.name} is not the commit that is pinned",
+            where,
+            found=f"commit {found}",
+            allowed=f"commit {pin.commit} (environments/policy/spack.yaml)",
+            because="a tag was moved, or the mirror or clone holds something else",
+            todo="find out why it moved before trusting it: the pin is changed by hand, with the "
+            "reason; a clone that stands there already is moved away and cloned anew",
+        ),
+        outcome="Nothing of it was kept.",
+    )
+
+
+def _unreachable(pin: Pin, folder: Path, said: str) -> SourceError:
+    return SourceError(
+        Problem(
+            f"{pin.name} {pin.tag} cannot be cloned",
+            pin.place,
+            found=said,
+            todo=f"one of three: name a mirror that can be reached (a URL, a folder or a git "
+            f"bundle): {pin.variable}=…; or put a clone at {pin.tag} there by hand: "
+            f"{folder / pin.name}; or set `builder: easybuild` in the system's file, which needs "
+            "no Spack",
+        ),
+        outcome="Nothing half-cloned was kept.",
+    )
+
+
+def _git(folder: Path, *words: str) -> str:
+    """One quick git command in ``folder``; what it prints. Raises SourceError when it fails."""
+    # a clone may belong to whoever installed the stack: it is only read, and its commit is proved
+    command = ["git", "-c", "safe.directory=*", "-C", str(folder), *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), check=False)
+    if done.returncode:
+        raise SourceError(
+            Problem(
+                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.stderr.split("\n"))
+            )
+        )
+    return done.stdout.strip()
+
+
+def _environment() -> dict[str, str]:
+    """Git without questions and without another repository's settings."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    ours = ("GIT_SSL_CAINFO", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_CONFIG_GLOBAL")
+    kept |= {key: os.environ[key] for key in ours if key in os.environ}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

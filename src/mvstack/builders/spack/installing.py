@@ -1,0 +1,199 @@
+"""One run of `spack install`: each package a step of progress and a row of the records."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import re
+import shutil
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from mvstack.builders.spack.graph import Node, installed
+from mvstack.builders.spack.modules import Part
+from mvstack.builders.spack.runner import Spack
+from mvstack.builders.spack.said import Package, Said
+from mvstack.plan.make import Plan
+from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.progress import Progress, Step
+from mvstack.tree.records import Records
+
+Row = dict[str, Any]
+LAST = 4  # lines of a failed build that an error quotes
+# Lines of a build log that say what went wrong, whatever the build system.
+_TELLING = re.compile(r"\berror\b|\bError\b|\*\*\*|undefined reference|No such file|cannot find")
+
+
+class Installing:
+    """Installs what is pending of one environment."""
+
+    def __init__(
+        self,
+        spack: Spack,
+        folder: Path,
+        plan: Plan,
+        nodes: dict[str, Node],
+        parts: dict[str, Part],
+        sources: dict[str, list[Row]],
+        records: Records,
+        progress: Progress,
+    ) -> None:
+        self.spack, self.folder, self.plan = spack, folder, plan
+        self.nodes, self.parts, self.sources = nodes, parts, sources
+        self.records, self.progress = records, progress
+        self.rows: list[Row] = []
+        self.said = Said(self._event)
+        self._open: contextlib.ExitStack | None = None
+        self._step: Step | None = None
+        self._package: Package | None = None
+        self._began = ""
+
+    def install(self, *more: str) -> list[Row]:
+        """Run it to its end; the rows of what was built. Raises BuildFailed for what failed."""
+        log = self.spack.log("install")
+        words = ("-e", str(self.folder), "install", *more)
+        what = f"{len(self.nodes)} packages with Spack"
+        with self.progress.step("install", what, log=log):
+            try:
+                status = self.spack.status(log, words, self.said, tick=self._tick)
+                if status:
+                    raise self._failure(status, log)
+            except BaseException as error:
+                self._close(error)
+                raise
+        shutil.rmtree(self.spack.isolated.stage, ignore_errors=True)
+        return self.rows
+
+    # --- while it runs -----------------------------------------------------------------------
+
+    def _event(self, event: str, package: Package) -> None:
+        node = self.nodes.get(package.hash)
+        if node is None:
+            return
+        if event == "begin":
+            failed = self._package is not None and not self._package.done
+            self._close(BuildFailed() if failed else None)
+            self._package = package
+            self._began = time.strftime("%FT%TZ", time.gmtime())
+            title = f"{node.name} {node.version}" + (f" ({package.count})" if package.count else "")
+            self._open = contextlib.ExitStack()
+            self._step = self._open.enter_context(self.progress.step("package", title))
+        elif event == "phase" and self._step:
+            self._step.note(package.phase)
+        elif event == "done":
+            self._row(node, package, "built")
+            self._close(None)
+
+    def _tick(self) -> None:
+        current = self.said.current
+        if current and self._step and current.phase:
+            count = _objects(self.spack.isolated.stage, current.hash)
+            self._step.note(f"{current.phase}, {count} objects" if count else current.phase)
+
+    def _close(self, error: BaseException | None) -> None:
+        """End the step of the package that was under way, as failed if ``error`` says so."""
+        opened, self._open, self._step = self._open, None, None
+        if opened is None:
+            return
+        with contextlib.suppress(BuildFailed, KeyboardInterrupt):
+            opened.__exit__(type(error) if error else None, error, None)
+
+    def _row(self, node: Node, package: Package, result: str, log: str = "") -> None:
+        part = self.parts.get(node.hash)
+        own = part.build or part.package if part else None
+        row: Row = {
+            "package": getattr(own, "name", "") or getattr(own, "software", "") or node.name,
+            "version": node.version,
+            "module": own.module if own else "",
+            "mpi": part.over if part else "",
+            "spec": node.short,
+            "hash": node.hash,
+            "builder": "spack",
+            "started": self._began,
+            "host": socket.gethostname(),
+            "cores": self.plan.cores,
+            "log": log or str(self._installed_log(node)),
+            "sources": self.sources.get(node.hash, []),
+            "result": result,
+            "seconds": round(package.seconds, 1),
+            "steps": package.steps,
+        }
+        if package.cached:
+            row["from"] = "binary cache"
+        self.records.append("builds", row)
+        if result == "built":
+            self.rows.append(row)
+
+    def _installed_log(self, node: Node) -> Path:
+        """The build's log, unpacked from where Spack keeps it beside the package."""
+        target = self.spack.logs / f"{node.name}-{node.version}-{node.hash[:7]}.log"
+        prefix = installed(self.spack.isolated.store).get(node.hash, Path())
+        with contextlib.suppress(OSError, EOFError):  # an unpacked binary may have none
+            packed = (prefix / ".spack" / "spack-build-out.txt.gz").read_bytes()
+            target.write_bytes(gzip.decompress(packed))
+        return target
+
+    # --- when it failed ----------------------------------------------------------------------
+
+    def _failure(self, status: int, log: Path) -> BuildFailed:
+        """The error of a run that failed: which package, which phase, which log, its last words."""
+        failed = [self.said.packages[key] for key in self.said.failed if key in self.said.packages]
+        if not failed and self.said.current:
+            failed = [self.said.current]
+        problems = []
+        for package in failed:
+            node = self.nodes.get(package.hash)
+            if node is None:
+                continue
+            own = self._keep_log(node)
+            self._row(node, package, "failed", str(own))
+            problems.append(
+                Problem(
+                    f"{node.name} {node.version} was not installed"
+                    + (f": its phase {package.phase} failed" if package.phase else ""),
+                    str(own),
+                    found=" | ".join(_telling(own, self.said.errors)),
+                    todo="read the log named above; the same command goes on from here once it is "
+                    "mended",
+                )
+            )
+        if not problems:
+            return self.spack.failure("install", status, log, self.said)
+        return BuildFailed(
+            *problems,
+            outcome="What was installed before stays; no module of what failed can be loaded.",
+        )
+
+    def _keep_log(self, node: Node) -> Path:
+        """A copy of the failed build's log, which the next try would overwrite."""
+        target = self.spack.logs / f"{node.name}-{node.version}-{node.hash[:7]}.failed.log"
+        for place in [log for log in self.said.logs if node.hash in log] + [
+            str(path)
+            for path in self.spack.isolated.stage.glob(f"*{node.hash}/spack-build-out.txt")
+        ]:
+            with contextlib.suppress(OSError):
+                shutil.copyfile(place, target)
+                return target
+        return self.spack.log("install")
+
+
+def _telling(log: Path, errors: list[str]) -> list[str]:
+    """The lines of a log that a person should see first."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    chosen = [*dict.fromkeys(errors[:1]), *(telling[:2] + telling[-LAST:]), *lines[-2:]]
+    return [line[:300] for line in dict.fromkeys(chosen)]
+
+
+def _objects(folder: Path, of: str) -> int:
+    """Compiled files of the package with this hash: others' stages are left by who was killed."""
+    stages = folder.glob(f"*-{of}")
+    return sum(
+        name.endswith((".o", ".lo"))
+        for stage in stages
+        for _, _, names in os.walk(stage)
+        for name in names
+    )

@@ -1,0 +1,223 @@
+"""Write the modules of what Spack installed: the names, places and help of the EasyBuild builder's.
+
+Spack's own generator is not used: it names modules after specs, puts the compiler and the MPI of a
+hierarchy where it likes, and two devices of one MPI version get one name.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from mvstack.model.load import REPOSITORY
+from mvstack.plan.make import MpiBuild, Plan
+from mvstack.plan.packages import Package
+from mvstack.render.spack import compiler_of
+from mvstack.render.templates import generated, template
+from mvstack.support import hashes
+
+FOLDER = REPOSITORY / "modulefiles"
+# Where every dynamic loader looks, should its own program not tell.
+USUAL = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+WRAPPERS = {
+    "MPICC": "mpicc",
+    "MPICXX": "mpicxx",
+    "MPIFC": "mpifort",
+    "MPIF77": "mpif77",
+    "MPIF90": "mpif90",
+}
+Change = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, eq=False)  # what it is of the plan holds mappings
+class Part:
+    """One module to write: its key, where it stands, and what of the plan it is of.
+
+    ``spec`` is what Spack was asked for, "" for a compiler of the system; ``over`` the key of the
+    MPI that it stands on.
+    """
+
+    key: str
+    file: str
+    spec: str
+    over: str = ""
+    build: MpiBuild | None = None
+    package: Package | None = None
+
+    @property
+    def transport(self) -> str:
+        """The package of the library beneath an MPI's device."""
+        below = self.build.spack.get("transport") if self.build else None
+        return str(below["package"]) if below else ""
+
+
+def parts_of(plan: Plan) -> list[Part]:
+    """The modules of a plan, below first: the compiler's, then each MPI's with its packages'."""
+    name, version = plan.compiler["name"], plan.compiler["version"]
+    level = f"{name}/{version}"
+    parts = [Part(level, f"Core/{level}.lua", "")]
+    parts += [
+        Part(one.module, f"Compiler/{level}/{one.module}.lua", one.spack, package=one)
+        for one in plan.packages
+        if not one.mpi and one.spack
+    ]
+    for build in plan.mpi:
+        file = f"Compiler/{level}/{build.module}.lua"
+        parts.append(Part(build.module, file, build.spack["spec"], build=build))
+        parts += [
+            Part(
+                f"{build.module} {one.module}",
+                f"MPI/{level}/{build.module}/{one.module}.lua",
+                one.spack,
+                build.module,
+                package=one,
+            )
+            for one in plan.packages
+            if one.mpi == build.module and one.spack
+        ]
+    return parts
+
+
+def content_of(plan: Plan, part: Part, installed: str, inputs: str) -> str:
+    """The hash of all that decides a module file: what is installed, the plan, the writer."""
+    row = part.build or part.package
+    return hashes.of(
+        installed,
+        inputs,
+        {**row.__dict__} if row else plan.compiler,
+        plan.tree,
+        (FOLDER / "spack-module.lua.j2").read_text(),
+        (FOLDER / "mpi_usage.txt.j2").read_text(),
+        hashes.normalised(Path(__file__).read_text()),
+    )
+
+
+def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset[str]) -> str:
+    """The module file of ``part``; ``found`` is what inside/modules.py said of it ({} for none).
+
+    ``loader`` are the folders that the dynamic loader searches anyway.
+    """
+    changes: list[Change] = [(row[0], row[1], row[2], row[3]) for row in found.get("changes", ())]
+    values: dict[str, Any] = {"usage": "", "family": "", "opens": "", "homepage": ""}
+    values["homepage"] = found.get("homepage", "")
+    if part.build:
+        changes = _mpi_changes(part.build, changes, found, loader)
+        values |= {
+            "name": part.build.product,
+            "description": f"{part.build.software} {part.build.version} ({part.build.device}) for "
+            f"{part.build.fabric}, over {part.build.transport['library']}.",
+            "usage": template("usage.txt", plan=plan, build=part.build).strip(),
+            "family": "mpi",
+            "opens": f"{plan.tree}/modules/MPI/{plan.compiler['name']}/{plan.compiler['version']}/"
+            f"{part.build.module}",
+        }
+    elif part.package:
+        values |= {
+            "name": part.package.module.partition("/")[0],
+            "description": f"{part.package.name} {part.package.version}: {part.package.title}.",
+        }
+    else:
+        values |= _compiler(plan)
+        changes = _compiler_changes(plan)
+    return _template().render(
+        generated=generated(plan),
+        prefix=found.get("prefix", ""),
+        changes=[_lua(change) for change in changes],
+        **values,
+    )
+
+
+def _compiler(plan: Plan) -> dict[str, str]:
+    own = compiler_of(plan)["built"]
+    name, version = plan.compiler["name"], plan.compiler["version"]
+    return {
+        "name": name,
+        "description": f"GNU compilers {version} (C, C++, Fortran), built by this stack."
+        if own
+        else "The distribution's GNU compilers (C, C++, Fortran), used from where they are.",
+        "family": "compiler",
+        "homepage": "https://gcc.gnu.org/",
+        "opens": f"{plan.tree}/modules/Compiler/{name}/{version}",
+    }
+
+
+def _compiler_changes(plan: Plan) -> list[Change]:
+    """The compiler's programs, and its folders where those are not the system's."""
+    prefix = compiler_of(plan)["prefix"]
+    folders = (("PATH", "bin"), ("LD_LIBRARY_PATH", "lib64"), ("MANPATH", "share/man"))
+    changes: list[Change] = []
+    if prefix != "/usr":
+        changes += [("prepend_path", name, f"{prefix}/{folder}", ":") for name, folder in folders]
+    programs = (("CC", "gcc"), ("CXX", "g++"), ("FC", "gfortran"))
+    return [*changes, *(("setenv", name, program, ":") for name, program in programs)]
+
+
+def _mpi_changes(
+    build: MpiBuild, changes: list[Change], found: dict[str, Any], loader: frozenset[str]
+) -> list[Change]:
+    """What an MPI's module sets: what Spack says, compilers, transport, the plan's settings.
+
+    The transport's folder goes behind the MPI's own; where the loader looks anyway it is left out,
+    for LD_LIBRARY_PATH would put it before what other programs were linked with.
+    """
+    prefix = found["prefix"]
+    beneath: list[Change] = [
+        ("prepend_path", "LD_LIBRARY_PATH", folder, ":")
+        for folder in found["transport"]
+        if folder not in loader
+    ]
+    usual = {"MPI_HOME": prefix, "MPI_ROOT": prefix}
+    usual |= {name: f"{prefix}/bin/{program}" for name, program in WRAPPERS.items()}
+    usual |= {name: setting["value"] for name, setting in build.environment.items()}
+    kept = [one for one in changes if one[0] != "setenv" or one[1] not in usual]
+    return [*beneath, *kept, *(("setenv", name, value, ":") for name, value in usual.items())]
+
+
+def _lua(change: Change) -> str:
+    """One statement of a module file."""
+    what, name, value, separator = change
+    words = [name] if what == "unsetenv" else [name, value]
+    if separator != ":" and what.endswith("_path"):
+        words.append(separator)
+    return f"{what}({', '.join(map(_quoted, words))})"
+
+
+def _quoted(text: str) -> str:
+    """A Lua string, of any version of Lua: its decimal escapes are the only ones they share."""
+    return '"' + "".join(f"\\{ord(c):03}" if c < " " or c in '"\\' else c for c in text) + '"'
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("spack-module.lua.j2")
+
+
+def loader_folders() -> frozenset[str]:
+    """The folders that this machine's dynamic loader searches without being told."""
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
+        try:
+            done = subprocess.run(
+                [program, "-p"],
+                capture_output=True,
+                text=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+        except OSError:
+            continue
+        found = re.findall(r"=> (/.*)/[^/\n]+$", done.stdout, re.M)
+        return frozenset({*USUAL, *found})
+    return frozenset(USUAL)

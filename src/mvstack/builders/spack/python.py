@@ -1,0 +1,88 @@
+"""The Python that Spack runs on: an environment of its own with the pinned solver, clingo."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mvstack.builders.spack.clone import only_one
+from mvstack.builders.spack.pins import REQUIREMENTS
+from mvstack.support.errors import Missing, Problem, SourceError
+from mvstack.support.files import write_atomically
+from mvstack.support.follow import follow
+
+
+def python(home: Path, note: Callable[[str], None] = lambda _: None) -> Path:
+    """The interpreter below ``home``, made now if it is not there or its pins have changed.
+
+    Every package is installed by its hash. Raises SourceError when pip cannot have one, Missing
+    when no environment can be made here.
+    """
+    folder = home.resolve() / "python"  # the same through whatever link it is reached
+    program, ready = folder / "bin" / "python", folder / ".ready"
+    wanted = f"{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()} {folder}"
+
+    def is_ready() -> bool:
+        return program.exists() and ready.is_file() and ready.read_text().strip() == wanted
+
+    if not is_ready():
+        with only_one(home):
+            if not is_ready():  # nobody else has made it meanwhile
+                _make(folder, program, home / "python.log", note)
+                write_atomically(ready, wanted + "\n")
+    return program
+
+
+def _make(folder: Path, program: Path, log: Path, note: Callable[[str], None]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    note("making Spack's Python environment")
+    _run([sys.executable, "-m", "venv", str(folder)], log, note, None)
+    note("installing clingo, Spack's solver")
+    pip = [str(program), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    pip += ["--progress-bar", "off", "--only-binary", ":all:", "--require-hashes"]
+    _run([*pip, "-r", str(REQUIREMENTS)], log, note, REQUIREMENTS)
+
+
+def _run(command: list[str], log: Path, note: Callable[[str], None], pins: Path | None) -> None:
+    dropped = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("PYTHON") and key not in dropped
+    }
+    said: list[str] = []
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as stream:
+
+        def line(text: str) -> None:
+            stream.write(text + "\n")
+            if text.strip():
+                said.append(text.strip())
+                note(text)
+
+        status = follow(command, kept, line=line)
+    if not status:
+        return
+    found = " | ".join(said[-3:])
+    if pins is None:
+        raise Missing(
+            Problem(
+                "no Python environment can be made for Spack",
+                str(log),
+                found=found,
+                todo="Debian: apt-get install python3-venv",
+            )
+        )
+    raise SourceError(
+        Problem(
+            "what Spack's solver needs could not be installed",
+            str(pins),
+            found=found,
+            todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
+            f"PIP_FIND_LINKS and PIP_CERT are honoured); log {log}",
+        )
+    )

@@ -1,0 +1,94 @@
+"""Package repositories: what counts of one, and the cache of Spack's indexes that fits them.
+
+Spack keeps its indexes (tags, virtuals, patches) by namespace alone and brings one up to date by
+the dates of files. A second checkout of this repository, or a bundle unpacked over an older one,
+then passes for known with the index of another: packages are not found, and nothing says why. So
+each content has a cache of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mvstack.support.errors import Missing, Problem
+
+CACHE = "indexes-"
+KINDS = ("providers", "tags", "patches")  # Spack's indexes: a folder each of the cache
+UNUSED = 30 * 24 * 3600.0  # seconds after which a cache that nobody used is removed
+
+
+def contents(folder: Path) -> list[Path]:
+    """The files of a package repository from which Spack reads, in one order."""
+    return sorted(
+        path
+        for path in [*folder.rglob("*.py"), *folder.rglob("*.patch"), folder / "repo.yaml"]
+        if "__pycache__" not in path.parts and path.is_file()
+    )
+
+
+def cache_of(caches: Path, repositories: Mapping[str, Path]) -> Path:
+    """The cache, below ``caches``, of these repositories (namespace → folder) and no others."""
+    digest = hashlib.sha256()
+    for namespace, folder in sorted(repositories.items()):
+        for path in contents(folder):
+            digest.update(f"{namespace}/{path.relative_to(folder)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return caches / f"{CACHE}{digest.hexdigest()[:16]}"
+
+
+def prepare(cache: Path, pinned: Iterable[str]) -> None:
+    """Make ``cache`` if it is not there, and remove its neighbours that have long not been used.
+
+    The indexes of the ``pinned`` namespaces, whose content never changes, are taken from a
+    neighbour: Spack needs more than a minute for builtin's. Raises Missing where it cannot be made.
+    """
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        os.utime(cache)  # the day of its last use
+    except OSError as error:
+        raise Missing(
+            Problem(
+                f"Spack's cache cannot be written to: {error.strerror}",
+                str(cache),
+                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
+            )
+        ) from None
+    neighbours = [path for path in cache.parent.glob(f"{CACHE}*") if path != cache]
+    for kind in KINDS:
+        for namespace in pinned:
+            _take(
+                cache / kind, [path / kind for path in neighbours], f"{namespace}-specfile_*.json"
+            )
+    for path in neighbours:
+        if _mtime(path) < time.time() - UNUSED:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _take(folder: Path, others: list[Path], pattern: str) -> None:
+    """The newest file of ``others`` for each that ``folder`` lacks, whole and with its date."""
+    if any(folder.glob(pattern)):
+        return
+    found = sorted((path for other in others for path in other.glob(pattern)), key=_mtime)
+    for path in found[-1:]:
+        folder.mkdir(exist_ok=True)
+        handle, copy = tempfile.mkstemp(dir=folder, prefix=".incoming-")
+        os.close(handle)
+        try:
+            # with its date: by that Spack knows which packages it holds
+            shutil.copy2(path, copy)
+            Path(copy).replace(folder / path.name)
+        except FileNotFoundError:  # its cache was removed meanwhile: Spack makes the index anew
+            Path(copy).unlink(missing_ok=True)
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,82 @@
+"""`mvstack abi`: can programs that are linked to one MPI run with another?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mvstack.abi import Difference, differences, read_constants, read_library, read_program
+from mvstack.support.errors import CheckFailed, InvalidInput, Problem
+
+WHAT = "Prefix of an installed MPI, or its libmpi.so."
+
+
+def abi(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help=WHAT)],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help=WHAT)],
+    programs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PROGRAM]...", help="Programs linked to OLD; else all that OLD offers."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Say whether programs linked to the MPI in OLD run with the one in NEW, without a rebuild."""
+    before, after = read_library(old), read_library(new)
+    needed: frozenset[str] | None = None
+    named: frozenset[str] = frozenset()
+    for program in programs or []:
+        names, libraries = read_program(program)
+        if not before.sonames & libraries:
+            raise InvalidInput(
+                Problem(
+                    f"this program does not name {before.soname or before.path.name}",
+                    str(program),
+                    found=", ".join(sorted(libraries)) or "no library at all",
+                    todo="name programs that are linked to OLD",
+                )
+            )
+        needed = names | (needed or frozenset())
+        named |= before.sonames & libraries
+    found = differences(
+        before,
+        after,
+        read_constants(old) if old.is_dir() else {},
+        read_constants(new) if new.is_dir() else {},
+        needed,
+        named,
+    )
+    counted = len(before.names if needed is None else needed)
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {
+                    "old": str(before.path),
+                    "new": str(after.path),
+                    "soname": [before.soname, after.soname],
+                    "names": counted,
+                    "compatible": not found,
+                    "differences": [one.__dict__ for one in found],
+                },
+                indent=2,
+            )
+        )
+        raise typer.Exit(1 if found else 0)
+    if found:
+        raise CheckFailed(
+            *(_problem(one, after.path) for one in found),
+            outcome="Rebuild the programs with the new MPI.",
+        )
+    constants = "and the constants of mpi.h " if old.is_dir() and new.is_dir() else ""
+    typer.echo(
+        f"{after.path}: soname {after.soname}, {counted} names {constants}as in {before.path}: "
+        "programs need no rebuild"
+    )
+
+
+def _problem(one: Difference, where: Path) -> Problem:
+    return Problem(f"{one.what}: {one.means}", str(where), found=f"{one.old} became {one.new}")

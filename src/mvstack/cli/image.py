@@ -1,0 +1,303 @@
+"""``mvstack image``: build, test, publish, list, clean, validate, compare, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mvstack.support.console import emit
+from mvstack.support.errors import CheckFailed, InvalidInput, Problem
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Cloud images with the release in them: built, started and tested before anyone else can.",
+)
+System = Annotated[
+    str,
+    typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="A partition that describes an image."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Root = Annotated[Path | None, typer.Option("--root", help="Install root of the release.")]
+Images = Annotated[
+    Path | None,
+    typer.Option("--images", envvar="MVSTACK_IMAGES", help="Where images are kept (ROOT/images)."),
+]
+Site = Annotated[
+    Path | None,
+    typer.Option("--site", help="JSON with the site's Packer variables: subscription, gallery, …"),
+]
+Asked = Annotated[str | None, typer.Option("--version", help="Of the image, e.g. 2026.11.0.")]
+ReleaseName = Annotated[str | None, typer.Option("--release", help="A release; else the newest.")]
+Key = Annotated[str, typer.Option("--key", help="Fingerprint, when several keys could sign.")]
+Where = Annotated[str | None, typer.Option("--cloud", help="aws or azure; else this machine.")]
+
+
+def _progress(as_json: bool) -> Any:
+    from mvstack.support.progress import Progress
+
+    return Progress(0, mode="quiet" if as_json else "auto")
+
+
+def _told(version: Any, as_json: bool) -> None:
+    if as_json:
+        emit({**version.data, "folder": str(version.folder)})
+        return
+    counts = version.data.get("tests") or {}
+    tests = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    typer.echo(f"{version.title}: {version.state}" + (f"; tests: {tests}" if tests else ""))
+    if said := version.data.get("vulnerabilities"):
+        typer.echo(f"vulnerabilities: {said['state']} ({said['why']})")
+    if "signed" in version.data and not version.data["signed"]:
+        typer.echo(f"not signed: {version.data.get('why_unsigned', '')}")
+    if left := version.data.get("not_executed"):
+        typer.echo(f"newer than this Packer, and not executed: {', '.join(left)}")
+    typer.echo(str(version.folder))
+
+
+@app.command(
+    epilog="Examples: mvstack image build qemu-debian12/mpich   ·   "
+    "mvstack image build azure-hbv4 --site site.json"
+)
+def build(
+    system: System,
+    asked: Asked = None,
+    site: Site = None,
+    packages: Annotated[
+        Path | None,
+        typer.Option("--packages", help="Exact versions: packages.txt of an earlier build."),
+    ] = None,
+    with_test: Annotated[
+        bool, typer.Option("--test/--no-test", help="Start and test it when it is built (QEMU).")
+    ] = True,
+    release: ReleaseName = None,
+    root: Root = None,
+    images: Images = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Compile so.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", envvar="MVSTACK_YES", help="Ask nothing.")] = False,
+    key: Key = "",
+    as_json: Json = False,
+) -> None:
+    """Build a partition's image; the same command goes on where it was interrupted."""
+    from mvstack.image.build import Wanted
+    from mvstack.image.flow import build_image
+
+    version = build_image(
+        system,
+        Wanted(version=asked, site=site, packages=packages),
+        release=release,
+        root=root,
+        images=images,
+        jobs=jobs,
+        yes=yes,
+        key=key,
+        with_test=with_test,
+        progress=_progress(as_json),
+    )
+    _told(version, as_json)
+
+
+@app.command(epilog="Example: mvstack image test qemu-debian12/mpich")
+def test(
+    system: System,
+    asked: Asked = None,
+    release: ReleaseName = None,
+    root: Root = None,
+    images: Images = None,
+    key: Key = "",
+    as_json: Json = False,
+) -> None:
+    """Start a built image as a machine of its own and run every test; what passed is signed."""
+    from mvstack.image.flow import test_image
+
+    version = test_image(
+        system,
+        asked,
+        release=release,
+        root=root,
+        images=images,
+        key=key,
+        progress=_progress(as_json),
+    )
+    _told(version, as_json)
+
+
+@app.command(
+    epilog="Examples: mvstack image publish qemu-debian12/mpich --to /srv/images   ·   "
+    "mvstack image publish aws-hpc7a --site site.json --region us-east-2 --share 123456789012"
+)
+def publish(
+    system: System,
+    asked: Asked = None,
+    to: Annotated[Path | None, typer.Option("--to", help="Folder of images (QEMU).")] = None,
+    site: Site = None,
+    region: Annotated[list[str] | None, typer.Option(help="Where it is to be; several.")] = None,
+    share: Annotated[
+        list[str] | None, typer.Option(help="AWS accounts that may start it, or `all`.")
+    ] = None,
+    unknown: Annotated[
+        bool,
+        typer.Option("--vulnerabilities-unknown", help="Publish though no database was looked at."),
+    ] = False,
+    root: Root = None,
+    images: Images = None,
+    as_json: Json = False,
+) -> None:
+    """Publish a tested version, once: it never changes afterwards."""
+    from mvstack.image.publish import publish_image
+
+    done = publish_image(
+        system,
+        asked,
+        to=to,
+        site=site,
+        regions=region or [],
+        share=share or [],
+        root=root,
+        images=images,
+        unknown_is_fine=unknown,
+        progress=_progress(as_json),
+    )
+    if as_json:
+        emit(done)
+    else:
+        places = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
+        typer.echo(f"{done['image']} {done['version']}: published to {places}")
+
+
+@app.command("list", epilog="Examples: mvstack image list   ·   mvstack image list --cloud aws")
+def list_(
+    where: Where = None,
+    site: Site = None,
+    root: Root = None,
+    images: Images = None,
+    as_json: Json = False,
+) -> None:
+    """What was built here, or what a cloud holds: versions, their states and tests."""
+    from mvstack.image.flow import list_images
+
+    rows = list_images(root, images, where, site)
+    if as_json:
+        emit(rows)
+        return
+    if not rows:
+        typer.echo("no image; `mvstack image build SYSTEM` makes one")
+    for row in rows:
+        rest = [f"{k} {v}" for k, v in row.items() if k not in ("image", "version", "state") and v]
+        typer.echo(f"{row['image']} {row['version']}: {row['state']}; {'; '.join(rest)}")
+
+
+@app.command(
+    epilog="Examples: mvstack image clean   ·   "
+    "mvstack image clean --cloud azure --site site.json --yes"
+)
+def clean(
+    where: Where = None,
+    site: Site = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it, not only show it.")] = False,
+    older: Annotated[
+        float,
+        typer.Option(
+            "--older-than",
+            min=0,
+            help="Hours since the build began; in a cloud, one may go on on another machine.",
+        ),
+    ] = 12,
+    root: Root = None,
+    images: Images = None,
+    as_json: Json = False,
+) -> None:
+    """What builds that ended badly left behind, found by its tags; --yes removes it."""
+    from mvstack.image.flow import clean_images
+
+    rows = clean_images(root, images, where, site, yes, older, _progress(as_json))
+    if as_json:
+        emit(rows)
+        return
+    for row in rows:
+        size = f", {row['bytes'] / 1e6:.0f} MB" if "bytes" in row else ""
+        typer.echo(
+            f"{'removed' if yes else 'left'}: {row['kind']} {row['id']} ({row['image']}{size})"
+        )
+    if not rows:
+        typer.echo("nothing was left behind")
+    elif not yes:
+        typer.echo("--yes removes it")
+
+
+@app.command(epilog="Examples: mvstack image validate   ·   mvstack image validate aws-p5")
+def validate(
+    systems: Annotated[
+        list[str] | None, typer.Argument(help="Systems; all that describe images if none.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """`packer validate` and our own lint of the templates, with every image's variables."""
+    from mvstack.image.validation import validate_images
+
+    done = validate_images(systems or [], _progress(as_json))
+    if as_json:
+        emit(done)
+        return
+    typer.echo(f"{len(done)} image{'s are' if len(done) != 1 else ' is'} valid")
+    if left := sorted({word for words in done.values() for word in words}):
+        typer.echo(f"newer than this Packer, and not looked at by it: {', '.join(left)}")
+
+
+@app.command(epilog="Example: mvstack image compare …/2026.11.0 …/2026.11.1")
+def compare(
+    first: Annotated[Path, typer.Argument(help="Folder of a version.")],
+    second: Annotated[Path, typer.Argument(help="Folder of another, built from the same inputs.")],
+    as_json: Json = False,
+) -> None:
+    """Compare two builds file by file; what may differ stands in images/not-reproducible.yaml."""
+    from mvstack.image import manifest
+    from mvstack.image.papers import MANIFEST
+
+    for folder in (first, second):
+        if not (folder / MANIFEST).is_file():
+            raise InvalidInput(
+                Problem(
+                    f"holds no {MANIFEST}" if folder.is_dir() else "there is no such folder",
+                    str(folder),
+                    todo="name the folders of two versions for QEMU (`mvstack image list`); of "
+                    "a cloud's image there is no manifest",
+                )
+            )
+    one, two = (manifest.read(folder / MANIFEST) for folder in (first, second))
+    found = manifest.compare(one, two, manifest.read_declared())
+    bad = [row for row in found if row.fails]
+    if as_json:
+        emit({"files": len(one), "differences": [dict(row.__dict__) for row in found]})
+    else:
+        for row in found:
+            typer.echo(
+                f"{'DIFFERS' if row.fails else 'declared'}: {row.path}: {row.what}; {row.why}"
+            )
+        typer.echo(f"{len(one)} files, {len(found)} differ or are declared to, {len(bad)} must not")
+    if bad:
+        raise CheckFailed(
+            *(Problem(row.what, row.path, found=row.second, allowed=row.first) for row in bad[:20]),
+            outcome=f"{len(bad)} files differ that must not.",
+        )
+
+
+@app.command(epilog="Example: mvstack image verify /srv/images/qemu-debian12-mpich/2026.11.0")
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Folder of a version, wherever it was copied.")],
+    as_json: Json = False,
+) -> None:
+    """Is it what was built, whole and unchanged, and signed by a key that is trusted here?"""
+    from mvstack.image.sign import verify as check
+
+    if not folder.is_dir():
+        raise InvalidInput(
+            Problem("there is no such folder", str(folder), todo="`mvstack image list` shows them")
+        )
+    found = check(folder)
+    if as_json:
+        emit({"signer": found.signer, "files": found.files})
+    else:
+        typer.echo(f"{len(found.files)} files are as {found.signer} signed them")

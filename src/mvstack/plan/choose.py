@@ -1,0 +1,245 @@
+"""Choose the MPI build for a partition: policy read as data, every step with its reason.
+
+Pure: the same partition, release and policy give the same choice. A machine on which nothing
+fits is an error that lists the nearest things that work, never a silent default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mvstack.model.policy import BuildRow, LauncherRow, Policy, RefusalRow
+from mvstack.model.release import Release
+from mvstack.model.system import System, Wish
+from mvstack.plan.matching import Facts, facts_of, holds
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.words import listed, nearest
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """A build that fits the fabric and was not taken, and why."""
+
+    build: str
+    because: str
+    source: str
+    rule: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The build rows chosen for one partition, with what led there."""
+
+    row: BuildRow
+    version: str
+    version_why: str
+    version_source: str
+    devices: tuple[str, ...]
+    launcher: LauncherRow
+    pmi: str
+    facts: Facts
+    passed_over: tuple[PassedOver, ...] = field(default_factory=tuple)
+
+    @property
+    def product(self) -> str:
+        """The product's name, e.g. mvapich."""
+        return self.row.use.product
+
+
+def choose(
+    system: System,
+    partition: str,
+    release: Release,
+    policy: Policy,
+    unavailable: frozenset[tuple[str, str]] = frozenset(),
+    fallback: bool = False,
+) -> Choice:
+    """The MPI build for ``partition``.
+
+    ``unavailable`` names (product, version) pairs whose sources cannot be had, and ``fallback``
+    allows the stand-in of the system `local`; both are False and empty for every other system.
+    Raises Refused when nothing fits, with the reasons and the nearest builds that work.
+    """
+    passed: list[PassedOver] = []
+    facts = facts_of(system, partition)
+    wish = system.partitions[partition].mpi
+    _check_wish(system, partition, wish, release)
+    for candidate in _candidates(facts, wish, release, policy, fallback):
+        if (candidate.product, candidate.version) in unavailable:
+            passed.append(
+                PassedOver(
+                    f"{candidate.product} {candidate.version}",
+                    "its source cannot be had from here",
+                    "tried now",
+                    "unavailable",
+                )
+            )
+            continue
+        launcher, why_not = _fits(candidate, policy)
+        if launcher is None:
+            passed += why_not
+            continue
+        return Choice(
+            row=candidate.row,
+            version=candidate.version,
+            version_why=candidate.why,
+            version_source=candidate.source,
+            devices=candidate.devices,
+            launcher=launcher,
+            pmi=facts.pmi or launcher.pmi[0],
+            facts=candidate.facts,
+            passed_over=tuple(dict.fromkeys(passed)),
+        )
+    raise _refusal(system, partition, release, policy, passed)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    row: BuildRow
+    version: str
+    why: str
+    source: str
+    devices: tuple[str, ...]
+    facts: Facts
+
+    @property
+    def product(self) -> str:
+        return self.row.use.product
+
+
+def _candidates(
+    facts: Facts, wish: Wish, release: Release, policy: Policy, fallback: bool
+) -> Iterator[_Candidate]:
+    """Builds that fit the machine, in order of preference, before refusals are asked."""
+    machine = Facts(**{**facts.__dict__, "fallback": fallback})
+    for row in policy.builds:
+        use = row.use
+        if not holds(row.when, machine) or wish.product not in (None, use.product):
+            continue
+        if row.by_name and wish.product is None:
+            continue
+        # a wish for another device than the row's goes on to the refusals, which know why not
+        devices = (wish.device,) if wish.device else tuple(use.devices)
+        for entry in release.mpi.get(use.product, []):
+            if wish.version not in (None, entry.version):
+                continue
+            transport = use.transports.get(devices[0])
+            libfabric = facts.libfabric or (
+                transport.provision if transport and transport.library == "libfabric" else "none"
+            )
+            if devices[0].startswith("ch4:ofi") and libfabric == "none":
+                libfabric = "external"
+            yield _Candidate(
+                row,
+                entry.version,
+                entry.why,
+                entry.source,
+                devices,
+                machine.with_build(use.product, entry.version, devices[0], libfabric),
+            )
+
+
+def _fits(candidate: _Candidate, policy: Policy) -> tuple[LauncherRow | None, list[PassedOver]]:
+    """The launcher row for a candidate, or the reasons why it is passed over."""
+    name = f"{candidate.product} {candidate.version} {candidate.devices[0]}"
+    refused = [row for row in policy.refusals if holds(row.when, candidate.facts)]
+    if refused:
+        return None, [PassedOver(name, row.refuse, row.source, row.id) for row in refused]
+    unknown = [dev for dev in candidate.devices if dev not in candidate.row.use.transports]
+    if unknown:
+        allowed = listed(candidate.row.use.transports)
+        why = f"device {unknown[0]} is not what the policy has for this machine ({allowed})"
+        return None, [PassedOver(name, why, candidate.row.source, candidate.row.id)]
+    any_pmi = Facts(**{**candidate.facts.__dict__, "pmi": ""})
+    for row in policy.launchers:
+        asked = candidate.facts if row.when.pmi else any_pmi
+        if holds(row.when, asked):
+            if candidate.facts.pmi and candidate.facts.pmi not in row.pmi:
+                why = f"pmi {candidate.facts.pmi}: {row.id} works with {listed(row.pmi)}"
+                return None, [PassedOver(name, why, row.source, row.id)]
+            return row, []
+    why = f"launcher {candidate.facts.launcher} is not one that this product has"
+    return None, [PassedOver(name, why, "environments/policy/launchers.yaml", "launchers")]
+
+
+def _check_wish(system: System, partition: str, wish: Wish, release: Release) -> None:
+    """Refuse a version that the release does not carry, before anything is tried."""
+    if wish.version is None or wish.product is None:
+        return
+    versions = [entry.version for entry in release.mpi.get(wish.product, [])]
+    if wish.version not in versions:
+        raise Refused(
+            Problem(
+                f"release {release.name} has no {wish.product} {wish.version}",
+                f"{system.name}/{partition}",
+                found=f"mpi: {{product: {wish.product}, version: {wish.version}}}",
+                allowed=listed(versions) or f"none of {wish.product}",
+                nearest=nearest(wish.version, versions),
+                todo="name one of these versions, or leave version out",
+            )
+        )
+
+
+def _refusal(
+    system: System, partition: str, release: Release, policy: Policy, passed: list[PassedOver]
+) -> Refused:
+    facts = facts_of(system, partition)
+    part = system.partitions[partition]
+    rules: dict[str, RefusalRow] = {row.id: row for row in policy.refusals}
+    rows = [rules[item.rule] for item in dict.fromkeys(passed) if item.rule in rules]
+    rows = list({row.id: row for row in rows}.values())
+    if not rows:  # no build row fits at all: the refusals that hold for the machine say why
+        wanted = facts.with_build(
+            part.mpi.product or "", part.mpi.version or "", part.mpi.device or "", facts.libfabric
+        )
+        rows = [row for row in policy.refusals if holds(row.when, wanted)]
+    reasons = [f"{row.refuse} ({row.source})" for row in rows]
+    reasons += [f"{p.build}: {p.because} ({p.source})" for p in passed if p.rule not in rules]
+    works = nearest_working(system, partition, release, policy)
+    wish = ", ".join(f"{k} {v}" for k, v in part.mpi.model_dump(exclude_defaults=True).items())
+    asked = f" and the wish for {wish}" if wish else ""
+    return Refused(
+        Problem(
+            f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
+            f"{part.launcher}, os {facts.os}, {facts.arch}{asked}",
+            f"{system.name}/{partition}",
+            nearest="; or ".join([*(row.nearest for row in rows[:1]), *works])
+            or "nothing that the policy knows",
+            because="; ".join(dict.fromkeys(reasons))
+            or "no row of environments/policy/builds.yaml is for this machine",
+            todo="; or ".join(dict.fromkeys(row.todo for row in rows))
+            or "change the partition to one of the nearest, or add a row to the policy with its "
+            "reason and source",
+        )
+    )
+
+
+def nearest_working(system: System, partition: str, release: Release, policy: Policy) -> list[str]:
+    """Single changes to the partition with which a build fits, each with that build."""
+    part = system.partitions[partition]
+    changes: list[tuple[str, dict[str, object]]] = []
+    if part.mpi != Wish():
+        changes.append(("without `mpi:`", {"mpi": Wish()}))
+    if part.gpu != "none" and part.gpu_buffers == "direct":
+        changes.append(("with gpu_buffers: staged", {"gpu_buffers": "staged"}))
+    if part.pmi is not None:
+        changes.append(("without `pmi:`", {"pmi": None}))
+    changes += [
+        (f"with launcher: {word}", {"launcher": word, "pmi": None})
+        for word in ("srun", "hydra")
+        if word != part.launcher
+    ]
+    changes.append(("with fabric: tcp", {"fabric": "tcp"}))
+    found = []
+    for text, change in changes:
+        other = part.model_copy(update=change)
+        trial = system.model_copy(update={"partitions": {partition: other}})
+        facts = facts_of(trial, partition)
+        for candidate in _candidates(facts, other.mpi, release, policy, False):
+            launcher, _ = _fits(candidate, policy)
+            if launcher is not None:
+                build = f"{candidate.product} {candidate.version} {candidate.devices[0]}"
+                found.append(f"{build} {text}")
+                break
+    return found[:2]

@@ -1,0 +1,93 @@
+"""Our code that EasyBuild runs for a node: easyblocks for an MPI, toolchain classes for packages.
+
+Not hooks.py and the naming scheme: they say how modules are written and called, not what is built.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from mvstack.render.partition import Node
+from mvstack.support import hashes
+
+# Tables that mvapich.py imports for one product alone (its function options_of).
+MPICHS, MVAPICHS = "mpich_options.py", "mvapich_options.py"
+TOOLCHAINS = "easybuild.toolchains."
+EASYBLOCK = re.compile(r"^easyblock\s*=\s*['\"](\w+)", re.M)
+
+
+def definitions(folder: Path) -> Callable[[Node], str]:
+    """The hash of what in ``folder`` (easyconfigs) a node is built by; "" where nothing is."""
+
+    @cache
+    def easyblocks(software: str) -> str:
+        other = MVAPICHS if software == "MPICH" else MPICHS
+        files = (folder / "easyblocks").glob("*.py")
+        of_mpis = [path for path in files if path.name.startswith(("mpich", "mvapich"))]
+        return hashes.of_files([path for path in of_mpis if path.name != other])
+
+    @cache
+    def classes() -> dict[str, Path]:
+        """The easyblocks of ours that packages are built by: class → file."""
+        return {
+            node.name: path
+            for path in sorted((folder / "easyblocks").glob("*.py"))
+            if not path.name.startswith(("mpich", "mvapich"))
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.ClassDef)
+        }
+
+    @cache
+    def easyconfigs() -> dict[str, Path]:
+        return {path.name: path for path in folder.rglob("*.eb")}
+
+    @cache
+    def own_easyblock(name: str, easyconfig: str) -> str:
+        path = easyconfigs().get(easyconfig) if classes() else None
+        named = EASYBLOCK.findall(path.read_text()) if path else []
+        block = classes().get(named[0] if named else f"EB_{name}")
+        return hashes.of_files([block]) if block else ""
+
+    @cache
+    def toolchain(name: str) -> str:
+        files = _closure(folder / "toolchains", f"{name}.py")
+        return hashes.of_files(files) if files else ""
+
+    def of(node: Node) -> str:
+        if node.kind == "mpi":
+            return easyblocks(node.name)
+        if node.kind != "package":
+            return ""
+        code = toolchain(_toolchain(node))
+        if block := own_easyblock(node.name, node.easyconfig):
+            return hashes.of(code, block)
+        return code
+
+    return of
+
+
+def _toolchain(node: Node) -> str:
+    """``gmvapich`` of ``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``."""
+    return node.easyconfig.removeprefix(f"{node.name}-{node.version}-").partition("-")[0]
+
+
+def _closure(folder: Path, name: str) -> list[Path]:
+    """The class's file and those of ours that it imports; [] where EasyBuild has its own."""
+    found: dict[Path, None] = {}
+    todo = [folder / name]
+    while todo:
+        path = todo.pop()
+        if path in found or not path.is_file():
+            continue
+        found[path] = None
+        todo += [
+            folder / f"{module.removeprefix(TOOLCHAINS).replace('.', '/')}.py"
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            and (module := node.module or "").startswith(TOOLCHAINS)
+        ]
+    return sorted(found)

@@ -1,0 +1,124 @@
+"""Find the hand-written easyconfigs of this repository, and name the ones that a plan needs."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+from mvstack.model.load import REPOSITORY
+from mvstack.support.errors import Problem, Refused
+from mvstack.support.words import listed, nearest
+
+FOLDER = REPOSITORY / "easyconfigs"
+
+# For each product what stands for gmvapich (GCC and MPI) and mvfoss (that, and linear algebra).
+TOOLCHAINS = {
+    "mvapich": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
+    "mvapich2": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
+    "mpich": {"gmvapich": "gmpich", "mvfoss": "mpfoss"},
+}
+
+
+@cache
+def index() -> dict[str, Path]:
+    """Every easyconfig of the repository by file name."""
+    return {path.name: path for path in sorted(FOLDER.rglob("*.eb"))}
+
+
+def find(name: str, wanted_by: str) -> Path:
+    """The easyconfig file called ``name``.
+
+    Raises Refused, naming what there is of the same software, when there is none.
+    """
+    files = index()
+    if name in files:
+        return files[name]
+    software = name.split("-")[0]
+    same = [file for file in files if file.split("-")[0] == software]
+    raise Refused(
+        Problem(
+            f"there is no easyconfig {name}",
+            where=wanted_by,
+            allowed=listed(same) or f"none of {software}",
+            nearest=nearest(name, same),
+            todo="write it below easyconfigs/, or choose a compiler and MPI for which one is there",
+        )
+    )
+
+
+def ours(name: str, origin: str) -> Path | None:
+    """Our easyconfig of something that stands on the compiler alone; None where stock's is meant.
+
+    What wraps a library of the distribution (`easyconfigs/system`) is for its compiler alone.
+    """
+    path = index().get(name)
+    if path is None or (origin != "system" and path.is_relative_to(FOLDER / "system")):
+        return None
+    return path
+
+
+def netmod(device: str) -> str:
+    """The part of a module's version that tells the device: ``ch4:ucx`` → ``ucx``."""
+    return device.partition(":")[2].replace(":", "-").replace(",", "-") or device
+
+
+def compiler_file(version: str, origin: str) -> list[str]:
+    """The easyconfigs of the compiler; only a system compiler's are ours."""
+    if origin != "system":
+        return [f"GCC-{version}.eb"]
+    return [f"GCCcore-{version}.eb", f"GCC-{version}.eb"]
+
+
+def mpi_file(software: str, version: str, gcc: str, device: str) -> str:
+    """``MVAPICH-4.0-GCC-12.2.0-ucx.eb``."""
+    return f"{software}-{version}-GCC-{gcc}-{netmod(device)}.eb"
+
+
+def toolchain_file(product: str, release: str, device: str, kind: str = "gmvapich") -> str:
+    """``gmvapich-2026.11-ucx.eb``, or what over ``product`` stands for the toolchain ``kind``."""
+    return f"{TOOLCHAINS[product][kind]}-{release}-{netmod(device)}.eb"
+
+
+def package_file(
+    name: str,
+    version: str,
+    product: str,
+    release: str,
+    device: str,
+    kind: str = "gmvapich",
+    suffix: str = "",
+) -> str:
+    """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``; ``suffix`` is EasyBuild's versionsuffix."""
+    chain = toolchain_file(product, release, device, kind).removesuffix(".eb")
+    return f"{name}-{version}-{chain}{suffix}.eb"
+
+
+def compiler_package_file(name: str, version: str, gcc: str, suffix: str = "") -> str:
+    """``OpenBLAS-0.3.21-GCC-12.2.0.eb``: a package that stands on the compiler alone."""
+    return f"{name}-{version}-GCC-{gcc}{suffix}.eb"
+
+
+def dependencies(text: str) -> list[str]:
+    """The names of what an easyconfig is built on, in the order in which they are written.
+
+    Read from its text without running it: a name that is not written out is not found.
+    """
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return []
+    names: dict[str, None] = {}
+    for statement in body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if not any(
+            isinstance(target, ast.Name) and target.id in ("dependencies", "builddependencies")
+            for target in targets
+        ):
+            continue
+        for entry in ast.walk(statement):
+            if isinstance(entry, ast.Tuple) and entry.elts:
+                first = entry.elts[0]
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    names[first.value] = None
+    return list(names)

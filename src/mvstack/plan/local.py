@@ -1,0 +1,166 @@
+"""The system `local`: this very machine, found by looking, and the MPI that can be had for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mvstack.discover import look, system_yaml
+from mvstack.discover.machine import Machine
+from mvstack.model.load import parse_system
+from mvstack.model.policy import Policy
+from mvstack.model.release import Release
+from mvstack.model.system import System
+from mvstack.plan import easyconfigs
+from mvstack.plan.make import Accepted, Plan, make_plan
+from mvstack.plan.packages import Package
+from mvstack.support.errors import Missing, Problem, Refused
+
+# Says whether the source of (product or package, version, easyconfig) can be had.
+Available = Callable[[str, str, str], bool]
+
+
+def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
+    """`local` as it is now; what its hand-written file decides goes over what was found.
+
+    Raises Missing, with one problem a field, when too little was found to describe the machine.
+    """
+    machine = look(root)
+    if problems := machine.problems():
+        raise Missing(
+            *problems,
+            outcome="`mvstack install local` names the packages that are missing; or "
+            "`mvstack discover > mine.yaml`, edit it, and use that.",
+        )
+    text = system_yaml(machine, site.name)
+    found = parse_system(text, Path(f"<discovered {site.name}>"))
+    decided: dict[str, Any] = {
+        name: getattr(site, name)
+        for name in ("title", "site", "builder", "install", "discover", "source")
+        if name in site.model_fields_set
+    }
+    return found.model_copy(update=decided), machine
+
+
+def plan_local(
+    system: System,
+    partition: str,
+    release: Release,
+    policy: Policy,
+    available: Available,
+    *,
+    root: str = "",
+    accepted: dict[tuple[str, str], Accepted] | None = None,
+    profile: str = "",
+) -> Plan:
+    """The plan for this machine, over the first MPI whose source can be had.
+
+    MVAPICH in the order of the release; MPICH, which anybody can fetch, when none can. Of packages
+    that stand in for each other, the first whose source can be had. Beyond the profile default,
+    what cannot be had is left out, with what stands on it; not so what the site's file names as
+    licensed: to install that without its file is an error.
+    """
+    unavailable: set[tuple[str, str]] = set()
+    because: dict[tuple[str, str], str] = {}
+    default = {one.module for one in release.packages if one.profile == "default"}
+    while True:
+        plan = make_plan(
+            system,
+            partition,
+            release,
+            policy,
+            root=root,
+            unavailable=frozenset(unavailable),
+            fallback=True,
+            accepted=accepted,
+            profile=profile,
+        )
+        if because:
+            plan = replace(plan, left_out=[_reason(row, because) for row in plan.left_out])
+        wanted = [
+            ((build.product, build.version), (build.product, build.version, build.easyconfig))
+            for build in plan.mpi
+            if build.product != "mpich"
+        ]
+        wanted += [
+            (_key(package), (package.name, package.version, package.easyconfig))
+            for package in plan.packages
+            # The site names what is licensed: to lack its file is an error to be told.
+            if not package.readers
+            and (
+                package.module not in default
+                or any(p.module == package.module and p.instead for p in release.packages)
+            )
+        ]
+        missing = {key for key, what in wanted if not available(*what)} - unavailable
+        because |= _dependents(plan, missing)
+        missing |= set(because)
+        missing -= unavailable
+        if not missing:
+            return plan
+        unavailable |= missing
+
+
+def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The packages of ``plan`` that stand on one of ``missing``, each with the reason."""
+    where = f"{plan.system}/{plan.partition}"
+    names = {name for name, _ in missing}
+    found: dict[tuple[str, str], str] = {}
+    for package in plan.packages:
+        files = [package.easyconfig, package.toolchain] if package.toolchain else []
+        texts = [easyconfigs.find(file, where).read_text() for file in files]
+        needed = [name for text in texts for name in easyconfigs.dependencies(text)]
+        if lost := [name for name in needed if name in names]:
+            # packages stand in the order of building, so that one pass finds them all
+            names.add(package.name)
+            found[_key(package)] = f"needs {lost[0]}, which cannot be had from here"
+    return found
+
+
+def _reason(row: dict[str, str], because: dict[tuple[str, str], str]) -> dict[str, str]:
+    return {**row, "because": because.get((row["name"], row["module"]), row["because"])}
+
+
+def _key(package: Package) -> tuple[str, str]:
+    """What tells a package from others of its name: one version may be there in two variants."""
+    return (package.name, package.module)
+
+
+def same_machine(plan: Plan, machine: Machine) -> None:
+    """Refuse to build ``plan`` on a machine that is not the partition it is for."""
+    import archspec.cpu
+
+    problems = []
+    where = f"{plan.system}/{plan.partition}"
+    if machine.os and machine.os != plan.os:
+        problems.append(
+            Problem(
+                "this machine runs another operating system",
+                where,
+                found=machine.os,
+                allowed=plan.os,
+            )
+        )
+    targets = archspec.cpu.TARGETS
+    here = targets.get(machine.target or "")
+    wanted = targets[plan.target]
+    if here is not None and not here >= wanted:
+        problems.append(
+            Problem(
+                "this machine's processor cannot run what is built for the partition",
+                where,
+                found=here.name,
+                allowed=f"{wanted.name} or one that has all it has",
+            )
+        )
+    if problems:
+        last = problems[-1]
+        problems[-1] = Problem(
+            **{
+                **last.as_dict(),
+                "todo": "run it on a node of the partition, or give --anyway if you know better",
+            }
+        )
+        raise Refused(*problems, outcome="Nothing was installed.")

@@ -1,0 +1,385 @@
+"""The plan: what one partition gets in one release, with the reasons. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mvstack.model.policy import Policy, Setting
+from mvstack.model.release import Release
+from mvstack.model.system import Partition, System
+from mvstack.plan import easyconfigs, spackspecs
+from mvstack.plan.choose import Choice, choose
+from mvstack.plan.packages import Package, packages_of
+from mvstack.plan.targets import options_for
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.words import listed, nearest
+
+DEFAULT_ROOT = "/opt/mvapich-stack"
+
+# Words of the easyblock's `launcher` parameter for those of the policy.
+PROCESS_MANAGERS = {
+    "srun": "slurm",
+    "hydra": "hydra",
+    "mpijob": "hydra",
+    "mpirun_rsh": "mpirun_rsh",
+    "flux": "none",
+    "jsrun": "jsm",
+    "gforker": "gforker",
+    "remshell": "remshell",
+}
+# ROMIO's drivers; what a machine mounts beyond these needs none of its own.
+ROMIO = ("ufs", "nfs", "lustre", "gpfs", "panfs", "daos", "testfs", "pvfs2", "xfs")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Bytes that are not upstream's and that a person accepted on purpose."""
+
+    sha256: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class MpiBuild:
+    """One MPI build of a partition: what is built, what its module sets, how it is launched."""
+
+    product: str
+    software: str
+    version: str
+    device: str
+    module: str
+    fabric: str
+    gpu: str
+    transport: dict[str, str]
+    pmi: str
+    launcher: str
+    launch: str
+    environment: dict[str, dict[str, str]]
+    believe: dict[str, Any]
+    parameters: dict[str, Any]
+    easyconfig: str
+    spack: dict[str, Any]
+    not_upstream: str
+    accepted_sha256: str
+    why: str
+    source: str
+    reasons: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one partition gets in one release; ``as_dict`` is the JSON that later steps read."""
+
+    system: str
+    partition: str
+    title: str
+    release: str
+    builder: str
+    root: str
+    tree: str
+    os: str
+    target: str
+    cores: int
+    scheduler: str
+    access: list[str]
+    compiler: dict[str, str]
+    mpi: list[MpiBuild]
+    packages: list[Package]
+    passed_over: list[dict[str, str]]
+    externals: list[dict[str, str]] = field(default_factory=list)
+    fallback: str = ""
+    profile: str = "default"
+    # packages of the profile that this partition does not get, each with the reason
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
+    optimization: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys in the order in which a person reads them."""
+        result = dict(self.__dict__)
+        result["mpi"] = [dict(build.__dict__) for build in self.mpi]
+        result["packages"] = [dict(package.__dict__) for package in self.packages]
+        return result
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """``expanse/cpu`` as its two parts; a path to a file may hold slashes of its own."""
+    if name.endswith((".yaml", ".yml")) or "/" not in name:
+        return name, ""
+    head, _, tail = name.rpartition("/")
+    if head.endswith((".yaml", ".yml")):
+        return head, tail
+    # a folder of that name is none: `lock --to .` makes expanse/cpu, and expanse/cpu stays a system
+    if Path(name).is_file() or name.startswith(("/", "./", "../")):
+        return name, ""
+    return head, tail
+
+
+def partitions_of(system: System, wanted: str) -> list[str]:
+    """The partitions meant by ``wanted``; all of them when it is empty.
+
+    Raises InvalidInput for a partition that the system does not have.
+    """
+    names = list(system.partitions)
+    if not wanted:
+        return names
+    if wanted not in names:
+        raise InvalidInput(
+            Problem(
+                f"system {system.name} has no partition {wanted}",
+                allowed=listed(names),
+                nearest=nearest(wanted, names),
+            )
+        )
+    return [wanted]
+
+
+def make_plan(
+    system: System,
+    partition: str,
+    release: Release,
+    policy: Policy,
+    *,
+    root: str = "",
+    unavailable: frozenset[tuple[str, str]] = frozenset(),
+    fallback: bool = False,
+    accepted: dict[tuple[str, str], Accepted] | None = None,
+    profile: str = "",
+) -> Plan:
+    """The plan of ``system``/``partition`` in ``release``.
+
+    ``unavailable`` and ``fallback`` as for ``choose``, with packages by name and
+    version as well; ``accepted`` maps (product or package, version) to bytes that a person
+    accepted; without a ``profile`` it is that of the partition. Raises Refused when nothing fits.
+    """
+    part = system.partitions[partition]
+    _check_without(system, partition, release)
+    _check_licensed(system, release)
+    choice = choose(system, partition, release, policy, unavailable, fallback)
+    root = root or system.install.root or DEFAULT_ROOT
+    folder = system.name if system.discover else f"{system.name}-{partition}"
+    taken = (accepted or {}).get((choice.product, choice.version))
+    builds = [
+        _mpi_build(system, partition, choice, device, policy, taken) for device in choice.devices
+    ]
+    profile = profile or part.profile or "default"
+    chosen, left_out = packages_of(
+        release,
+        part,
+        system.builder,
+        choice,
+        builds,
+        profile,
+        unavailable,
+        accepted or {},
+        system.install.licensed,
+    )
+    return Plan(
+        system=system.name,
+        partition=partition,
+        title=part.title or system.title,
+        release=release.name,
+        builder=system.builder,
+        root=root,
+        tree=f"{root}/{release.name}/{folder}",
+        os=choice.facts.os,
+        target=part.target,
+        cores=part.cores,
+        scheduler="squeue" if part.launcher == "srun" else "local",
+        access=list(part.scheduler_options),
+        compiler=part.compiler.model_dump(),
+        mpi=builds,
+        packages=chosen,
+        passed_over=[dict(item.__dict__) for item in choice.passed_over],
+        externals=[
+            {"package": package, "spec": spec, "prefix": prefix}
+            for package, spec, prefix in spackspecs.externals(part)
+        ],
+        fallback=_fallback_sentence(choice),
+        profile=profile,
+        left_out=left_out,
+        optimization=""
+        if system.discover
+        else options_for(part.target, part.compiler.name, part.compiler.version),
+    )
+
+
+def _check_without(system: System, partition: str, release: Release) -> None:
+    """Refuse to leave out what the release does not carry: it is a slip of the pen."""
+    known = [package.name for package in release.packages]
+    for name in system.partitions[partition].without:
+        if name not in known:
+            raise InvalidInput(
+                Problem(
+                    f"without: release {release.name} has no package {name}",
+                    f"{system.name}/{partition}",
+                    allowed=listed(known),
+                    nearest=nearest(name, known),
+                )
+            )
+
+
+def _check_licensed(system: System, release: Release) -> None:
+    """Refuse a licence for what needs none or is not there: the package meant would be left out."""
+    known = sorted({package.name for package in release.packages if package.licence != "open"})
+    for name in system.install.licensed:
+        if name not in known:
+            raise InvalidInput(
+                Problem(
+                    f"install: licensed: {name} is no licensed package of release {release.name}",
+                    system.name,
+                    allowed=listed(known),
+                    nearest=nearest(name, known),
+                )
+            )
+
+
+def _mpi_build(
+    system: System,
+    partition: str,
+    choice: Choice,
+    device: str,
+    policy: Policy,
+    accepted: Accepted | None,
+) -> MpiBuild:
+    part = system.partitions[partition]
+    product = policy.products[choice.row.use.product]
+    software = product.easybuild or choice.product
+    transport = choice.row.use.transports[device]
+    provision = part.mpi.libfabric if transport.library == "libfabric" else None
+    netmod = easyconfigs.netmod(device)
+    return MpiBuild(
+        product=choice.product,
+        software=software,
+        version=choice.version,
+        device=device,
+        module=f"{choice.product}/{choice.version}-{netmod}",
+        fabric=part.fabric,
+        gpu=choice.facts.gpu,
+        transport={
+            "library": transport.library,
+            "provision": provision or transport.provision,
+            "variants": transport.variants,
+        },
+        pmi=choice.pmi,
+        launcher=part.launcher,
+        launch=_fill(choice.launcher.launch, choice.pmi),
+        environment={
+            name: _setting(setting, choice.pmi)
+            for name, setting in {
+                **choice.row.use.environment,
+                **choice.launcher.environment,
+            }.items()
+        },
+        believe={
+            "library_version": product.version_text.replace("{version}", _escaped(choice.version)),
+            "device": device,
+            "provider": list(choice.row.believe.providers),
+            "transports": list(choice.row.believe.transports),
+            "soname": _soname(product.sonames, choice.version),
+        },
+        parameters=_parameters(part, choice, device),
+        easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
+        spack=_spack(part, choice, device),
+        not_upstream=accepted.reason if accepted else "",
+        accepted_sha256=accepted.sha256 if accepted else "",
+        why=choice.row.why,
+        source=choice.row.source,
+        reasons=[
+            {"what": choice.row.id, "why": choice.row.why, "source": choice.row.source},
+            {
+                "what": f"version {choice.version}",
+                "why": choice.version_why,
+                "source": choice.version_source,
+            },
+            {
+                "what": f"launcher {part.launcher}, pmi {choice.pmi}",
+                "why": choice.launcher.why,
+                "source": choice.launcher.source,
+            },
+        ],
+    )
+
+
+def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
+    """The easyblock's parameters that this partition decides."""
+    built = choice.launcher.configure
+    parameters: dict[str, Any] = {
+        "device": device,
+        "pmi": built.get("built_pmi", choice.pmi),
+        "launcher": built.get("built_launcher", PROCESS_MANAGERS.get(part.launcher, part.launcher)),
+        "file_systems": _file_systems(part),
+    }
+    if choice.row.use.configure.get("gpu"):
+        parameters["gpu"] = choice.row.use.configure["gpu"]
+        # dataloop, which CPU builds take for its short compile, cannot touch GPU buffers
+        parameters["datatype_engine"] = "yaksa"
+    transport = choice.row.use.transports[device].library
+    external = part.externals.get(transport)
+    if part.mpi.libfabric == "embedded" and transport == "libfabric":
+        parameters["libfabric"] = "embedded"
+    elif external and external.prefix != "/usr":
+        parameters[transport] = external.prefix
+    slurm = part.externals.get("slurm")
+    if part.launcher == "srun" and slurm and slurm.prefix != "/usr":
+        parameters["slurm"] = slurm.prefix
+    return parameters
+
+
+def _file_systems(part: Partition) -> list[str]:
+    return [word for word in part.file_systems if word in ROMIO] or ["ufs", "nfs"]
+
+
+def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
+    """What Spack is asked for: the MPI's package and spec, and that of the library beneath it."""
+    ask = spackspecs.mpi(
+        part,
+        product=choice.product,
+        version=choice.version,
+        device=device,
+        pmi=choice.pmi,
+        gpu=choice.facts.gpu,
+        configure=choice.row.use.configure,
+        pm=choice.launcher.configure.get("pm", ""),
+        file_systems=_file_systems(part),
+    )
+    under = choice.row.use.transports[device]
+    provision = part.mpi.libfabric if under.library == "libfabric" else None
+    spec = spackspecs.transport(
+        under.library,
+        under.variants,
+        provision or under.provision,
+        part.externals.get(under.library),
+    )
+    transport = {"package": under.library, "spec": spec} if spec else None
+    return {"package": ask.product, "spec": ask.spec, "transport": transport}
+
+
+def _fallback_sentence(choice: Choice) -> str:
+    if not choice.facts.fallback or choice.product != "mpich":
+        return ""
+    tried = list(dict.fromkeys(item.build for item in choice.passed_over))
+    return (
+        f"MPICH {choice.version} stands in for MVAPICH: the sources of {listed(tried)} cannot be "
+        "had from here. `mvstack sources add FILE --as mvapich@4.0` brings them."
+    )
+
+
+def _fill(launch: str, pmi: str) -> str:
+    return launch.replace("{pmi}", pmi)
+
+
+def _setting(setting: Setting, pmi: str) -> dict[str, str]:
+    return {"value": _fill(setting.value, pmi), "why": setting.why, "source": setting.source}
+
+
+def _escaped(version: str) -> str:
+    return version.replace(".", r"\.").replace("+", r"\+")
+
+
+def _soname(sonames: dict[str, str], version: str) -> str:
+    """The soname by the longest prefix of the version; "" when it is not known."""
+    fits = [prefix for prefix in sonames if version.startswith(prefix)]
+    return sonames[max(fits, key=len)] if fits else ""

@@ -1,0 +1,220 @@
+"""Which packages of a release a partition gets, over which of its MPI builds. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mvstack.model.release import Package as ReleasePackage
+from mvstack.model.release import Release
+from mvstack.model.system import Partition
+from mvstack.model.vocabulary import PROFILES
+from mvstack.plan import easyconfigs
+from mvstack.plan.choose import Choice
+
+if TYPE_CHECKING:
+    from mvstack.plan.make import Accepted, MpiBuild
+
+# Products whose MPI calls take buffers in GPU memory: a package's GPU variant is built over these.
+WITH_GPU_BUFFERS = ("mvapich-plus", "mvapich2-gdr")
+# Compute capability by the first word of a model's name; source: NVIDIA's table of CUDA GPUs.
+CUDA_ARCH = {"V100": "70", "A100": "80", "H100": "90", "H200": "90", "GH200": "90", "B200": "100"}
+LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
+
+
+@dataclass(frozen=True)
+class Package:
+    """One package over one MPI build, or over the compiler alone (``mpi`` is "" then).
+
+    ``toolchain`` is the easyconfig of the toolchain that EasyBuild builds it with; ``readers`` is
+    the Unix group whose members alone may read a licensed package.
+    """
+
+    name: str
+    version: str
+    title: str
+    module: str
+    mpi: str
+    easyconfig: str
+    spack: str
+    toolchain: str = ""
+    group: str = ""
+    licence: str = "open"
+    readers: str = ""
+    not_upstream: str = ""
+    accepted_sha256: str = ""
+
+
+def packages_of(
+    release: Release,
+    part: Partition,
+    builder: str,
+    choice: Choice,
+    builds: list[MpiBuild],
+    profile: str,
+    unavailable: frozenset[tuple[str, str]],
+    accepted: dict[tuple[str, str], Accepted],
+    licensed: dict[str, str],
+) -> tuple[list[Package], list[dict[str, str]]]:
+    """The packages of ``profile`` in the order of building, and what of it is left out, and why.
+
+    What proves the MPI (profile default) stands on every MPI build of the partition; libraries and
+    applications stand on the first: the builds of one version run each other's programs.
+    """
+    fitting: list[ReleasePackage] = []
+    for_this_builder = {one.name for one in release.packages if one.where.builder in ("", builder)}
+    left_out: list[dict[str, str]] = []
+    for package in release.packages:
+        if PROFILES.index(package.profile) > PROFILES.index(profile):
+            continue
+        if package.only_over and choice.product not in package.only_over:
+            continue
+        if package.instead and any(one.instead == package.instead for one in fitting):
+            continue
+        other = package.where.builder
+        if other not in ("", builder) and (package.name in for_this_builder):
+            continue  # its row for this builder says it all
+        if because := _not_here(package, part, builder, choice, unavailable, licensed):
+            if package.profile != "default":
+                left_out.append(
+                    {
+                        "name": package.name,
+                        "version": package.version,
+                        "module": package.module,
+                        "because": because,
+                    }
+                )
+            continue
+        fitting.append(package)
+    there = {package.instead for package in fitting if package.instead}
+    words = {package.module: package.instead for package in release.packages}
+    left_out = [row for row in left_out if words[row["module"]] not in there]
+    over = [
+        (package, build)
+        for number, build in enumerate(builds)
+        for package in fitting
+        if package.toolchain != "gcc" and (number == 0 or package.profile == "default")
+    ]
+    on_compiler = [
+        _package(package, None, release, part, choice, accepted, licensed)
+        for package in fitting
+        if package.toolchain == "gcc"
+    ]
+    above = [
+        _package(package, build, release, part, choice, accepted, licensed)
+        for package, build in over
+    ]
+    return [*on_compiler, *above], left_out
+
+
+def _not_here(
+    package: ReleasePackage,
+    part: Partition,
+    builder: str,
+    choice: Choice,
+    unavailable: frozenset[tuple[str, str]],
+    licensed: dict[str, str],
+) -> str:
+    """Why the partition does not get a package of its profile; "" when it does."""
+    gpu = choice.facts.gpu
+    kind = gpu.partition("-")[0]
+    if package.name in part.without:
+        return f"the site: {part.without[package.name]}"
+    if {(package.name, package.version), (package.name, package.module)} & unavailable:
+        return "its source cannot be had from here"
+    if package.profile == "default":
+        return ""
+    if package.licence != "open" and package.name not in licensed:
+        return (
+            f"{LICENCES[package.licence]}: {package.page}. A site that has it names it in its "
+            f"system's file, `install: {{licensed: {{{package.name}: <Unix group>}}}}`, and gives "
+            f"the file: `mvstack sources add FILE --as {package.name}@{package.version}`"
+        )
+    if package.where.builder and package.where.builder != builder:
+        return f"{package.where.builder} alone builds it"
+    if package.where.gpu and kind not in package.where.gpu:
+        return f"it is for partitions with gpu {' or '.join(package.where.gpu)}; this has {gpu}"
+    least, has = package.where.gcc, part.compiler
+    if least and (has.name != "gcc" or _numbers(has.version) < _numbers(least)):
+        return f"it needs gcc {least} or newer; this has {has.name} {has.version}"
+    if builder == "spack" and not package.spack:
+        return "Spack has no recipe of it"
+    if builder == "spack" and "{cuda_arch}" in package.spack and not _cuda_arch(part):
+        return (
+            "it is compiled for one kind of GPU, and the partition's gpu_model "
+            f"{part.gpu_model or '(none)'} begins with none of {', '.join(CUDA_ARCH)}"
+        )
+    if builder == "easybuild" and not package.toolchain:
+        return f"no easyconfig: {package.easybuild}"
+    return ""
+
+
+def _package(
+    package: ReleasePackage,
+    build: MpiBuild | None,
+    release: Release,
+    part: Partition,
+    choice: Choice,
+    accepted: dict[tuple[str, str], Accepted],
+    licensed: dict[str, str],
+) -> Package:
+    taken = accepted.get((package.name, package.version))
+    easyconfig, toolchain = _easyconfig(package, build, release, part, choice)
+    return Package(
+        name=package.name,
+        version=package.version,
+        title=package.title,
+        module=package.module,
+        mpi=build.module if build else "",
+        easyconfig=easyconfig,
+        spack=_spec(package, part, choice),
+        toolchain=toolchain,
+        group=package.group,
+        licence=package.licence,
+        readers=licensed.get(package.name, "") if package.licence != "open" else "",
+        not_upstream=taken.reason if taken else "",
+        accepted_sha256=taken.sha256 if taken else "",
+    )
+
+
+def _easyconfig(
+    package: ReleasePackage,
+    build: MpiBuild | None,
+    release: Release,
+    part: Partition,
+    choice: Choice,
+) -> tuple[str, str]:
+    """The easyconfigs of a package and of its toolchain; "" over products that have none."""
+    if build is None:
+        gcc = part.compiler.version
+        name, suffix = package.name, package.suffix
+        file = easyconfigs.compiler_package_file(name, package.version, gcc, suffix)
+        return file, easyconfigs.compiler_file(gcc, part.compiler.origin)[-1]
+    if choice.product not in easyconfigs.TOOLCHAINS or not package.toolchain:
+        return "", ""
+    where = (choice.product, release.name, build.device)
+    return (
+        easyconfigs.package_file(
+            package.name, package.version, *where, package.toolchain, package.suffix
+        ),
+        easyconfigs.toolchain_file(*where, package.toolchain),
+    )
+
+
+def _spec(package: ReleasePackage, part: Partition, choice: Choice) -> str:
+    """The spec for Spack; with GPUs, over an MPI that takes their buffers, that of the variant."""
+    spec, arch = package.spack, _cuda_arch(part)
+    if spec and package.gpu:
+        known = arch or "{cuda_arch}" not in package.gpu.spack
+        with_gpus = choice.product in WITH_GPU_BUFFERS and known
+        spec = f"{spec} {package.gpu.spack if with_gpus else package.gpu.otherwise}".rstrip()
+    return spec.replace("{cuda_arch}", arch)
+
+
+def _cuda_arch(part: Partition) -> str:
+    """The compute capability of the partition's GPUs as compilers write it; "" if not known."""
+    return CUDA_ARCH.get(part.gpu_model.partition("-")[0], "")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(one) for one in version.split(".") if one.isdigit()]

@@ -1,0 +1,1 @@
+"""From a plan to the files that builders, modules and checks read. Pure."""

@@ -1,0 +1,51 @@
+"""What commands say of their results, and words of a command line that are none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+
+from mvstack.support.errors import Problem, WrongUsage
+
+
+def emit(data: Any) -> None:
+    """Print JSON."""
+    typer.echo(json.dumps(data, indent=2))
+
+
+def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:
+    """What an installation did, as JSON or in a line."""
+    if as_json:
+        emit(rows)
+    elif not rows:
+        typer.echo("all of it was there already; nothing was built")
+    else:
+        typer.echo(
+            "\n".join(
+                f"{_done(row)}: {row['package']} {row['version']} {row.get('module', '')}".rstrip()
+                for row in rows
+            )
+        )
+
+
+def _done(row: dict[str, Any]) -> str:
+    """How a package got there."""
+    cached = row["result"] == "built" and row.get("from") == "binary cache"
+    return "cached" if cached else str(row["result"])
+
+
+def no_empty_folder(words: list[str]) -> None:
+    """Refuse ``--root ""``: Python takes it for the current folder, where a script with an unset
+    variable would then install."""
+    for word, value in zip(words, [*words[1:], None], strict=False):
+        name, sign, joined = word.partition("=")
+        if name in ("--root", "--to", "--images") and (joined if sign else value) == "":
+            raise WrongUsage(
+                Problem(
+                    f"{name} is given an empty word",
+                    allowed="a folder; `.` is the current one",
+                    todo="say which; in a script a variable may not be set",
+                )
+            )

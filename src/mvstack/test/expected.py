@@ -1,0 +1,107 @@
+"""Which checks there are, found by reading their files and not by ReFrame.
+
+ReFrame only warns about a check file that it cannot import, and exits 0: so what it ran is compared
+with this list. Nothing is imported here; a check's parameters and tags are read from its text, so
+they must be literals.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mvstack.support.errors import InvalidInput, Problem
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check with one value of each of its parameters.
+
+    ``values`` are the parameters as ReFrame prints them, so that the two can be compared.
+    ``software`` is the package that it is of; it runs where the plan has that. "": everywhere.
+    """
+
+    name: str
+    values: frozenset[tuple[str, str]]
+    tags: frozenset[str]
+    file: Path
+    description: str
+    software: str = ""
+
+    def runs_over(self, module: str, packages: list[dict[str, Any]]) -> bool:
+        """Whether it is for the MPI build ``module`` of a plan with these packages."""
+        return not self.software or any(
+            one["name"] == self.software and one.get("mpi") in (module, "", None)
+            for one in packages
+        )
+
+
+def expected_checks(folder: Path, tags: list[str]) -> list[Check]:
+    """All checks in ``folder`` that have one of ``tags``; all there are when it is empty.
+
+    :raises InvalidInput: a parameter or the tags of a check are not literals.
+    """
+    found = [check for path in _files(folder) for check in _checks(path)]
+    return [check for check in found if not tags or check.tags & set(tags)]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.py"), *folder.glob("apps/*.py")])
+
+
+def _checks(path: Path) -> list[Check]:
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [check for node in classes if _is_check(node) for check in _variants(node, path)]
+
+
+def _is_check(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(decorator).endswith("simple_test") for decorator in node.decorator_list)
+
+
+def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
+    """One :class:`Check` for each combination of the parameters of the class."""
+    parameters: dict[str, list[Any]] = {}
+    tags: frozenset[str] = frozenset()
+    software = ""
+    for statement in node.body:
+        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+            continue
+        name, value = statement.targets[0].id, statement.value
+        if name == "tags":
+            tags = frozenset(_literal(value, path))
+        elif name == "software":
+            software = str(_literal(value, path))
+        elif isinstance(value, ast.Call) and ast.unparse(value.func).endswith("parameter"):
+            parameters[name] = list(_literal(value.args[0], path))
+    return [
+        Check(
+            name=node.name,
+            values=frozenset(
+                (key, str(item)) for key, item in zip(parameters, combination, strict=True)
+            ),
+            tags=tags,
+            file=path,
+            description=(ast.get_docstring(node) or "").split("\n")[0],
+            software=software,
+        )
+        for combination in itertools.product(*parameters.values())
+    ]
+
+
+def _literal(node: ast.expr, path: Path) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise InvalidInput(
+            Problem(
+                "a check's parameters and tags must be literals",
+                where=f"{path}:{node.lineno}",
+                found=ast.unparse(node),
+                because="they are read without running the file, to know what should run",
+                todo="write the values out",
+            )
+        ) from None

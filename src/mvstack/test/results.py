@@ -1,0 +1,199 @@
+"""From ReFrame's report to ours.
+
+The results are one JSON object::
+
+    started     when, ISO 8601 UTC            seconds   how long all took
+    reframe     its version                   tags      what was asked for ([] is everything)
+    ignored     names of MPI settings in the caller's environment that the checks did not see
+    cases       one for each check, parameter and MPI build:
+      check, description, mpi (its module), ranks, seconds, benchmark (what made the figures)
+      result    pass | fail | skip | missing (should have run and did not)
+      why       one paragraph, empty for a pass
+      figures   name, size (bytes or null), value, unit, reference (or null), allowed (text)
+    skipped     what, why
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mvstack.support.errors import Problem
+from mvstack.test.expected import Check
+
+_LAST_LINES = 6
+Json = dict[str, Any]
+
+
+def environment_name(module: str) -> str:
+    """ReFrame's name of the environment of an MPI build, as settings.py.j2 writes it."""
+    return module.replace("/", "-").replace(".", "_")
+
+
+def cases(report: Json, output: list[str], expected: list[Check], plan: Json) -> list[Json]:
+    """A case for each expected check and MPI build; "missing" where the report has none.
+
+    A check of a package has none for an MPI build over which the plan lacks it.
+    """
+    skips = skip_reasons(output)
+    warnings = skipped_files(output)
+    reported = {
+        (*_key(entry["name"]), entry["environ"]): entry
+        for run in report.get("runs", [])
+        for entry in run["testcases"]
+    }
+    found = []
+    for check in expected:
+        for mpi in plan["mpi"]:
+            if not check.runs_over(mpi["module"], plan.get("packages", [])):
+                continue
+            entry = reported.get((check.name, check.values, environment_name(mpi["module"])))
+            if entry:
+                found.append(_case(check, mpi["module"], entry, skips))
+            else:
+                found.append(_missing(check, mpi["module"], warnings, output))
+    return found
+
+
+def skip_reasons(output: list[str]) -> dict[str, str]:
+    """Why ReFrame says that it skipped: ``{"<hash> <environment>": reason}``, from its output."""
+    rows = (
+        re.search(r"\[\s+SKIP\s+\].* /(\w+) @[^+ ]+\+(\S+)(?: \[(.*)\])?$", line) for line in output
+    )
+    return {f"{row[1]} {row[2]}": row[3] or "" for row in rows if row}
+
+
+def skipped_files(output: list[str]) -> dict[str, str]:
+    """Check files that ReFrame could not import, by name, with what it said about each."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(output):
+        row = re.search(r"skipping test(?: file)? '([^']+)': (.*)$", line)
+        if row:
+            more = [item[2:].strip() for item in output[number + 1 :] if item.startswith("| ")]
+            found[Path(row[1]).name] = " ".join([row[2].strip(), *more[:2]])
+    return found
+
+
+def problems(results: Json) -> list[Problem]:
+    """What failed or did not run, for ``CheckFailed``; [] if all is well."""
+    return [
+        Problem(
+            {"fail": "failed", "missing": "did not run"}[case["result"]],
+            where=f"{case['check']} with {case['mpi']}",
+            because=case["why"],
+        )
+        for case in results["cases"]
+        if case["result"] in ("fail", "missing")
+    ]
+
+
+def _key(name: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    """``WorldSize %ranks=2`` as the check's name and the values of its parameters."""
+    head, *rest = name.split(" %")
+    pairs = (item.split("=", 1) for item in rest)
+    return head, frozenset((key, value) for key, value in pairs)
+
+
+def _title(check: Check) -> str:
+    return " ".join([check.name, *(value for _, value in sorted(check.values))])
+
+
+def _case(check: Check, mpi: str, entry: Json, skips: dict[str, str]) -> Json:
+    result = {"pass": "pass", "xfail": "pass", "skip": "skip"}.get(entry["result"], "fail")
+    why = ""
+    if result == "skip":
+        why = skips.get(f"{entry['hashcode']} {entry['environ']}", "ReFrame gave no reason")
+    elif result == "fail":
+        why = failure(entry)
+    return {
+        "check": _title(check),
+        "description": check.description,
+        "mpi": mpi,
+        "ranks": entry.get("num_tasks"),
+        "result": result,
+        "why": why,
+        "seconds": _seconds(entry),
+        "benchmark": entry.get("benchmark") or "",
+        "figures": [_figure(name, row) for name, row in (entry.get("perfvalues") or {}).items()],
+    }
+
+
+def _missing(check: Check, mpi: str, warnings: dict[str, str], output: list[str]) -> Json:
+    why = warnings.get(check.file.name) or warnings.get(check.name)
+    if not why:
+        last = " / ".join(line.strip() for line in output[-_LAST_LINES:] if line.strip())
+        why = f"ReFrame did not run it and did not say why; its last lines: {last}"
+    return {
+        "check": _title(check),
+        "description": check.description,
+        "mpi": mpi,
+        "ranks": None,
+        "result": "missing",
+        "why": f"{check.file.name}: {why}",
+        "seconds": None,
+        "benchmark": "",
+        "figures": [],
+    }
+
+
+def failure(entry: Json) -> str:
+    """Why a case failed, in one paragraph: ReFrame's reason, then the last lines of its stderr."""
+    reason = " ".join((entry.get("fail_reason") or "no reason given").split())
+    reason = re.sub(r"^(sanity|performance|job|build|pipeline) error: ", "", reason)
+    late = re.search(r"job timed out \(([\d.]+)s > ([\d.]+)s\)", reason)
+    if late:
+        reason = (
+            f"it did not return within its limit of {float(late[2]):g} s: it hangs (a fabric or "
+            f"provider that does not answer), or the machine is far too busy"
+        )
+    phase = entry.get("fail_phase") or ""
+    stream = "build_stderr" if phase.startswith("compile") else "job_stderr"
+    said = last_lines(Path(entry.get("stagedir") or ".", entry.get(stream) or ""))
+    parts = [reason if phase in ("sanity", "performance", "") else f"{reason} (in {phase})"]
+    if said:
+        parts.append(f"stderr ends: {said}")
+    if entry.get("stagedir"):
+        parts.append(f"files: {entry['stagedir']}")
+    return "; ".join(parts)
+
+
+def last_lines(path: Path) -> str:
+    """The last lines of a text file as one, " / " between them; "" when there is none.
+
+    Lmod's errors are long and say the point first: theirs are the first lines.
+    """
+    if not path.is_file():
+        return ""
+    lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+    lines = [line for line in lines if line]
+    lmod = [at for at, line in enumerate(lines) if line.startswith("Lmod has detected")]
+    shown = lines[lmod[0] : lmod[0] + 2] if lmod else lines[-_LAST_LINES:]
+    return " / ".join(shown)
+
+
+def _seconds(entry: Json) -> float:
+    """Time spent on the case itself: ReFrame's total counts waiting for other jobs too."""
+    phases = ("time_setup", "time_compile", "time_run", "time_sanity", "time_performance")
+    return round(sum(entry.get(phase) or 0.0 for phase in phases), 3)
+
+
+def _figure(name: str, row: list[Any]) -> Json:
+    """One row of ReFrame's perfvalues: [value, reference, lower, upper, unit, verdict]."""
+    value, reference, lower, upper, unit, *_ = row
+    short = name.rsplit(":", 1)[-1]
+    sized = re.fullmatch(r"(.+)_(\d+)", short)
+    judged = lower is not None or upper is not None
+    return {
+        "name": sized[1] if sized else short,
+        "size": int(sized[2]) if sized else None,
+        "value": value,
+        "unit": unit,
+        "reference": reference if judged else None,
+        "allowed": _allowed(lower, upper) if judged else "",
+    }
+
+
+def _allowed(lower: float | None, upper: float | None) -> str:
+    bounds = [f"{100 * bound:+.0f} %" if bound is not None else "any" for bound in (lower, upper)]
+    return " to ".join(bounds)

@@ -1,0 +1,155 @@
+"""Run ReFrame on a plan's settings, and trust no exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.words import listed, nearest
+from mvstack.test import environment, process
+from mvstack.test.expected import Check, expected_checks
+from mvstack.test.results import cases, problems
+
+#: The checks that come with this repository.
+CHECKS = Path(__file__).resolve().parents[3] / "tests" / "reframe"
+_LAST_LINES = 15
+
+
+def run_checks(
+    plan: dict[str, Any],
+    settings: Path,
+    out: Path,
+    tags: list[str],
+    on_line: Callable[[str], None] | None = None,
+    checks: Path = CHECKS,
+) -> dict[str, Any]:
+    """Run the checks that have one of ``tags`` (all, if empty) for every MPI build of ``plan``.
+
+    ``settings`` is the rendered tests/reframe/settings.py.j2. Below ``out`` come results.json,
+    reframe.json, junit.xml, reframe.out and the folders of failed checks. ``on_line`` gets each
+    line that ReFrame prints. The results are returned whether checks passed or failed
+    (:func:`mvstack.test.problems` tells); their form is in :mod:`mvstack.test.results`.
+
+    :raises Missing: ReFrame is not installed beside this Python.
+    :raises CheckFailed: a check that should have run did not, no check has such a tag, or ReFrame
+        broke down. results.json is written all the same.
+    """
+    expected = expected_checks(checks, tags)
+    if not expected:
+        known = sorted({tag for check in expected_checks(checks, []) for tag in check.tags})
+        raise CheckFailed(
+            Problem(
+                f"no check has one of the tags {', '.join(tags)}",
+                str(checks),
+                allowed=listed(known),
+                nearest=nearest(tags[0], known) if tags else "",
+            )
+        )
+    out = out.resolve()
+    _clear(out)
+    environ, ignored = environment.for_checks(os.environ)
+    started, began = datetime.now(UTC), time.monotonic()
+    output: list[str] = []
+
+    def take(line: str) -> None:
+        output.append(line)
+        if on_line is not None:
+            on_line(line)
+
+    try:
+        code = process.run(
+            _command(settings.resolve(), out, tags, checks), cwd=out, env=environ, on_line=take
+        )
+    finally:
+        (out / "reframe.out").write_text("\n".join(output) + "\n")
+    report = _report(out / "reframe.json")
+    results = {
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - began, 3),
+        "reframe": report.get("session_info", {}).get("version", ""),
+        "tags": tags,
+        "ignored": ignored,
+        "cases": cases(report, output, expected, plan),
+    }
+    results["skipped"] = [
+        {"what": f"{case['check']} with {case['mpi']}", "why": case["why"]}
+        for case in results["cases"]
+        if case["result"] == "skip"
+    ]
+    _write(out / "results.json", results)
+    _trust(results, code, output, out, expected)
+    return results
+
+
+def _command(settings: Path, out: Path, tags: list[str], checks: Path) -> list[str]:
+    """ReFrame's command line; the one beside this Python, whatever PATH says."""
+    reframe = Path(sys.executable).with_name("reframe")
+    if not reframe.exists():
+        raise Missing(
+            Problem("ReFrame is not installed beside this Python", str(reframe),
+                    todo="start mvstack by its launcher, which makes .venv with all it needs")
+        )  # fmt: skip
+    wanted = ["-t", f"^({'|'.join(map(re.escape, tags))})$"] if tags else []
+    return [
+        str(reframe),
+        *("-C", str(settings), "-c", str(checks), "--prefix", str(out), "--nocolor"),
+        *("--report-file", str(out / "reframe.json"), "--report-junit", str(out / "junit.xml")),
+        *wanted,
+        *("-R", "-r"),
+    ]
+
+
+def _clear(out: Path) -> None:
+    """Make ``out``, without what an earlier run left: an old report must not pass for a new one."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("stage", "output"):
+        shutil.rmtree(out / name, ignore_errors=True)
+    for name in ("reframe.json", "junit.xml", "reframe.out", "results.json"):
+        (out / name).unlink(missing_ok=True)
+
+
+def _report(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _write(path: Path, results: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(results, indent=1) + "\n")
+    part.replace(path)
+
+
+def _trust(
+    results: dict[str, Any], code: int, output: list[str], out: Path, expected: list[Check]
+) -> None:
+    """Raise unless every expected check ran and ReFrame's exit code agrees with its report."""
+    missing = [case for case in results["cases"] if case["result"] == "missing"]
+    if missing:
+        total = len(results["cases"])
+        raise CheckFailed(
+            *problems({"cases": missing}),
+            outcome=f"ReFrame ran {total - len(missing)} of {total} checks; see {out}/reframe.out",
+        )
+    failed = any(case["result"] == "fail" for case in results["cases"])
+    if bool(code) != failed:
+        last = " / ".join(line for line in output[-_LAST_LINES:] if line.strip())
+        raise CheckFailed(
+            Problem(
+                f"ReFrame ended with exit code {code}, which does not fit its report",
+                where=str(out / "reframe.out"),
+                found=f"{len(expected)} checks, {'some' if failed else 'none'} failed; {last}",
+            )
+        )

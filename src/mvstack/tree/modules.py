@@ -1,0 +1,61 @@
+"""The module that opens a tree, and the one line that makes `module` work in any bash."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mvstack.plan.make import Plan
+from mvstack.render.templates import template
+from mvstack.support.errors import Missing, Problem
+from mvstack.support.files import write_atomically
+
+INIT = """\
+# Written by mvstack: makes `module` work in this bash and shows the tree's modules.
+#   source {tree}/init/bash
+if ! type module >/dev/null 2>&1; then
+    source {lmod}/init/bash
+fi
+module use {tree}/modules/Core
+"""
+
+
+def publish(plan: Plan, lmod: Path) -> None:
+    """Write the Core module and ``init/bash``, each whole or not at all."""
+    tree = Path(plan.tree)
+    write_atomically(core_module(plan), template("core.lua", plan=plan))
+    write_atomically(tree / "init" / "bash", INIT.format(tree=tree, lmod=lmod))
+
+
+def core_module(plan: Plan) -> Path:
+    """Where the module stands that opens the tree of ``plan``."""
+    return core_file(Path(plan.tree), plan.release)
+
+
+def core_file(tree: Path, release: str) -> Path:
+    """The same, by tree and release: it is there when an installation has come to its end."""
+    return tree / "modules" / "Core" / "mvapich-stack" / f"{release}.lua"
+
+
+def withdraw(file: Path) -> None:
+    """Take a module away before what it names is built anew, so that nobody loads it meanwhile."""
+    file.unlink(missing_ok=True)
+
+
+def lmod_folder(command: str) -> Path:
+    """The folder with ``init/bash`` that belongs to Lmod's command."""
+    return Path(command).resolve().parents[1]
+
+
+def lmod_command() -> str:
+    """Lmod's command. Raises Missing where there is none."""
+    places = (os.environ.get("LMOD_CMD", ""), "/usr/share/lmod/lmod/libexec/lmod")
+    for place in places:
+        if place and Path(place).is_file():
+            return place
+    raise Missing(
+        Problem(
+            "Lmod is not installed, or LMOD_CMD does not name it",
+            todo="apt-get install lmod, or load your site's Lmod first",
+        )
+    )
