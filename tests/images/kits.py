@@ -19,7 +19,8 @@ from mvstack.image.render import image_files
 from mvstack.image.strip import TEMPLATES
 from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system
-from mvstack.plan.make import Plan, make_plan, partitions_of
+from mvstack.plan.make import make_plan, partitions_of
+from mvstack.plan.types import Plan
 
 SYSTEM = "qemu-debian12"  # Debian 12, as the base of these worlds
 PACKAGES = ("ca-certificates", "curl", "openssh-server", "procps", "sudo", "systemd", "zstd")

@@ -29,7 +29,7 @@ from mvstack.ci.build import below, build, padded
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
 from mvstack.install import stages
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress

@@ -16,7 +16,7 @@ from mvstack.cache import gpg, store
 from mvstack.cache.place import Place, place
 from mvstack.cache.push import push
 from mvstack.cache.use import site_caches
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Fetched, Fetcher, SourceSpec, Store
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, parse_system
-from mvstack.plan.make import Plan, make_plan
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render
 from mvstack.tree.nodes import Work, work
 from mvstack.tree.records import Records

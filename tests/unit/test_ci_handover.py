@@ -24,7 +24,7 @@ from mvstack.ci.build import TREE, below, build, padded, rows_of
 from mvstack.ci.handover import caches_below, keyring
 from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Store
 from mvstack.support.errors import BuildFailed, InvalidInput, Refused
 from mvstack.support.progress import Progress

@@ -23,7 +23,7 @@ from mvstack.ci.pipeline import Context
 from mvstack.ci.words import explained
 from mvstack.install import stages
 from mvstack.model.load import load_system
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 

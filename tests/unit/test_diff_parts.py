@@ -14,7 +14,7 @@ from mvstack.diff.compare import compare
 from mvstack.diff.parts import Partition, read_partitions
 from mvstack.diff.sides import Side
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
 from mvstack.support.errors import InvalidInput
 

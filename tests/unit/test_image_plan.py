@@ -14,7 +14,8 @@ from mvstack.image.plan import ImagePlan, family_of, make_image
 from mvstack.image.render import drop_in_files, image_files, packer_variables, provision_env
 from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, parse_system, system_names
-from mvstack.plan.make import Plan, make_plan
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Refused
 
 FILE = Path("environments/systems/qemu-debian12.yaml")

@@ -13,7 +13,7 @@ from install_tree import install, look, plan_in, states
 
 from mvstack.builders.easybuild.install import pending
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import build_order
 from mvstack.support import hashes
 from mvstack.tree.nodes import module_file

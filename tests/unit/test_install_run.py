@@ -17,7 +17,7 @@ from install_tree import look, plan_in, states
 
 from mvstack.builders.easybuild import command as eb
 from mvstack.builders.easybuild import install as run
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Fetched, Fetcher, SourceSpec, Store
 from mvstack.support.errors import BuildFailed, Missing, SourceError
 from mvstack.support.progress import Progress

@@ -8,7 +8,8 @@ import pytest
 
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
-from mvstack.plan.make import Accepted, Plan, make_plan
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Accepted, Plan
 from mvstack.support.errors import InvalidInput
 
 POLICY = load_policy()

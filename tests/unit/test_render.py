@@ -18,7 +18,8 @@ from ruamel.yaml import YAML
 
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import Plan, make_plan, split_name
+from mvstack.plan.make import make_plan, split_name
+from mvstack.plan.types import Plan
 from mvstack.render.partition import _quoted, mpi_easyconfig, render, stale, stray, write
 from mvstack.support.errors import Refused
 

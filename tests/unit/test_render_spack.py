@@ -12,7 +12,8 @@ from mvstack.model.load import load_policy, load_release, load_system, parse_sys
 from mvstack.model.spack import spack_pins
 from mvstack.model.system import External
 from mvstack.plan import spackspecs
-from mvstack.plan.make import Plan, make_plan
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Plan
 from mvstack.render.spack import root, spack_files
 
 RELEASE, POLICY = load_release(), load_policy()

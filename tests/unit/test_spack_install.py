@@ -22,7 +22,7 @@ from mvstack.builders import base as builders
 from mvstack.builders.spack import builder, installing, lock
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Fetcher, Store
 from mvstack.support.errors import BuildFailed, CheckFailed, Missing, Problem
 from mvstack.support.progress import Progress

@@ -15,7 +15,8 @@ from mvstack.builders.spack.graph import Graph, installed, read_graph
 from mvstack.builders.spack.pins import load_pins
 from mvstack.builders.spack.sources import source_of
 from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, load_system
-from mvstack.plan.make import Accepted, Plan, make_plan
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Accepted, Plan
 from mvstack.support.errors import CheckFailed, Missing
 
 PINS = load_pins()

@@ -18,7 +18,7 @@ from mvstack.builders.spack import modules
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.modules import Part, content_of, module_text, parts_of
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 
 PREFIX = "/tree/software/mvapich-4.1-abcdefg"
 FOUND: dict[str, Any] = {

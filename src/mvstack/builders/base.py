@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Fetcher
 from mvstack.support.progress import Progress
 

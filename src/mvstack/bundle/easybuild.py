@@ -10,7 +10,7 @@ from mvstack.cache import gpg, store, unpack
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import build_order, render, write
 from mvstack.sources import Entry, Fetcher, Store
 from mvstack.support.errors import Problem, Refused

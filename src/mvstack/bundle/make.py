@@ -18,7 +18,7 @@ from mvstack.cache.use import Caches
 from mvstack.install import stages
 from mvstack.install.prerequisites import family_of
 from mvstack.model.system import System
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources.accepted import all_accepted
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import InvalidInput, Missing, Problem

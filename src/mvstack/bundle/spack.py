@@ -19,7 +19,7 @@ from mvstack.builders.spack.runner import Spack
 from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.sources import Entry, Fetcher, Store
 from mvstack.support.errors import Problem, Refused

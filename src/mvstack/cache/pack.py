@@ -14,7 +14,7 @@ from mvstack.cache import elf
 from mvstack.cache.manifest import Archive, Item, Manifest, Needed
 from mvstack.cache.prefix import Move
 from mvstack.cache.tree import Installed
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Missing, Problem, Refused
 

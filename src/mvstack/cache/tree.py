@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from mvstack.plan.make import MpiBuild, Plan
-from mvstack.plan.packages import Package
+from mvstack.plan.types import Plan, plan_of
 from mvstack.render.partition import Node, build_order
 from mvstack.support import hashes
 from mvstack.support.errors import Problem, Refused
 from mvstack.tree.nodes import module_file
 from mvstack.tree.records import Records
 
-T = TypeVar("T")
 _ASKS = re.compile(r'^\s*(?:depends_on|load|always_load)\("([^"]+)"\)', re.M)
 
 
@@ -34,24 +32,6 @@ class Installed:
     software: Path
     build: dict[str, Any]
     requires: tuple[str, ...] = ()
-
-
-def plan_of(data: dict[str, Any]) -> Plan:
-    """The plan that a tree's records keep; fields that an older version lacked are empty."""
-    mpi = [_filled(MpiBuild, row) for row in data.get("mpi", [])]
-    packages = [_filled(Package, row) for row in data.get("packages", [])]
-    return _filled(Plan, {**data, "mpi": mpi, "packages": packages})
-
-
-def _filled(kind: type[T], row: dict[str, Any]) -> T:
-    # what was written before a field was known has its default, or nothing
-    values: dict[str, Any] = {}
-    for one in fields(kind):  # type: ignore[arg-type]
-        if one.name in row:
-            values[one.name] = row[one.name]
-        elif one.default is MISSING and one.default_factory is MISSING:
-            values[one.name] = ""
-    return kind(**values)
 
 
 def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:

@@ -19,7 +19,7 @@ from typing import Any
 from mvstack.cache import store, unpack
 from mvstack.cache.libraries import lacking
 from mvstack.cache.place import Place, Unreachable, place
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.nodes import Work

@@ -18,7 +18,7 @@ from mvstack.ci.graph import WHOLE
 from mvstack.ci.handed_lock import FOLDER
 from mvstack.ci.handover import caches_below, job_key, keyring
 from mvstack.install.stages import fetcher_for
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Fetcher
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.progress import Progress

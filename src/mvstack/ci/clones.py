@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mvstack.builders.spack.clone import home
 from mvstack.builders.spack.pins import load_pins
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 
 
 def shared(plan: Plan) -> None:

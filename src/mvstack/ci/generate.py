@@ -22,7 +22,7 @@ from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
 from mvstack.ci.sites import Sides, both_sides
 from mvstack.model.ci import Settings, Site, load_settings
 from mvstack.model.ci_policy import CiPolicy, ci_policy
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed
 

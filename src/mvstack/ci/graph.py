@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.cache.tree import plan_of
 from mvstack.ci.checks import Checked, read_checks
 from mvstack.ci.meaning import meaning, of_paths
 from mvstack.diff.parts import RECIPES, read_partition
@@ -21,7 +20,7 @@ from mvstack.diff.sides import Side
 from mvstack.model.spack_lock import Lock, read_lock
 from mvstack.plan.contents import contents
 from mvstack.plan.definitions import definitions
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan, plan_of
 from mvstack.plan.usage import usage_of
 from mvstack.render.partition import Node as PlanNode
 from mvstack.support import hashes

@@ -20,7 +20,7 @@ from mvstack.builders.spack import handed
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.ci.handover import AGAIN, PARTS
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress

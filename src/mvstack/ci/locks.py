@@ -9,9 +9,8 @@ import json
 from pathlib import Path
 
 from mvstack.builders.spack import handed
-from mvstack.cache.tree import plan_of
 from mvstack.diff.sides import Side
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan, plan_of
 from mvstack.render.spack import compiler_of
 from mvstack.support.errors import InvalidInput, Problem
 

@@ -17,7 +17,7 @@ from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.push import good
 from mvstack.ci import sign_spack
 from mvstack.ci.handover import AGAIN, NOTHING_SIGNED, caches_below, keyring
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress

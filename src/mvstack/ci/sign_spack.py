@@ -21,7 +21,7 @@ from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.store import NotBelieved
 from mvstack.ci.handover import AGAIN, NOTHING_SIGNED, keyring
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.files import write_atomically

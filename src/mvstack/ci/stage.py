@@ -11,7 +11,7 @@ from mvstack.cache.place import place
 from mvstack.cache.use import Caches
 from mvstack.ci.handover import caches_below, keyring
 from mvstack.install.stages import fetcher_for
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
 

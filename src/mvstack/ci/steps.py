@@ -22,7 +22,7 @@ from mvstack.ci.sign import sign
 from mvstack.ci.stage import stage
 from mvstack.install import stages
 from mvstack.model.system import System
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Missing, MvstackError, Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress

@@ -8,8 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.model.system import System
-from mvstack.plan.make import MpiBuild, Plan
-from mvstack.plan.packages import Package
+from mvstack.plan.types import MpiBuild, Package, Plan
 
 
 def show_plan(plan: Plan, system: System, console: Console) -> None:

@@ -29,8 +29,9 @@ from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals, 
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import Plan, make_plan, partitions_of, split_name
+from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.plan.siblings import left_over, siblings
+from mvstack.plan.types import Plan
 from mvstack.recipes.page import recipes_page
 from mvstack.render.partition import RENDERED, render, stale, write
 from mvstack.render.templates import template

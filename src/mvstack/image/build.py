@@ -26,7 +26,7 @@ from mvstack.image.render import image_files
 from mvstack.image.store import Version
 from mvstack.image.strip import TEMPLATES
 from mvstack.model.load import REPOSITORY
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Problem, relative

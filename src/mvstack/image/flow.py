@@ -23,7 +23,8 @@ from mvstack.image.store import Version
 from mvstack.image.validation import validate_images as validate_images
 from mvstack.install import stages
 from mvstack.model.image_policy import image_policy
-from mvstack.plan.make import Plan, split_name
+from mvstack.plan.make import split_name
+from mvstack.plan.types import Plan
 from mvstack.support.errors import BuildFailed, CheckFailed, InvalidInput, Missing, Problem, Refused
 from mvstack.support.progress import Progress
 

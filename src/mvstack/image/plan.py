@@ -10,7 +10,7 @@ from typing import Any
 from mvstack.model.image import Cloud, Family, ImageSpec
 from mvstack.model.image_policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.system import Partition, System
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 
 #: The source block of images/*.pkr.hcl that builds for a cloud.

@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from mvstack.image.plan import ImagePlan
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.templates import generated
 from mvstack.support.units import one_line
 

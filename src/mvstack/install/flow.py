@@ -13,7 +13,8 @@ from mvstack.install import stages
 from mvstack.install.prerequisites import Lacking
 from mvstack.model.load import load_release, load_system
 from mvstack.model.system import System
-from mvstack.plan.make import Plan, split_name
+from mvstack.plan.make import split_name
+from mvstack.plan.types import Plan
 from mvstack.support.errors import CheckFailed, MvstackError
 from mvstack.support.progress import Progress
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.system import System
-from mvstack.plan.make import Accepted, Plan, make_plan, partitions_of, split_name
+from mvstack.plan.make import make_plan, partitions_of, split_name
+from mvstack.plan.types import Accepted, Plan
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem, Refused
 from mvstack.support.progress import Progress
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.plan.usage import NAME
 from mvstack.render.partition import Node, build_order
 from mvstack.support import hashes

@@ -14,8 +14,8 @@ from mvstack.model.policy import Policy
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import Accepted, Plan, make_plan
-from mvstack.plan.packages import Package
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Accepted, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
 
 # Says whether the source of (product or package, version, easyconfig) can be had.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose
-from mvstack.plan.packages import Package, packages_of
+from mvstack.plan.packages import packages_of
 from mvstack.plan.targets import options_for
+from mvstack.plan.types import Accepted, MpiBuild, Plan
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
 
@@ -31,77 +31,6 @@ PROCESS_MANAGERS = {
 }
 # ROMIO's drivers; what a machine mounts beyond these needs none of its own.
 ROMIO = ("ufs", "nfs", "lustre", "gpfs", "panfs", "daos", "testfs", "pvfs2", "xfs")
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """Bytes that are not upstream's and that a person accepted on purpose."""
-
-    sha256: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class MpiBuild:
-    """One MPI build of a partition: what is built, what its module sets, how it is launched."""
-
-    product: str
-    software: str
-    version: str
-    device: str
-    module: str
-    fabric: str
-    gpu: str
-    transport: dict[str, str]
-    pmi: str
-    launcher: str
-    launch: str
-    environment: dict[str, dict[str, str]]
-    believe: dict[str, Any]
-    parameters: dict[str, Any]
-    easyconfig: str
-    spack: dict[str, Any]
-    not_upstream: str
-    accepted_sha256: str
-    why: str
-    source: str
-    reasons: list[dict[str, str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What one partition gets in one release; ``as_dict`` is the JSON that later steps read."""
-
-    system: str
-    partition: str
-    title: str
-    release: str
-    builder: str
-    root: str
-    tree: str
-    os: str
-    target: str
-    cores: int
-    scheduler: str
-    access: list[str]
-    compiler: dict[str, str]
-    mpi: list[MpiBuild]
-    packages: list[Package]
-    passed_over: list[dict[str, str]]
-    externals: list[dict[str, str]] = field(default_factory=list)
-    fallback: str = ""
-    profile: str = "default"
-    # packages of the profile that this partition does not get, each with the reason
-    left_out: list[dict[str, str]] = field(default_factory=list)
-    # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
-    optimization: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, with the keys in the order in which a person reads them."""
-        result = dict(self.__dict__)
-        result["mpi"] = [dict(build.__dict__) for build in self.mpi]
-        result["packages"] = [dict(package.__dict__) for package in self.packages]
-        return result
 
 
 def split_name(name: str) -> tuple[str, str]:

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
 from mvstack.model.system import Partition
 from mvstack.model.vocabulary import PROFILES
 from mvstack.plan import easyconfigs
 from mvstack.plan.choose import Choice
-
-if TYPE_CHECKING:
-    from mvstack.plan.make import Accepted, MpiBuild
+from mvstack.plan.types import Accepted, MpiBuild, Package
 
 # Products whose MPI calls take buffers in GPU memory: a package's GPU variant is built over these.
 WITH_GPU_BUFFERS = ("mvapich-plus", "mvapich2-gdr")
 # Compute capability by the first word of a model's name; source: NVIDIA's table of CUDA GPUs.
 CUDA_ARCH = {"V100": "70", "A100": "80", "H100": "90", "H200": "90", "GH200": "90", "B200": "100"}
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
-
-
-@dataclass(frozen=True)
-class Package:
-    """One package over one MPI build, or over the compiler alone (``mpi`` is "" then).
-
-    ``toolchain`` is the easyconfig of the toolchain that EasyBuild builds it with; ``readers`` is
-    the Unix group whose members alone may read a licensed package.
-    """
-
-    name: str
-    version: str
-    title: str
-    module: str
-    mpi: str
-    easyconfig: str
-    spack: str
-    toolchain: str = ""
-    group: str = ""
-    licence: str = "open"
-    readers: str = ""
-    not_upstream: str = ""
-    accepted_sha256: str = ""
 
 
 def packages_of(

@@ -9,8 +9,7 @@ from pprint import pformat
 
 from mvstack.model.load import REPOSITORY
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import MpiBuild, Plan
-from mvstack.plan.packages import Package
+from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import spack_files
 from mvstack.render.templates import generated, template
 from mvstack.support.units import one_line

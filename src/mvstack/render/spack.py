@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from mvstack.model.spack import spack_pins
-from mvstack.plan.make import MpiBuild, Plan
-from mvstack.plan.packages import Package
 from mvstack.plan.targets import family_of, target_for
+from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.templates import template
 
 FILES = ("spack", "packages", "concretizer", "config", "mirrors", "modules")

@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack.model.load import REPOSITORY
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.units import one_line
 
 SPACK = REPOSITORY / "environments" / "templates" / "spack"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.templates import template
 from mvstack.support.errors import Missing, Problem
 from mvstack.support.files import write_atomically

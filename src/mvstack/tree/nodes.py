@@ -9,7 +9,7 @@ from pathlib import Path
 from mvstack.plan import easyconfigs
 from mvstack.plan.contents import contents
 from mvstack.plan.definitions import definitions
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import Node
 from mvstack.tree.records import Records
 

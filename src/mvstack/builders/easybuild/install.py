@@ -20,7 +20,7 @@ from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.install.prerequisites import of_the_distribution
 from mvstack.plan import easyconfigs, usage
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
 from mvstack.sources import Fetcher, SourceSpec, specs_from_easyconfigs
 from mvstack.support.errors import BuildFailed, MvstackError, Problem, together

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mvstack.cache import use
 from mvstack.cache.use import Caches
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.words import listed, nearest
 from mvstack.tree.nodes import Work

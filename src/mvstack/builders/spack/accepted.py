@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvstack.plan.make import MpiBuild, Plan
+from mvstack.plan.types import MpiBuild, Plan
 from mvstack.render.templates import generated
 from mvstack.support.units import one_line
 

@@ -23,7 +23,7 @@ from mvstack.builders.spack.modules import Part, content_of, loader_folders, mod
 from mvstack.builders.spack.pins import Pins, load_pins
 from mvstack.builders.spack.python import python
 from mvstack.builders.spack.runner import Spack
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
 from mvstack.render.spack import compiler_of
 from mvstack.sources import Fetcher

@@ -16,8 +16,8 @@ from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.store import NotBelieved
-from mvstack.cache.tree import plan_of
 from mvstack.cache.use import Caches, refusals
+from mvstack.plan.types import plan_of
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress

@@ -13,7 +13,7 @@ from mvstack.builders.spack.installing import Installing
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.modules import Part
 from mvstack.builders.spack.runner import Spack
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.sources import Fetcher
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records

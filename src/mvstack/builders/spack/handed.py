@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mvstack.builders.spack import accepted, lock
 from mvstack.builders.spack.pins import load_pins
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.render.partition import render
 from mvstack.render.spack import compiler_of
 from mvstack.support.errors import Problem, Refused

@@ -16,7 +16,7 @@ from mvstack.builders.spack.graph import Node, installed
 from mvstack.builders.spack.modules import Part
 from mvstack.builders.spack.runner import Spack
 from mvstack.builders.spack.said import Package, Said
-from mvstack.plan.make import Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import BuildFailed, Problem
 from mvstack.support.progress import Progress, Step
 from mvstack.tree.records import Records

@@ -16,8 +16,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack.model.load import REPOSITORY
-from mvstack.plan.make import MpiBuild, Plan
-from mvstack.plan.packages import Package
+from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import compiler_of
 from mvstack.render.templates import generated, template
 from mvstack.support import hashes

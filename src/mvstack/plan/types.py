@@ -1,0 +1,120 @@
+"""The types of a plan: what one partition gets in one release, with the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Bytes that are not upstream's and that a person accepted on purpose."""
+
+    sha256: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class MpiBuild:
+    """One MPI build of a partition: what is built, what its module sets, how it is launched."""
+
+    product: str
+    software: str
+    version: str
+    device: str
+    module: str
+    fabric: str
+    gpu: str
+    transport: dict[str, str]
+    pmi: str
+    launcher: str
+    launch: str
+    environment: dict[str, dict[str, str]]
+    believe: dict[str, Any]
+    parameters: dict[str, Any]
+    easyconfig: str
+    spack: dict[str, Any]
+    not_upstream: str
+    accepted_sha256: str
+    why: str
+    source: str
+    reasons: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Package:
+    """One package over one MPI build, or over the compiler alone (``mpi`` is "" then).
+
+    ``toolchain`` is the easyconfig of the toolchain that EasyBuild builds it with; ``readers`` is
+    the Unix group whose members alone may read a licensed package.
+    """
+
+    name: str
+    version: str
+    title: str
+    module: str
+    mpi: str
+    easyconfig: str
+    spack: str
+    toolchain: str = ""
+    group: str = ""
+    licence: str = "open"
+    readers: str = ""
+    not_upstream: str = ""
+    accepted_sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one partition gets in one release; ``as_dict`` is the JSON that later steps read."""
+
+    system: str
+    partition: str
+    title: str
+    release: str
+    builder: str
+    root: str
+    tree: str
+    os: str
+    target: str
+    cores: int
+    scheduler: str
+    access: list[str]
+    compiler: dict[str, str]
+    mpi: list[MpiBuild]
+    packages: list[Package]
+    passed_over: list[dict[str, str]]
+    externals: list[dict[str, str]] = field(default_factory=list)
+    fallback: str = ""
+    profile: str = "default"
+    # packages of the profile that this partition does not get, each with the reason
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
+    optimization: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys in the order in which a person reads them."""
+        result = dict(self.__dict__)
+        result["mpi"] = [dict(build.__dict__) for build in self.mpi]
+        result["packages"] = [dict(package.__dict__) for package in self.packages]
+        return result
+
+
+def plan_of(data: dict[str, Any]) -> Plan:
+    """The plan that was written as JSON; fields that an older version did not have are empty."""
+    mpi = [_filled(MpiBuild, row) for row in data.get("mpi", [])]
+    packages = [_filled(Package, row) for row in data.get("packages", [])]
+    return _filled(Plan, {**data, "mpi": mpi, "packages": packages})
+
+
+def _filled(kind: type[T], row: dict[str, Any]) -> T:
+    # what was written before a field was known has its default, or nothing
+    values: dict[str, Any] = {}
+    for one in fields(kind):  # type: ignore[arg-type]
+        if one.name in row:
+            values[one.name] = row[one.name]
+        elif one.default is MISSING and one.default_factory is MISSING:
+            values[one.name] = ""
+    return kind(**values)
