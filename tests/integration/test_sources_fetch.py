@@ -24,7 +24,7 @@ from source_server import (
     truncated,
 )
 
-from mvstack.sources import Entry, Fetcher, SourceSpec, Store, download, site_mirrors
+from mvstack.sources import Entry, Fetcher, SourceSpec, Store, debian, download, site_mirrors
 from mvstack.sources.spec import Debian, Whose
 from mvstack.support.errors import SourceError
 
@@ -152,20 +152,28 @@ def test_the_second_url_of_a_recipe_is_asked(server: Server, store: Store) -> No
     assert fetched.passed_over == (f"{server.url}/one: HTTP 404 Not Found",)
 
 
-def test_debians_archive_without_apt(
+def test_debians_archives_are_asked_in_order_and_the_hash_proves_the_file(
     server: Server, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On other distributions: the file itself, which its hash proves."""
-    monkeypatch.setenv("PATH", "/nonexistent")
-    wanted = Debian(package="libalpha", suite="bookworm", file="libalpha_1.orig.tar.gz")
+    monkeypatch.setenv(debian.SETTING, f"{server.url}/one {server.url}/two/")
+    wanted = Debian(package="libalpha", file="libalpha_1.orig.tar.gz")
     spec = replace(spec_for(), debian=wanted)
     server.pages["/one/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(OTHER)
     server.pages["/two/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(DATA)
-    bringing = fetcher(store)
-    bringing.debian.uris = [f"{server.url}/one", f"{server.url}/two"]
-    fetched = bringing.fetch(spec)
+    fetched = fetcher(store).fetch(spec)
     assert fetched.place.startswith(f"Debian source archive, {server.url}/two/pool")
     assert "other bytes" in fetched.passed_over[0]
+
+
+def test_without_a_debian_archive_the_error_names_the_setting(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(debian.SETTING, raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    spec = replace(spec_for(), debian=Debian(package="alpha", file="alpha_1.orig.tar.gz"))
+    assert debian.SETTING in str(failed(store, spec))
+    assert fetcher(store).available(spec), "so that fetching tells what to set"
+    assert not fetcher(store).available(spec, ask_debian=True)
 
 
 def test_whose_bytes_they_are_is_told_by_the_hash(server: Server, store: Store) -> None:

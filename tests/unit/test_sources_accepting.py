@@ -119,7 +119,7 @@ def test_adding_upstreams_bytes_ends_an_acceptance(tmp_path: Path, store: Store)
         ("0x12", "why", InvalidInput, "64 hexadecimal digits"),
         ("real", None, InvalidInput, "needs --reason"),
         ("real", "  \n ", InvalidInput, "needs --reason"),
-        (None, "why", InvalidInput, "none are"),
+        (None, "why", InvalidInput, "no --accept-hash is given"),
     ],
 )
 def test_an_acceptance_that_is_none(
@@ -145,7 +145,7 @@ def test_both_mistakes_of_an_acceptance_are_told_at_once(tmp_path: Path, store: 
 
 def test_a_file_that_the_builder_could_not_unpack_is_refused(tmp_path: Path, store: Store) -> None:
     data = lzma.compress(b"xz under another name")
-    with pytest.raises(SourceError, match="names a gzip file and this is xz"):
+    with pytest.raises(SourceError, match="names a gzip file, and this is xz"):
         add_source(store, SPEC, file_of(tmp_path, data), sha256(data), "on purpose")
     assert all_accepted() == []
     loose = SourceSpec("MPICH", "1", "mpich-1.tar.gz", (), any_packing=True)
@@ -193,6 +193,6 @@ def test_a_state_folder_that_cannot_be_written(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", os.fspath(tmp_path / "file"))
-    with pytest.raises(SourceError, match="cannot be written down") as caught:
+    with pytest.raises(SourceError, match="cannot be written") as caught:
         accept("MVAPICH", "4.0", "a" * 64, "why", "f.tar.gz")
     assert "XDG_STATE_HOME" in caught.value.problems[0].todo

@@ -212,9 +212,9 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for path, words in (
-        (fifo, "a file is expected"),
-        (tmp_path, "a file is expected"),
-        (Path("/dev/zero"), "a file is expected"),
+        (fifo, "not a regular file"),
+        (tmp_path, "not a regular file"),
+        (Path("/dev/zero"), "not a regular file"),
         (tmp_path / "none", "no such file"),
         (fifo / "below", "no such file"),
         (Path("a\0b"), "cannot be read"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import Field
+from ruamel.yaml import YAML
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
@@ -90,15 +91,13 @@ def forget(software: str, version: str, filename: str | None = None) -> list[Acc
 
 
 def _write(rows: list[Accepted]) -> None:
-    from ruamel.yaml import YAML
-
     text = io.StringIO()
-    YAML().dump({"accepted": [one.model_dump() for one in rows]}, text)
-    head = (
-        "# Not upstream's bytes, and accepted on purpose by `mvstack sources add --accept-hash`.\n"
+    text.write(
+        "# Not upstream's bytes, accepted on purpose by `mvstack sources add --accept-hash`.\n"
         "# `mvstack sources forget NAME@VERSION` takes one back.\n"
     )
-    write_atomically(accepted_file(), head + text.getvalue())
+    YAML().dump({"accepted": [one.model_dump() for one in rows]}, text)
+    write_atomically(accepted_file(), text.getvalue())
 
 
 @contextlib.contextmanager
@@ -110,10 +109,7 @@ def _locked() -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
     except OSError as error:
-        raise SourceError(
-            Problem(
-                f"what is accepted cannot be written down: {error.strerror}",
-                str(error.filename or accepted_file()),
-                todo="set XDG_STATE_HOME to a folder of yours that can be written",
-            )
-        ) from None
+        what = f"the file of accepted hashes cannot be written: {error.strerror}"
+        todo = "set XDG_STATE_HOME to a folder of yours that can be written"
+        where = str(error.filename or accepted_file())
+        raise SourceError(Problem(what, where, todo=todo)) from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mvstack.sources.accepted import accept, accepted_for, forget
-from mvstack.sources.files import CHUNK, copied, open_regular, wrong_packing
+from mvstack.sources.accepted import accept, forget
+from mvstack.sources.files import copied, open_regular, wrong_packing
 from mvstack.sources.spec import SHA256, SourceSpec
 from mvstack.sources.store import PRIVATE, Entry, Store
 from mvstack.support.errors import InvalidInput, Problem, SourceError, relative
@@ -42,27 +42,23 @@ def add_source(
     wanted, why = _acceptance(accept_hash, reason)
     with open_regular(file) as source, store.incoming() as folder:
         incoming = folder / "file"
-        with incoming.open("wb") as target:
+        with incoming.open("w+b") as target:
             found = copied(source, target)
-        with incoming.open("rb") as stream:
-            head = stream.read(min(CHUNK, 16))
-        _check(spec, file, found, wanted, head)
+            target.seek(0)
+            _check(spec, file, found, wanted, target.read(16))
         listed = found in spec.hashes
         note = spec.note(found) if listed else f"not upstream's bytes: {why}"
-        size = incoming.stat().st_size
-        place = f"added by hand, {file.name!r}"
+        size, place = incoming.stat().st_size, f"added by hand, {file.name!r}"
         if spec.licence_page:
             incoming.chmod(PRIVATE)
         stored = store.take(incoming, Entry(found, spec.filename, spec.name, size, place, note))
     store.link_easybuild(spec.software, spec.filename, found)
-    earlier = accepted_for(spec.software, spec.version, spec.filename)
     if not listed:
         accept(spec.software, spec.version, found, why, spec.filename)
-    elif earlier:
-        forget(
-            spec.software, spec.version, spec.filename
-        )  # the recipe's own bytes are wanted again
-        note = "; ".join(part for part in (note, f"no longer accepted: {earlier.sha256}") if part)
+    else:  # the recipe's own bytes are wanted again
+        gone = forget(spec.software, spec.version, spec.filename)
+        ended = [f"no longer accepted: {one.sha256}" for one in gone]
+        note = "; ".join(part for part in (note, *ended) if part)
     return {
         "source": spec.name,
         "file": spec.filename,
@@ -78,73 +74,52 @@ def _acceptance(accept_hash: str | None, reason: str | None) -> tuple[str, str]:
     why = " ".join((reason or "").split())
     if accept_hash is None:
         if why:
-            raise InvalidInput(
-                Problem(
-                    "--reason says why other bytes are accepted, and none are",
-                    "--reason",
-                    todo="add --accept-hash SHA256, or leave --reason out",
-                )
-            )
+            what = "--reason says why other bytes are accepted, and no --accept-hash is given"
+            todo = "add --accept-hash SHA256, or leave --reason out"
+            raise InvalidInput(Problem(what, "--reason", todo=todo))
         return "", ""
     wanted = accept_hash.strip().lower().removeprefix("sha256:")
     problems = []
     if not SHA256.fullmatch(wanted):
-        problems.append(
-            Problem(
-                "a SHA-256 is expected: 64 hexadecimal digits",
-                "--accept-hash",
-                found=accept_hash,
-                todo="`sha256sum FILE` prints it",
-            )
-        )
+        what, todo = "a SHA-256 has 64 hexadecimal digits", "`sha256sum FILE` prints it"
+        problems.append(Problem(what, "--accept-hash", found=accept_hash, todo=todo))
     if not why:
-        problems.append(
-            Problem(
-                "it needs --reason TEXT",
-                "--accept-hash",
-                because="module help and report tell users why these are not upstream's bytes",
-            )
-        )
+        because = "module help and report tell users why these are not upstream's bytes"
+        problems.append(Problem("it needs --reason TEXT", "--accept-hash", because=because))
     if problems:
         raise InvalidInput(*problems, outcome="Nothing was added.")
     return wanted, why
 
 
 def _check(spec: SourceSpec, file: Path, found: str, wanted: str, head: bytes) -> None:
-    outcome = "Nothing was added."
-    if wanted and found != wanted:
-        raise SourceError(
-            Problem(
-                "the file does not have the hash that is accepted",
-                relative(file),
-                found=f"sha256 {found}",
-                allowed=f"sha256 {wanted}",
-                todo="make sure which file is meant: compare the output of `sha256sum`",
-            ),
-            outcome=outcome,
-        )
-    if not wanted and found not in spec.hashes:
-        why = spec.refused.get(found, "")
-        raise SourceError(
-            Problem(
-                f"the file is not the {spec.filename} that the recipe lists",
-                relative(file),
-                found=f"sha256 {found}" + (f" ({why})" if why else ""),
-                allowed=f"{spec.wanted} ({spec.recipe})",
-                because=why,
-                todo="get upstream's file; for other bytes on purpose add --accept-hash "
-                f"{found} --reason TEXT",
-            ),
-            outcome=outcome,
-        )
+    """Raise SourceError unless the bytes are listed or accepted, and can be unpacked."""
     wrong = "" if spec.any_packing else wrong_packing(spec.filename, head)
-    if wrong:
-        raise SourceError(
-            Problem(
-                f"the builder could not unpack this file: {wrong}",
-                relative(file),
-                because="builders choose how to unpack by the name that the recipe gives",
-                todo="pack it again so, and accept the hash of the new file",
-            ),
-            outcome=outcome,
+    refused = spec.refused.get(found, "")
+    if wanted and found != wanted:
+        problem = Problem(
+            "the file does not have the hash that is accepted",
+            relative(file),
+            found=f"sha256 {found}",
+            allowed=f"sha256 {wanted}",
+            todo="make sure which file is meant: compare the output of `sha256sum`",
         )
+    elif not wanted and found not in spec.hashes:
+        problem = Problem(
+            f"the file is not the {spec.filename} that the recipe lists",
+            relative(file),
+            found=f"sha256 {found}" + (f" ({refused})" if refused else ""),
+            allowed=f"{spec.wanted} ({spec.recipe})",
+            because=refused,
+            todo="get upstream's file; for other bytes on purpose add --accept-hash "
+            f"{found} --reason TEXT",
+        )
+    elif wrong:
+        problem = Problem(
+            f"the builder could not unpack this file: {wrong}",
+            relative(file),
+            because="builders choose how to unpack by the name that the recipe gives",
+            todo="pack it again in that format, and accept the hash of the new file",
+        )
+    else:
+        return
+    raise SourceError(problem, outcome="Nothing was added.")

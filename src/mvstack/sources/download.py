@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -85,7 +86,7 @@ def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
         if silent := hosts.why(host) or (proxy and hosts.why(host_of(proxy))):
             raise NotHere(silent)
         if not proxy:
-            _resolve(urlsplit(url))
+            _resolve(urlsplit(url).hostname)
         answer = requests.get(
             url, stream=True, timeout=(CONNECT, read), headers={"Accept-Encoding": "identity"}
         )
@@ -118,22 +119,22 @@ def _room(target: Path, size: int) -> None:
     free = shutil.disk_usage(target.parent).free
     if size > free:
         text = f"No space left on device: {size:,} bytes are needed and {free:,} are free"
-        raise OSError(28, text, str(target.parent))
+        raise OSError(errno.ENOSPC, text, str(target.parent))
 
 
-def _resolve(parts: SplitResult) -> None:
-    """Look up the host's name, for no longer than a connection may take.
+def _resolve(host: str | None) -> None:
+    """Look up a host's name, for no longer than a connection may take.
 
-    The system's resolver has no time limit of its own that we could set: with a silent name
-    server it waits half a minute. Raises socket.gaierror.
+    The system's resolver has no time limit that we could set: with a silent name server it waits
+    half a minute. Raises socket.gaierror.
     """
-    failed: list[OSError] = []
+    failed: list[Exception] = []
 
     def look() -> None:
         try:
-            socket.getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
+            socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            failed.append(error if isinstance(error, OSError) else OSError(str(error)))
+            failed.append(error)
 
     thread = threading.Thread(target=look, daemon=True, name="resolve")
     thread.start()
@@ -145,21 +146,17 @@ def _resolve(parts: SplitResult) -> None:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, socket.gaierror):
-        silent = error.errno == socket.EAI_AGAIN
-        return "no name server answers (DNS)" if silent else "its name is not known (DNS)"
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+        return "no name server answers (DNS)"
+    if isinstance(error, socket.gaierror) or "NameResolution" in str(error):
+        return "its name is not known (DNS)"
     if isinstance(error, requests.exceptions.SSLError):
         return "its certificate is not trusted (REQUESTS_CA_BUNDLE names a site's own authority)"
     if isinstance(error, requests.exceptions.ProxyError):
         return "the proxy that the environment names cannot be used"
     if isinstance(error, requests.Timeout):
         return f"does not answer within {CONNECT:.0f} s"
-    if "NameResolution" in text:
-        return "its name is not known (DNS)"
-    if "refused" in text:
-        return "refuses connections"
-    return "cannot be connected to"
+    return "refuses connections" if "refused" in str(error) else "cannot be connected to"
 
 
 def _plain(error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -17,19 +16,13 @@ EXTENSIONS = (
     *("tar.gz", "tar.xz", "tar.bz2", "tar.zst", "tar.lz", "tar.Z", "tgz", "txz", "tbz2", "tar"),
     *("zip", "whl", "gz", "xz", "bz2", "sh", "rpm", "jar", "run", "patch"),
 )
-_MAGIC = {
-    "gzip": b"\x1f\x8b",
-    "xz": b"\xfd7zXZ\x00",
-    "bzip2": b"BZh",
-    "zstd": b"\x28\xb5\x2f\xfd",
-    "zip": b"PK\x03\x04",
-}
-_PACKED = {
-    **dict.fromkeys(("tar.gz", "tgz", "gz"), "gzip"),
-    **dict.fromkeys(("tar.xz", "txz", "xz"), "xz"),
-    **dict.fromkeys(("tar.bz2", "tbz2", "bz2"), "bzip2"),
-    **dict.fromkeys(("zip", "whl", "jar"), "zip"),
-    "tar.zst": "zstd",
+# How a file of each packing begins, and the last part of the names that promise it.
+_PACKINGS = {
+    "gzip": (b"\x1f\x8b", ("gz", "tgz")),
+    "xz": (b"\xfd7zXZ\x00", ("xz", "txz")),
+    "bzip2": (b"BZh", ("bz2", "tbz2")),
+    "zstd": (b"\x28\xb5\x2f\xfd", ("zst",)),
+    "zip": (b"PK\x03\x04", ("zip", "whl", "jar")),
 }
 
 
@@ -40,11 +33,8 @@ def extension(filename: str) -> str:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal. Raises OSError when it cannot be read."""
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def copied(source: BinaryIO, target: BinaryIO) -> str:
@@ -59,39 +49,28 @@ def copied(source: BinaryIO, target: BinaryIO) -> str:
 def open_regular(path: Path) -> BinaryIO:
     """Open a person's file for reading; links are followed.
 
-    Raises InvalidInput for what is no regular file: reading a FIFO would wait for ever, reading a
-    device would not end.
+    Raises InvalidInput for what is not a regular file: reading a FIFO would wait for ever, reading
+    a device would not end.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInput(Problem("there is no such file", relative(path))) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        missing = getattr(error, "errno", 0) in (errno.ENOENT, errno.ENOTDIR)
-        raise InvalidInput(
-            Problem(
-                "there is no such file" if missing else f"cannot be read: {why}", relative(path)
-            )
-        ) from None
+        raise InvalidInput(Problem(f"cannot be read: {why}", relative(path))) from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise InvalidInput(
-            Problem(
-                "a file is expected and this is none",
-                relative(path),
-                todo="give the tarball itself, not a folder or a device",
-            )
-        )
+        todo = "give the tarball itself, not a folder or a device"
+        raise InvalidInput(Problem("this is not a regular file", relative(path), todo=todo))
     return os.fdopen(handle, "rb")
-
-
-def packing(head: bytes) -> str:
-    """How a file that begins with ``head`` is packed; "" when that cannot be told."""
-    return next((name for name, magic in _MAGIC.items() if head.startswith(magic)), "")
 
 
 def wrong_packing(filename: str, head: bytes) -> str:
     """Why a file beginning with ``head`` cannot be unpacked as ``filename``; "" when it can."""
-    named, found = _PACKED.get(extension(filename), ""), packing(head)
+    ending = extension(filename).rpartition(".")[2]
+    named = next((name for name, (_, ends) in _PACKINGS.items() if ending in ends), "")
+    found = next((name for name, (magic, _) in _PACKINGS.items() if head.startswith(magic)), "")
     if not named or named == found:
         return ""
-    return f"{filename} names a {named} file and this is {found or 'none'}"
+    return f"{filename} names a {named} file, and this is {found or 'none'}"

@@ -28,11 +28,8 @@ class SilentHosts:
         ago = time.time() - when
         if not 0 <= ago < FORGET:  # also when the clock was set back
             return ""
-        again = (
-            f"{ago:.0f} s ago; not asked again for {(FORGET - ago) / 60:.0f} min, "
-            "`mvstack sources fetch --retry` asks now"
-        )
-        return f"{host}: {why} ({again})"
+        left = f"{ago:.0f} s ago; not asked again for {(FORGET - ago) / 60:.0f} min"
+        return f"{host}: {why} ({left}, `mvstack sources fetch --retry` asks now)"
 
     def silent(self, host: str, why: str) -> None:
         """Note that ``host`` did not answer."""

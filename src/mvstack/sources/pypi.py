@@ -4,57 +4,52 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from mvstack.sources.download import Advance, NotHere
+from mvstack.sources.download import NotHere
 from mvstack.sources.hosts import SilentHosts
-from mvstack.sources.process import run
+from mvstack.sources.spec import SourceSpec
 
 PLACE = "PyPI"
 LIMIT = 1800.0  # seconds
 
 
-def fetch(
-    requirement: str,
-    filename: str,
-    hashes: Sequence[str],
-    folder: Path,
-    hosts: SilentHosts,
-    advance: Advance,
-) -> Path:
-    """The file of ``requirement`` (``impi-rt==2021.19.0``), loaded into ``folder``.
+def fetch(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
+    """The file of ``spec.pypi`` (``impi-rt==2021.19.0``), loaded into ``folder``.
 
-    pip itself refuses other bytes than ``hashes``. A wheel for another machine than this one can
+    pip itself refuses other bytes than those listed. A wheel for another machine than this one can
     be loaded too: its platform is read from its name. Raises NotHere with pip's last words.
     """
     if silent := hosts.why(PLACE):
         raise NotHere(silent)
-    listed = folder / "requirements.txt"
-    listed.write_text(f"{requirement} {' '.join(f'--hash=sha256:{one}' for one in hashes)}\n")
-    brought = folder / "brought"
-    brought.mkdir()
+    listed, brought = folder / "requirements.txt", folder / "brought"
+    hashes = " ".join(f"--hash=sha256:{one}" for one in spec.hashes)
+    listed.write_text(f"{spec.pypi} {hashes}\n")
     command = [
         *_pip(), "download", "--no-deps", "--no-input", "--disable-pip-version-check",
         "--progress-bar=off", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
-        f"--dest={brought}", *_platform(filename, requirement), f"--requirement={listed}",
+        f"--dest={brought}", *_platform(spec.filename, spec.pypi), f"--requirement={listed}",
     ]  # fmt: skip
-    code, said = run(command, folder, LIMIT)
-    path = brought / filename
-    if code == 0 and path.is_file():
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotHere(f"{PLACE}: {spec.pypi}: pip took more than {LIMIT:.0f} s") from None
+    path = brought / spec.filename
+    if done.returncode == 0 and path.is_file():
         hosts.answered(PLACE)
-        advance(path.stat().st_size, path.stat().st_size)
         return path
+    said = (done.stdout + done.stderr).decode("utf-8", "replace")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    if any("HASHES" in line or "hashes" in line for line in lines):
-        raise NotHere(f"{PLACE}: {requirement} has other bytes than the recipe lists")
+    if "hashes" in said.lower():
+        raise NotHere(f"{PLACE}: {spec.pypi} has other bytes than the recipe lists")
     errors = [line for line in lines if line.startswith("ERROR:")]
-    why = (errors or lines or [f"pip brought no {filename}"])[0].removeprefix("ERROR:").strip()
+    why = (errors or lines or [f"pip brought no {spec.filename}"])[0].removeprefix("ERROR:").strip()
     if "connection" in said.lower() or "resolv" in said.lower():
         why = "the index does not answer"
         hosts.silent(PLACE, why)
-    raise NotHere(f"{PLACE}: {requirement}: {why}")
+    raise NotHere(f"{PLACE}: {spec.pypi}: {why}")
 
 
 def _pip() -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 from pydantic import Field, field_validator
 
@@ -23,10 +22,9 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@-]*")
 
 
 class Debian(Strict):
-    """Where Debian's source archive has a file: the source package, the suite, Debian's name."""
+    """Where Debian's source archive has a file: the source package, and the file's name there."""
 
     package: str
-    suite: str
     file: str
 
 
@@ -120,14 +118,10 @@ class SourceSpec:
         return "sha256 " + " or ".join(rows)
 
 
-def known_sources(path: Path | None = None) -> dict[str, Known]:
-    """environments/policy/sources.yaml by file name. Raises InvalidInput with all its errors."""
-    return _known(path or POLICY)
-
-
 @cache
-def _known(path: Path) -> dict[str, Known]:
-    return validated(_File, read_yaml(path)).sources
+def known_sources() -> dict[str, Known]:
+    """environments/policy/sources.yaml by file name. Raises InvalidInput with all its errors."""
+    return validated(_File, read_yaml(POLICY)).sources
 
 
 def named(specs: list[SourceSpec], name: str) -> list[SourceSpec]:
@@ -138,18 +132,13 @@ def named(specs: list[SourceSpec], name: str) -> list[SourceSpec]:
     """
     wanted, _, filename = name.strip().partition(":")
     wanted = wanted.lower()
-    found = [
-        spec
-        for spec in specs
-        if wanted in (spec.name.lower(), spec.software.lower())
-        and (not filename or spec.filename == filename)
-    ]
+    same = [spec for spec in specs if wanted in (spec.name.lower(), spec.software.lower())]
+    found = [spec for spec in same if not filename or spec.filename == filename]
     if found:
         return found
     # A name that is right but for the file after the colon is answered with the files.
-    files = [spec for spec in specs if wanted in (spec.name.lower(), spec.software.lower())]
-    known = sorted({f"{s.name}:{s.filename}" for s in files} or {s.name for s in specs})
-    close = nearest(name.strip(), known) or _same_software(wanted, known)
+    known = sorted({f"{s.name}:{s.filename}" for s in same} or {s.name for s in specs})
+    close = nearest(name.strip(), known) or _newest_like(wanted, known)
     raise InvalidInput(
         Problem(
             f"no recipe has a source called {name!r}"
@@ -162,7 +151,7 @@ def named(specs: list[SourceSpec], name: str) -> list[SourceSpec]:
     )
 
 
-def _same_software(wanted: str, known: list[str]) -> str:
+def _newest_like(wanted: str, known: list[str]) -> str:
     """The newest of the software whose name is nearest, for a version that there is not."""
     software = nearest(wanted.partition("@")[0], [name.partition("@")[0] for name in known])
     same = [name for name in known if software and name.partition("@")[0] == software]

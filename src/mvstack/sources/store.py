@@ -18,9 +18,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from pydantic import TypeAdapter
 
 from mvstack.sources.files import copied, extension, open_regular, sha256_of
 from mvstack.sources.spec import SHA256
@@ -29,8 +31,6 @@ from mvstack.support.files import write_atomically
 
 _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 PRIVATE = 0o640  # of a licensed file: who has not signed does not read it in the mirror either
 
 
@@ -44,6 +44,9 @@ class Entry:
     size: int
     place: str
     note: str = ""
+
+
+_ENTRIES = TypeAdapter(list[Entry])
 
 
 @dataclass(frozen=True)
@@ -85,27 +88,31 @@ class Store:
         Gone when the block ends, in whatever way. What a killed process left is removed by the
         next one: a folder in use is locked by its process.
         """
-        folder, lock = self._incoming_folder()
+        with self._writing():  # so that nobody sweeps the folder before it is locked
+            self._sweep()
+            folder = Path(tempfile.mkdtemp(dir=self.root, prefix=_INCOMING))
+            lock = _lock_of(folder)
         try:
             yield folder
         except OSError as error:
-            raise self.cannot_write(error) from None
+            raise self._cannot_write(error) from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+            if lock is not None:
+                os.close(lock)
 
     def take(self, file: Path, entry: Entry) -> Path:
         """Move a complete incoming file to its place, by one rename, and note it."""
         target = self.path(entry.sha256, entry.filename)
-        try:
+        with self._writing():
             _sync(file)
             target.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
-                file.replace(target)
-                _sync(target.parent)
-                self._note(entry)
-        except OSError as error:
-            raise self.cannot_write(error) from None
+            file.replace(target)
+            _sync(target.parent)
+            # one file may be the source of several software: each has a line of its own
+            same = (entry.sha256, entry.software, entry.filename)
+            rows = self._indexed()
+            self._write([*(r for r in rows if (r.sha256, r.software, r.filename) != same), entry])
         return target
 
     def add(self, file: Path, entry: Entry, private: bool = False) -> Path:
@@ -142,13 +149,12 @@ class Store:
     def entry(self, sha256: str, software: str) -> Entry | None:
         """What is known of the file with that hash, best of all as a source of ``software``."""
         rows = [entry for entry in self._indexed() if entry.sha256 == sha256]
-        same = [entry for entry in rows if entry.software == software]
-        return next(iter([*same, *rows]), None)
+        return next((row for row in rows if row.software == software), next(iter(rows), None))
 
     def verify(self) -> Iterator[Verdict]:
         """Hash every file again, one at a time; nothing is removed.
 
-        A stray is a link, or a file whose name is no hash: not ours, and never used.
+        A stray is a link, or a file not named by a hash: not ours, and never used.
         """
         entries = dict(self._rows())
         for path in sorted({*entries, *self._files()}):
@@ -157,20 +163,17 @@ class Store:
 
     def remove(self, verdict: Verdict) -> None:
         """Remove the file of a verdict, its lines in the index and the links to it."""
-        try:
+        with self._writing():
             verdict.path.unlink(missing_ok=True)
             for link in (self.root / "easybuild").glob("*/*/*"):
                 if link.is_symlink() and not link.exists():
                     link.unlink(missing_ok=True)
-            with self._locked():
-                self._write([one for one in self._indexed() if self._path(one) != verdict.path])
-        except OSError as error:
-            raise self.cannot_write(error) from None
+            self._write([one for one in self._indexed() if self._path(one) != verdict.path])
 
     def link_easybuild(self, software: str, filename: str, sha256: str) -> Path:
         """EasyBuild's name for a stored file: a relative link in ``easybuild/<letter>/<Name>/``.
 
-        A file that somebody put there himself is left alone when it has the same bytes.
+        A file of somebody's own there is left alone when it has the same bytes.
         """
         stored = self.get(sha256)
         if stored is None:
@@ -196,111 +199,82 @@ class Store:
                     "EasyBuild would take this file, which has other bytes",
                     str(link),
                     allowed=f"a link to {stored}",
-                    todo="move it away, then again",
+                    todo="move it away, then run the same command again",
                 )
             )
-        try:
+        with self._writing():
             link.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
-                temporary = link.with_name(f".{link.name}.new")
-                temporary.unlink(missing_ok=True)
-                temporary.symlink_to(wanted)
-                temporary.replace(link)
-        except OSError as error:
-            raise self.cannot_write(error) from None
+            temporary = link.with_name(f".{link.name}.new")
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(wanted)
+            temporary.replace(link)
         return link
-
-    def cannot_write(self, error: OSError) -> SourceError:
-        """The error for a person whose mirror cannot be written."""
-        todo = "give another root with --root or MVSTACK_ROOT, or ask who owns it"
-        if error.errno in _FULL:
-            todo = "make room (`mvstack sources list` shows sizes), or give another --root"
-        return SourceError(
-            Problem(
-                f"the source mirror cannot be written: {error.strerror or error}",
-                str(error.filename or self.root),
-                todo=todo,
-            ),
-            outcome="Nothing half-written was kept.",
-        )
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self.archive.glob("*/*") if path.is_file())
 
     def _indexed(self) -> list[Entry]:
         """The rows of the index; none when it is lost or damaged, since the files are the truth."""
-        names = {field.name for field in fields(Entry)}
         try:
-            rows = json.loads(self.index.read_text())
-            found = [Entry(**{key: row[key] for key in row if key in names}) for row in rows]
-        except (OSError, ValueError, TypeError, RecursionError):
+            rows = _ENTRIES.validate_json(self.index.read_bytes(), strict=True)
+        except (OSError, ValueError):
             return []
-        return [entry for entry in found if _is_entry(entry)]
+        return [row for row in rows if SHA256.fullmatch(row.sha256)]
 
     def _rows(self) -> list[tuple[Path, Entry]]:
         """Every line of the index with its file, and every file that has no line."""
         rows = [(self._path(entry), entry) for entry in self._indexed()]
         known = {path for path, _ in rows}
         for path in self._files():
-            if path not in known and _hash_in(path):
-                size = path.stat().st_size
-                rows.append((path, Entry(_hash_in(path), path.name, "", size, "unknown")))
+            if path not in known and (sha256 := _hash_in(path)):
+                rows.append((path, Entry(sha256, path.name, "", path.stat().st_size, "unknown")))
         return rows
 
     def _path(self, entry: Entry) -> Path:
         return self.path(entry.sha256, entry.filename)
 
-    def _note(self, entry: Entry) -> None:
-        """Write ``entry`` into the index; the lock must be held.
-
-        One file may be the source of several software, so each has a line of its own.
-        """
-        same = (entry.sha256, entry.software, entry.filename)
-        rows = [one for one in self._indexed() if (one.sha256, one.software, one.filename) != same]
-        self._write([*rows, entry])
-
     def _write(self, entries: list[Entry]) -> None:
         rows = [asdict(entry) for entry in sorted(entries, key=_order)]
         write_atomically(self.index, json.dumps(rows, indent=1) + "\n")
 
-    def _incoming_folder(self) -> tuple[Path, int]:
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            with self._locked():  # so that nobody sweeps the folder before it is locked
-                self._sweep()
-                folder = Path(tempfile.mkdtemp(dir=self.root, prefix=_INCOMING))
-                lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError as error:
-            raise self.cannot_write(error) from None
-        return folder, lock
-
     def _sweep(self) -> None:
         """Remove what killed processes left on its way in; the lock must be held."""
-        if self._swept:
-            return
+        for folder in self.root.glob(f"{_INCOMING}*") if not self._swept else ():
+            with contextlib.suppress(OSError):  # somebody is at work there, or has just ended
+                if (lock := _lock_of(folder)) is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
         self._swept = True
-        for folder in self.root.glob(f"{_INCOMING}*"):
-            try:
-                lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            except OSError:
-                continue
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue  # somebody is at work there
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self.root / ".lock").open("a") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            yield
+    def _writing(self) -> Iterator[None]:
+        """Hold the mirror's lock; a failure to write becomes an error for a person."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with (self.root / ".lock").open("a") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise self._cannot_write(error) from None
+
+    def _cannot_write(self, error: OSError) -> SourceError:
+        todo = "give another root with --root or MVSTACK_ROOT, or ask who owns it"
+        if error.errno in _FULL:
+            todo = "make room (`mvstack sources list` shows sizes), or give another --root"
+        what = f"the source mirror cannot be written: {error.strerror or error}"
+        problem = Problem(what, str(error.filename or self.root), todo=todo)
+        return SourceError(problem, outcome="Nothing half-written was kept.")
+
+
+def _lock_of(folder: Path) -> int | None:
+    """Lock ``folder`` for as long as the handle is open; None when another process holds it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
 
 
 def _order(entry: Entry) -> tuple[str, str, str]:
@@ -308,7 +282,7 @@ def _order(entry: Entry) -> tuple[str, str, str]:
 
 
 def _hash_in(path: Path) -> str:
-    """The hash that a file of the archive is named by; "" when its name is none."""
+    """The hash that a file of the archive is named by; "" when there is none in its name."""
     name = path.name.partition(".")[0]
     return name if SHA256.fullmatch(name) else ""
 
@@ -322,16 +296,6 @@ def _state(path: Path) -> Literal["good", "damaged", "missing", "stray"]:
         return "missing"
     except OSError:  # a bad sector is damage, too
         return "damaged"
-
-
-def _is_entry(entry: Entry) -> bool:
-    """Whether a row of the index says what it should, in words, and names a file by its hash."""
-    words = {key: value for key, value in asdict(entry).items() if key != "size"}
-    return (
-        all(isinstance(value, str) for value in words.values())
-        and isinstance(entry.size, int)
-        and SHA256.fullmatch(entry.sha256) is not None
-    )
 
 
 def _sync(path: Path) -> None:
