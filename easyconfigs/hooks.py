@@ -8,14 +8,23 @@ so far is brought to the disk, and only then the file gets its name, in one step
 And nothing is fetched behind the source mirror's back: for each package with a configure script
 EasyBuild tries to download a config.guess, and waits for a host that may not answer. configure
 brings its own.
+
+And one easyconfig of a package serves every MPI: those over the other MPI builds are written into a
+temporary folder, which EasyBuild looks into last (over_mpi.py).
 """
 
 import os
+import sys
+import tempfile
 from pathlib import Path
 
 from easybuild.easyblocks.generic.configuremake import ConfigureMake
 from easybuild.framework import easyblock
 from easybuild.tools.config import build_option
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import over_mpi  # noqa: E402 - EasyBuild loads this file by its path, without its folder
 
 # The function that EasyBuild's easyblocks write files with, as it was before `start_hook`.
 _write_file = easyblock.write_file
@@ -26,6 +35,25 @@ def start_hook(*_args, **_kwargs):
     easyblock.write_file = write_file
     ConfigureMake.obtain_config_guess = no_config_guess
     ConfigureMake.determine_build_and_host_type = build_and_host_as_given
+    robot_path = build_option("robot_path")
+    if robot_path:
+        robot_path.append(write_over_other_mpis(Path(tempfile.mkdtemp())))
+
+
+def write_over_other_mpis(folder):
+    """Write every package's easyconfig over the other MPI builds into `folder`; its path."""
+    there = {path.name: path for path in HERE.rglob("*.eb")}
+    chains = [
+        f"{chain}-{path.stem.partition('-')[2]}"
+        for kinds in over_mpi.TOOLCHAINS.values()
+        for chain in kinds.values()
+        for path in there.values()
+        if path.stem.startswith(f"{chain}-")
+    ]
+    for name, source in over_mpi.names_over(there, chains).items():
+        text = over_mpi.text_over(there[source].read_text(), source, name)
+        (folder / name).write_text(f"# What {source} says, over another MPI\n{text}")
+    return str(folder)
 
 
 def write_file(path, data, append=False, forced=False, **options):

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from easybuild_here import EASYCONFIGS, eb, needs
 
+from mvstack.plan.easyconfigs import names_over
+
 RECIPES = sorted(EASYCONFIGS.rglob("*.eb"))
 MPI = sorted((EASYCONFIGS / "m").glob("M*PICH*/*.eb"))
 
@@ -23,6 +25,18 @@ def test_all_resolve_from_this_repository_alone(tmp_path: Path) -> None:
     # the list is wrapped at the width of a terminal
     listed = "".join(done.stdout.split())
     assert [recipe.name for recipe in RECIPES if recipe.name not in listed] == []
+
+
+def test_all_resolve_over_every_mpi_by_the_hook(tmp_path: Path) -> None:
+    """None of these has a file: easyconfigs/hooks.py writes what the plan would."""
+    kinds = ("gmvapich", "mvfoss", "gmpich", "mpfoss")
+    chains = [path.stem for path in RECIPES if path.stem.startswith(kinds)]
+    names = names_over(chains)
+    assert len(names) > 100
+    done = eb(tmp_path, "-D", *names)
+    assert done.returncode == 0, done.stdout[-3000:]
+    listed = "".join(done.stdout.split())
+    assert [name for name in names if name not in listed] == []
 
 
 def test_all_pass_the_checks_of_a_contribution(tmp_path: Path) -> None:

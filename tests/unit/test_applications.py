@@ -54,7 +54,7 @@ def test_lines_that_are_none_are_named_all_of_them(tmp_path: Path) -> None:
     assert [one.where.rpartition(":")[2] for one in error.value.problems] == ["1", "3"]
 
 
-def test_a_derived_easyconfig_counts_as_the_one_by_hand() -> None:
+def test_one_easyconfig_counts_over_every_mpi() -> None:
     assert hash_of(HPCC) == hash_of("HPCC-1.5.0-gmvapich-2026.11-ofi.eb") != ""
     assert hash_of("Nothing-1.0.eb") == ""
 

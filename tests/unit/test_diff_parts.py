@@ -51,7 +51,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], tuple[tuple[str, str], ...]]] = {
     "nothing": (lambda tree: None, ()),
     "a comment": (append("MVAPICH-4.1-GCC-*-ucx.eb", "\n# a remark\n"), ()),
     "the MPI's easyconfig": (append("MVAPICH-4.1-GCC-*-ucx.eb", "\nmaxparallel = 3\n"), ()),
-    "a package's easyconfig": (append("HPCC-*-gmvapich-*-ucx.eb", "\nmaxparallel = 3\n"), ()),
+    "a package's easyconfig": (append("HPCC-*-gmvapich-*-ofi.eb", "\nmaxparallel = 3\n"), ()),
     "a comment in an easyblock": (append("mvapich.py", "\n# a remark\n"), ()),
     "an easyblock": (append("mvapich.py", "\nNEW = 1\n"), ()),
     "the target": (lambda tree: None, (("target: zen4", "target: zen3"),)),

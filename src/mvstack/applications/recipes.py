@@ -17,15 +17,8 @@ def by_hand(package: Package, release: Release) -> str:
         ]
         return files[0] if files else ""
     for product in ("mvapich", "mpich"):
-        name = easyconfigs.package_file(
-            package.name,
-            package.version,
-            product,
-            release.name,
-            "ch4:ofi",
-            package.toolchain,
-            package.suffix,
-        )
+        over = easyconfigs.toolchain_file(product, release.name, "ch4:ofi", package.toolchain)
+        name = easyconfigs.package_file(package.name, package.version, over, package.suffix)
         if name in there:
             return name
     return ""

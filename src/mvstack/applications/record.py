@@ -22,7 +22,6 @@ from pydantic import Field, ValidationError
 from mvstack.model.base import Strict
 from mvstack.model.load import REPOSITORY
 from mvstack.plan import easyconfigs
-from mvstack.plan.siblings import is_derived
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Problem, relative
 
@@ -87,13 +86,7 @@ def written(rows: Iterable[Row]) -> str:
 def hash_of(easyconfig: str) -> str:
     """What a row of EasyBuild is true of: what the hand-written easyconfig says, not its comments.
 
-    A derived one counts as that from which it follows; "" for a file that is not there.
+    The same over every MPI; "" where there is none.
     """
-    path = easyconfigs.index().get(easyconfig)
-    if path is None:
-        return ""
-    if is_derived(path):
-        first = path.read_text().split("\n", 1)[0]
-        source = easyconfigs.FOLDER / first.split("easyconfigs/", 1)[1]
-        path = source if source.is_file() else path
-    return hashes.of(hashes.normalised(path.read_text()))[:16]
+    path = easyconfigs.source_of(easyconfig, easyconfigs.index())
+    return hashes.of(hashes.normalised(path.read_text()))[:16] if path else ""

@@ -20,6 +20,7 @@ from mvstack.diff.sides import Side
 from mvstack.model.spack_lock import Lock, read_lock
 from mvstack.plan.contents import contents
 from mvstack.plan.definitions import definitions
+from mvstack.plan.easyconfigs import source_of, text_over
 from mvstack.plan.types import Plan, plan_of
 from mvstack.plan.usage import usage_of
 from mvstack.render.partition import Node as PlanNode
@@ -205,11 +206,13 @@ def _easybuild(side: Side, folder: Path, plan: Plan) -> list[Node]:
         if own.is_file():
             return own.read_text()
         on_compiler = node.kind == "compiler" or (node.kind == "package" and not node.mpi)
-        path = ours.get(node.easyconfig)
+        path = source_of(node.easyconfig, ours)
         for_system = path is not None and "system" in path.relative_to(side.tree).parts
         if on_compiler and (path is None or for_system) and plan.compiler["origin"] != "system":
             return node.easyconfig
-        return ours[node.easyconfig].read_text()
+        if path is None:
+            raise KeyError(node.easyconfig)
+        return text_over(node.easyconfig, path)
 
     return [
         Node(

@@ -28,9 +28,7 @@ from mvstack.model.load import (
 from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals, When
 from mvstack.model.release import Release
 from mvstack.model.system import System
-from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
-from mvstack.plan.siblings import left_over, siblings
 from mvstack.plan.types import Plan
 from mvstack.recipes.page import recipes_page
 from mvstack.render.partition import RENDERED, render, stale, write
@@ -68,7 +66,7 @@ def render_systems(
             errors.append(error)
     if errors:
         raise together(errors, "Nothing was rendered.")
-    tables = {} if names or to else {**pages(policy), **schemas(), **siblings(easyconfigs.FOLDER)}
+    tables = {} if names or to else {**pages(policy), **schemas()}
     if check:
         _fresh(rendered, base, tables, everything=not names)
     else:
@@ -77,8 +75,6 @@ def render_systems(
         for path, text in tables.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        for path in left_over(easyconfigs.FOLDER) if tables else []:
-            path.unlink()
     return {relative(folder): len(files) for folder, files in rendered.items()}
 
 
@@ -150,10 +146,6 @@ def _fresh(
         Problem("stale: not what its inputs give now", relative(path))
         for path, text in tables.items()
         if not path.is_file() or path.read_text() != text
-    ]
-    problems += [
-        Problem("nothing by hand gives it any more", relative(path))
-        for path in (left_over(easyconfigs.FOLDER) if tables else [])
     ]
     if everything and base.is_dir():
         there = {path.parent for path in base.glob("*/*/plan.json")}

@@ -103,10 +103,10 @@ def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Par
 
     def easyconfig(file: str) -> str:
         own = folder / "easyconfigs" / file
-        path = own if own.is_file() else ours.get(file)
+        path = own if own.is_file() else easyconfigs.source_of(file, ours)
         # what the help of an MPI's module says is no ingredient: mvstack.plan.usage
-        text = hashes.normalised(path.read_text(), without=NAME) if path else ""
-        return hashes.of(text) if path else f"{file}, not ours"
+        text = easyconfigs.text_over(file, path) if path else ""
+        return hashes.of(hashes.normalised(text, without=NAME)) if path else f"{file}, not ours"
 
     compiler = {key: plan["compiler"][key] for key in ("name", "version", "origin")}
     gcc = f"{compiler['version']}.eb"
@@ -145,7 +145,7 @@ def _easybuild(side: Side, folder: Path, plan: dict[str, Any], name: str) -> Par
 
     def stands_on(file: str, mpi: str) -> list[str]:
         """The easyconfigs of the packages of this plan that ``file`` names, and of theirs."""
-        path = ours.get(file)
+        path = easyconfigs.source_of(file, ours)
         names = easyconfigs.dependencies(path.read_text()) if path else []
         rows = [
             row["easyconfig"]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from mvstack.plan.easyconfigs import source_of
 from mvstack.render.partition import Node
 from mvstack.support import hashes
 
@@ -42,12 +43,12 @@ def definitions(folder: Path) -> Callable[[Node], str]:
         }
 
     @cache
-    def easyconfigs() -> dict[str, Path]:
+    def files() -> dict[str, Path]:
         return {path.name: path for path in folder.rglob("*.eb")}
 
     @cache
     def own_easyblock(name: str, easyconfig: str) -> str:
-        path = easyconfigs().get(easyconfig) if classes() else None
+        path = source_of(easyconfig, files()) if classes() else None
         named = EASYBLOCK.findall(path.read_text()) if path else []
         block = classes().get(named[0] if named else f"EB_{name}")
         return hashes.of_files([block]) if block else ""

@@ -1,10 +1,13 @@
-"""Find the hand-written easyconfigs of this repository, and name the ones that a plan needs."""
+"""The easyconfigs of this repository: which a plan needs, and what each says over its MPI."""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Problem, Refused
@@ -12,28 +15,53 @@ from mvstack.support.words import listed, nearest
 
 FOLDER = REPOSITORY / "easyconfigs"
 
+
+def _load(path: Path) -> ModuleType:
+    """A module by its path: EasyBuild's hooks, which cannot import us, load the same file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_OVER_MPI = _load(FOLDER / "over_mpi.py")
+
 # For each product what stands for gmvapich (GCC and MPI) and mvfoss (that, and linear algebra).
-TOOLCHAINS = {
-    "mvapich": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
-    "mvapich2": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
-    "mpich": {"gmvapich": "gmpich", "mvfoss": "mpfoss"},
-}
+TOOLCHAINS: dict[str, dict[str, str]] = _OVER_MPI.TOOLCHAINS
 
 
 @cache
 def index() -> dict[str, Path]:
-    """Every easyconfig of the repository by file name."""
+    """Every easyconfig that is written by hand, by file name."""
     return {path.name: path for path in sorted(FOLDER.rglob("*.eb"))}
 
 
+def source_of(name: str, files: Mapping[str, Path]) -> Path | None:
+    """The file among ``files`` from which the easyconfig ``name`` is made; None when none is."""
+    names: list[str] = _OVER_MPI.sources(name)
+    return next((files[one] for one in names if one in files), None)
+
+
+def text_over(name: str, source: Path) -> str:
+    """The text of the easyconfig ``name``: that of ``source``, with the toolchain of its name."""
+    text: str = _OVER_MPI.text_over(source.read_text(), source.name, name)
+    return text
+
+
+def names_over(toolchains: Iterable[str]) -> list[str]:
+    """The packages' easyconfigs over ``toolchains`` (``mvfoss-2026.11-ucx``) that have no file."""
+    return list(_OVER_MPI.names_over(index(), list(toolchains)))
+
+
 def find(name: str, wanted_by: str) -> Path:
-    """The easyconfig file called ``name``.
+    """The file by hand from which the easyconfig ``name`` is made.
 
     Raises Refused, naming what there is of the same software, when there is none.
     """
     files = index()
-    if name in files:
-        return files[name]
+    if path := source_of(name, files):
+        return path
     software = name.split("-")[0]
     same = [file for file in files if file.split("-")[0] == software]
     raise Refused(
@@ -47,12 +75,17 @@ def find(name: str, wanted_by: str) -> Path:
     )
 
 
+def text(name: str, wanted_by: str) -> str:
+    """The text of the easyconfig ``name``. Raises Refused as :func:`find` does."""
+    return text_over(name, find(name, wanted_by))
+
+
 def ours(name: str, origin: str) -> Path | None:
     """Our easyconfig of something that stands on the compiler alone; None where stock's is meant.
 
     What wraps a library of the distribution (`easyconfigs/system`) is for its compiler alone.
     """
-    path = index().get(name)
+    path = source_of(name, index())
     if path is None or (origin != "system" and path.is_relative_to(FOLDER / "system")):
         return None
     return path
@@ -80,18 +113,12 @@ def toolchain_file(product: str, release: str, device: str, kind: str = "gmvapic
     return f"{TOOLCHAINS[product][kind]}-{release}-{netmod(device)}.eb"
 
 
-def package_file(
-    name: str,
-    version: str,
-    product: str,
-    release: str,
-    device: str,
-    kind: str = "gmvapich",
-    suffix: str = "",
-) -> str:
-    """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``; ``suffix`` is EasyBuild's versionsuffix."""
-    chain = toolchain_file(product, release, device, kind).removesuffix(".eb")
-    return f"{name}-{version}-{chain}{suffix}.eb"
+def package_file(name: str, version: str, toolchain: str, suffix: str = "") -> str:
+    """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``; ``suffix`` is EasyBuild's versionsuffix.
+
+    ``toolchain`` is the toolchain's own file.
+    """
+    return f"{name}-{version}-{toolchain.removesuffix('.eb')}{suffix}.eb"
 
 
 def compiler_package_file(name: str, version: str, gcc: str, suffix: str = "") -> str:

@@ -118,6 +118,9 @@ def _not_here(
         )
     if builder == "easybuild" and not package.toolchain:
         return f"no easyconfig: {package.easybuild}"
+    kinds = {"gcc", *easyconfigs.TOOLCHAINS.get(choice.product, {})}
+    if builder == "easybuild" and package.toolchain not in kinds:
+        return f"there is no toolchain {package.toolchain} over {choice.product}"
     return ""
 
 
@@ -162,15 +165,10 @@ def _easyconfig(
         name, suffix = package.name, package.suffix
         file = easyconfigs.compiler_package_file(name, package.version, gcc, suffix)
         return file, easyconfigs.compiler_file(gcc, part.compiler.origin)[-1]
-    if choice.product not in easyconfigs.TOOLCHAINS or not package.toolchain:
+    if package.toolchain not in easyconfigs.TOOLCHAINS.get(choice.product, {}):
         return "", ""
-    where = (choice.product, release.name, build.device)
-    return (
-        easyconfigs.package_file(
-            package.name, package.version, *where, package.toolchain, package.suffix
-        ),
-        easyconfigs.toolchain_file(*where, package.toolchain),
-    )
+    over = easyconfigs.toolchain_file(choice.product, release.name, build.device, package.toolchain)
+    return easyconfigs.package_file(package.name, package.version, over, package.suffix), over
 
 
 def _spec(package: ReleasePackage, part: Partition, choice: Choice) -> str:

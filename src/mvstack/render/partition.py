@@ -37,8 +37,11 @@ def render(plan: Plan) -> dict[str, str]:
                 text = toolchain_easyconfig(plan, node)
                 files[f"easyconfigs/{node.easyconfig}"] = text
         for package in plan.packages:
-            if package.accepted_sha256 or package.readers:
-                files[f"easyconfigs/{package.easyconfig}"] = package_easyconfig(plan, package)
+            if package.mpi:
+                easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
+            if decided := _package_lines(package):
+                text = easyconfig(plan, package.easyconfig, decided)
+                files[f"easyconfigs/{package.easyconfig}"] = text
     return dict(sorted(files.items()))
 
 
@@ -97,75 +100,80 @@ def _toolchain(name: str, plan: Plan, build: MpiBuild) -> Node:
     return Node(name, name.partition("-")[0], plan.release, "", build.module, "toolchain")
 
 
-def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
-    """The hand-written easyconfig of the MPI, and after it what this partition decides."""
-    base = easyconfigs.find(build.easyconfig, f"{plan.system}/{plan.partition}")
-    lines = [
-        f"# {generated(plan, f'easyconfigs/{base.relative_to(easyconfigs.FOLDER)}')}",
-        base.read_text().rstrip(),
-        "",
-        f"# What partition {plan.system}/{plan.partition} decides:",
+def package_easyconfigs(plan: Plan) -> dict[str, str]:
+    """By file name, every package's easyconfig over the MPI builds of ``plan``.
+
+    They go into the tree alone, for EasyBuild to find; of these, :func:`render` has what the site
+    decides something of. One that is written by hand for this MPI is found where it stands.
+    """
+    if plan.builder != "easybuild":
+        return {}
+    chains = [
+        easyconfigs.toolchain_file(build.product, plan.release, build.device, kind)
+        for build in plan.mpi
+        for kind in easyconfigs.TOOLCHAINS.get(build.product, {})
     ]
-    lines += [f"{name} = {value!r}" for name, value in build.parameters.items()]
+    names = easyconfigs.names_over(chain.removesuffix(".eb") for chain in chains)
+    decided = {package.easyconfig: _package_lines(package) for package in plan.packages}
+    return {f"easyconfigs/{name}": easyconfig(plan, name, decided.get(name, [])) for name in names}
+
+
+def easyconfig(plan: Plan, name: str, decided: list[str]) -> str:
+    """The easyconfig ``name`` as it is by hand, and after it the lines that the partition decides.
+
+    Raises Refused when there is none.
+    """
+    where = f"{plan.system}/{plan.partition}"
+    base = easyconfigs.find(name, where).relative_to(easyconfigs.FOLDER)
+    lines = [f"# {generated(plan, f'easyconfigs/{base}')}", easyconfigs.text(name, where).rstrip()]
+    if decided:
+        lines += ["", f"# What partition {where} decides:", *decided]
+    return "\n".join(lines) + "\n"
+
+
+def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
+    """The easyconfig of the MPI, as this partition wants it built."""
+    lines = [f"{name} = {value!r}" for name, value in build.parameters.items()]
     if build.environment:
         for name, setting in build.environment.items():
             lines.append("# " + one_line(f"{name}: {setting['why']} ({setting['source']})"))
         values = {name: setting["value"] for name, setting in build.environment.items()}
         lines.append(f"modextravars = {pformat(values)}")
     if build.accepted_sha256:
-        lines.append("# " + one_line(f"not upstream's bytes: {build.not_upstream}"))
-        lines.append(f"checksums = [{build.accepted_sha256!r}, *checksums[1:]]")
+        lines += _other_bytes(build)
     usage = template("usage.txt", plan=plan, build=build).strip()
-    lines.append(f"usage = {_quoted(usage)}")
-    return "\n".join(lines) + "\n"
+    return easyconfig(plan, build.easyconfig, [*lines, f"usage = {_quoted(usage)}"])
 
 
 def toolchain_easyconfig(plan: Plan, node: Node) -> str:
     """The toolchain, over the very MPI of this partition."""
-    base = easyconfigs.find(node.easyconfig, f"{plan.system}/{plan.partition}")
+    text = easyconfigs.text(node.easyconfig, f"{plan.system}/{plan.partition}")
     build = next(one for one in plan.mpi if one.module == node.mpi)
     gcc = plan.compiler["version"]
     suffix = f"-{easyconfigs.netmod(build.device)}"
-    compiler = f"('GCC', '{gcc}')"
-    mpi = f"('{build.software}', '{build.version}', '{suffix}', ('GCC', '{gcc}'))"
-    plain = [f"    {compiler},", f"    {mpi},"]
     # a toolchain of more than these two keeps what else its easyconfig lists
-    more = set(easyconfigs.dependencies(base.read_text())) - {"GCC", build.software}
-    last = ["    *dependencies[2:],"] if more else []
-    return "\n".join(
-        [
-            f"# {generated(plan, f'easyconfigs/{base.relative_to(easyconfigs.FOLDER)}')}",
-            base.read_text().rstrip(),
-            "",
-            f"# What partition {plan.system}/{plan.partition} decides:",
-            "dependencies = [",
-            *plain,
-            *last,
-            "]",
-            "",
-        ]
-    )
+    more = set(easyconfigs.dependencies(text)) - {"GCC", build.software}
+    lines = [
+        "dependencies = [",
+        f"    ('GCC', '{gcc}'),",
+        f"    ('{build.software}', '{build.version}', '{suffix}', ('GCC', '{gcc}')),",
+        *(["    *dependencies[2:],"] if more else []),
+        "]",
+    ]
+    return easyconfig(plan, node.easyconfig, lines)
 
 
-def package_easyconfig(plan: Plan, package: Package) -> str:
-    """The easyconfig of a package with what the site decided: other bytes, who may read it."""
-    base = easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
-    decided = []
-    if package.accepted_sha256:
-        decided.append("# " + one_line(f"not upstream's bytes: {package.not_upstream}"))
-        decided.append(f"checksums = [{package.accepted_sha256!r}, *checksums[1:]]")
-    if package.readers:
-        decided.append(f"group = {package.readers!r}")
-    return "\n".join(
-        [
-            f"# {generated(plan, f'easyconfigs/{base.relative_to(easyconfigs.FOLDER)}')}",
-            base.read_text().rstrip(),
-            "",
-            f"# What partition {plan.system}/{plan.partition} decides:",
-            *decided,
-            "",
-        ]
-    )
+def _package_lines(package: Package) -> list[str]:
+    """What the site decides of a package: other bytes, who may read it."""
+    lines = _other_bytes(package) if package.accepted_sha256 else []
+    return [*lines, f"group = {package.readers!r}"] if package.readers else lines
+
+
+def _other_bytes(one: MpiBuild | Package) -> list[str]:
+    return [
+        "# " + one_line(f"not upstream's bytes: {one.not_upstream}"),
+        f"checksums = [{one.accepted_sha256!r}, *checksums[1:]]",
+    ]
 
 
 def _quoted(text: str) -> str:

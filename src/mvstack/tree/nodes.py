@@ -84,4 +84,4 @@ def _text(plan: Plan, node: Node, files: dict[str, str]) -> str:
     on_compiler = node.kind == "compiler" or (node.kind == "package" and not node.mpi)
     if on_compiler and not easyconfigs.ours(node.easyconfig, plan.compiler["origin"]):
         return node.easyconfig  # stock EasyBuild's; its version is part of the name
-    return easyconfigs.find(node.easyconfig, f"{plan.system}/{plan.partition}").read_text()
+    return easyconfigs.text(node.easyconfig, f"{plan.system}/{plan.partition}")

@@ -21,7 +21,7 @@ from mvstack.cache.use import Caches
 from mvstack.install.prerequisites import of_the_distribution
 from mvstack.plan import easyconfigs, usage
 from mvstack.plan.types import Plan
-from mvstack.render.partition import render, write
+from mvstack.render.partition import package_easyconfigs, render, write
 from mvstack.sources import Fetcher, SourceSpec, specs_from_easyconfigs
 from mvstack.support.errors import BuildFailed, MvstackError, Problem, together
 from mvstack.support.progress import Progress
@@ -65,7 +65,7 @@ def install(
         enough_room(root, FREE_GB)
         own(tree, group)
         rendered = tree / "rendered"
-        write(files, rendered)
+        write({**package_easyconfigs(plan), **files}, rendered)
         records = Records(tree)
         records.plan(plan.as_dict())
         todo = work(plan, files, records)
@@ -248,7 +248,5 @@ def _fetch(
 def specs_of(easyconfig: str, rendered: Path | None = None) -> list[SourceSpec]:
     """The sources of one of our easyconfigs; a stock one is EasyBuild's own to fetch."""
     own = rendered / "easyconfigs" / easyconfig if rendered else None
-    path = own if own and own.is_file() else easyconfigs.index().get(easyconfig)
-    if path is None:
-        return []
-    return specs_from_easyconfigs([path])
+    path = own if own and own.is_file() else easyconfigs.source_of(easyconfig, easyconfigs.index())
+    return specs_from_easyconfigs([path]) if path else []
