@@ -1,7 +1,7 @@
 """Trees for the checks to run on: an installed one, Debian's MPICH dressed as one, or an empty one.
 
-Each function returns a plan as ``mvstack install`` writes it, so that the settings are rendered
-and the checks run as for a user.
+Each function returns a plan as ``mvstack install`` writes it, so that the checks run
+as for a user.
 """
 
 from __future__ import annotations
@@ -13,21 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
-CHECKS = Path(__file__).resolve().parents[1] / "reframe"
 DATA = Path(__file__).resolve().parents[1] / "data" / "validate"
 LMOD = Path("/usr/share/lmod/lmod/init/bash")
-
-
-def render(plan: dict[str, Any], path: Path) -> Path:
-    """The settings of ``plan``, from the template that ships."""
-    loader = jinja2.FileSystemLoader(CHECKS)
-    environment = jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
-    )
-    path.write_text(environment.get_template("settings.py.j2").render(plan=plan))
-    return path
 
 
 def plan_of(tree: Path, **mpi: Any) -> dict[str, Any]:

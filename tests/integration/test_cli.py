@@ -567,13 +567,13 @@ def test_rendered_files_are_fresh_until_somebody_edits_them(
     edited = next((folder / "azure-hbv4").rglob("MVAPICH-*.eb"))
     edited.write_text(edited.read_text() + "# mine\n")
     (folder / "alps" / "cpu" / "stray.txt").touch()
-    (folder / "expanse" / "gpu" / "reframe_settings.py").unlink()
+    (folder / "expanse" / "gpu" / "plan.json").unlink()
     before = edited.read_text()
     stale = mvstack("render", "--check", "--to", folder)
     assert stale.code == 1 and edited.read_text() == before
     assert f"easyconfigs/{edited.name}: not what its inputs give now" in stale.err
     assert "stray.txt: nothing renders it any more" in stale.err
-    assert "reframe_settings.py: missing" in stale.err and "3 errors" in stale.err
+    assert "plan.json: missing" in stale.err and "3 errors" in stale.err
     assert mvstack("render", "--to", folder).code == 0
     assert mvstack("render", "--check", "--to", folder).code == 0
 

@@ -24,7 +24,7 @@ HELD = (
     "modulefiles",
     "docs",
     "requirements",
-    "tests/reframe/settings.py.j2",
+    "tests/reframe/settings.py",
 )
 
 

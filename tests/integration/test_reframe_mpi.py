@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks_tree import LMOD, debian_plan, installed_plan, render
+from checks_tree import LMOD, debian_plan, installed_plan
 
 from mvstack.test import problems, run_checks
 
@@ -58,8 +58,7 @@ def check(plan, tmp_path):
         for path in checks.glob("*.py"):
             if "simple_test" in path.read_text() and path.stem not in names:
                 path.unlink()
-        settings = render(changed, tmp_path / "settings.py")
-        results = run_checks(changed, settings, tmp_path / "out", [], checks=checks)
+        results = run_checks(changed, tmp_path / "out", [], checks=checks)
         return {case["check"]: case for case in results["cases"]}
 
     return run
@@ -71,8 +70,7 @@ def through(plan, *wrapper):
 
 
 def test_everything_passes_as_it_is(plan, tmp_path):
-    settings = render(plan, tmp_path / "settings.py")
-    results = run_checks(plan, settings, tmp_path / "out", ["smoke"])
+    results = run_checks(plan, tmp_path / "out", ["smoke"])
     assert problems(results) == []
     benchmarks = [case for case in results["cases"] if case["check"].startswith("Benchmark")]
     assert len(benchmarks) == 3

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from checks_tree import DATA, LMOD, empty_tree, render
+from checks_tree import DATA, LMOD, empty_tree
 
 from mvstack.support.errors import CheckFailed
 from mvstack.test import problems, run_checks
@@ -25,7 +25,7 @@ pytestmark = [
 @pytest.fixture
 def tree(tmp_path):
     plan = empty_tree(tmp_path / "tree")
-    return plan, render(plan, tmp_path / "settings.py"), tmp_path / "out"
+    return plan, tmp_path / "out"
 
 
 def by_check(results):
@@ -68,8 +68,8 @@ def test_each_mishap_is_told_apart(tree):
     assert results["reframe"].startswith("4.")
     assert any("RUN" in line for line in lines)
     assert len(problems(results)) == 5
-    assert json.loads((tree[2] / "results.json").read_text()) == results
-    assert (tree[2] / "junit.xml").exists()
+    assert json.loads((tree[1] / "results.json").read_text()) == results
+    assert (tree[1] / "junit.xml").exists()
 
 
 def test_tags_choose(tree):
@@ -89,32 +89,37 @@ def test_a_check_that_cannot_be_imported_is_missing_and_an_error(tree):
     assert "broken.py" in str(error.value)
     assert "a_module_that_does_not_exist" in str(error.value)
     assert "ReFrame ran 1 of 2 checks" in str(error.value)
-    cases = by_check(json.loads((tree[2] / "results.json").read_text()))
+    cases = by_check(json.loads((tree[1] / "results.json").read_text()))
     assert (cases["Broken"]["result"], cases["Fine"]["result"]) == ("missing", "pass")
 
 
-def test_settings_that_cannot_be_read_are_an_error(tree):
-    plan, settings, out = tree
-    settings.write_text("this is not Python\n")
+def settings_that_say(text, folder, monkeypatch):
+    (folder / "settings.py").write_text(text)
+    monkeypatch.setattr("mvstack.test.run.CHECKS", folder)
+
+
+def test_settings_that_cannot_be_read_are_an_error(tree, tmp_path, monkeypatch):
+    plan, out = tree
+    settings_that_say("this is not Python\n", tmp_path, monkeypatch)
     with pytest.raises(CheckFailed) as error:
-        run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+        run_checks(plan, out, ["good"], checks=DATA / "mishaps")
     assert "Passes one with mpich/4.0.2-ucx: did not run" in str(error.value)
 
 
 def test_a_module_that_does_not_load_fails_each_check(tree, tmp_path):
-    plan, settings, out = tree
+    plan, out = tree
     (tmp_path / "tree/modules/Core/mpich/4.0.2-ucx.lua").unlink()
-    results = run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+    results = run_checks(plan, out, ["good"], checks=DATA / "mishaps")
     assert {case["result"] for case in results["cases"]} == {"fail"}
     assert "mpich/4.0.2-ucx" in results["cases"][0]["why"]
 
 
-def test_an_older_report_does_not_pass_for_a_new_one(tree):
-    plan, settings, out = tree
-    run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
-    settings.write_text("raise SystemExit(0)\n")
+def test_an_older_report_does_not_pass_for_a_new_one(tree, tmp_path, monkeypatch):
+    plan, out = tree
+    run_checks(plan, out, ["good"], checks=DATA / "mishaps")
+    settings_that_say("raise SystemExit(0)\n", tmp_path, monkeypatch)
     with pytest.raises(CheckFailed):
-        run_checks(plan, settings, out, ["good"], checks=DATA / "mishaps")
+        run_checks(plan, out, ["good"], checks=DATA / "mishaps")
 
 
 def sleepers() -> set[str]:
@@ -130,7 +135,7 @@ def wait_for(condition, seconds=20.0):
 
 
 def test_an_interruption_ends_every_job(tree):
-    plan, settings, out = tree
+    plan, out = tree
     before = sleepers()
 
     def interrupt(line: str) -> None:
@@ -143,7 +148,7 @@ def test_an_interruption_ends_every_job(tree):
     checks.mkdir()
     (checks / "patient.py").write_text(patient)
     with pytest.raises(KeyboardInterrupt):
-        run_checks(plan, settings, out, ["hang"], interrupt, checks=checks)
+        run_checks(plan, out, ["hang"], interrupt, checks=checks)
     assert sleepers() <= before
 
 
@@ -158,7 +163,7 @@ def test_a_killed_caller_leaves_no_job_behind(tree, tmp_path):
     program = (
         "import json, sys; from pathlib import Path; from mvstack.test import run_checks\n"
         "here = Path(sys.argv[1]); plan = json.loads((here / 'plan.json').read_text())\n"
-        "run_checks(plan, here / 'settings.py', here / 'out', ['hang'], checks=here / 'checks')\n"
+        "run_checks(plan, here / 'out', ['hang'], checks=here / 'checks')\n"
     )
     source = str(Path(__file__).resolve().parents[2] / "src")
     caller = subprocess.Popen(
@@ -171,11 +176,10 @@ def test_a_killed_caller_leaves_no_job_behind(tree, tmp_path):
 
 
 def test_lines_arrive_while_it_runs(tree):
-    plan, settings, out = tree
+    plan, out = tree
     arrived: list[float] = []
     run_checks(
         plan,
-        settings,
         out,
         ["hang", "good"],
         lambda line: arrived.append(time.monotonic()),

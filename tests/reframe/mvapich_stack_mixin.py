@@ -1,7 +1,7 @@
 """The contract of every check of mvapich-stack: what it may rely on, and what is proved of each.
 
-A check is a ReFrame test with this mixin. It runs in an environment whose ``extras`` (written into
-the site configuration from the plan) hold:
+A check is a ReFrame test with this mixin. It runs in an environment whose ``extras`` (which
+settings.py takes from the plan) hold:
 
 ``mpi``        the plan's entry of the MPI build under test: product, version, device, launch, …
 ``tree``       the folder below which everything under test was installed

@@ -66,17 +66,6 @@ def test_plan_json_is_the_plan(plan: Plan) -> None:
     assert found == json.loads(json.dumps(plan.as_dict()))
 
 
-def test_settings_of_reframe_are_python_that_names_every_build(plan: Plan) -> None:
-    values: dict[str, Any] = {}
-    exec(
-        compile(render(plan)["reframe_settings.py"], "settings", "exec"), values
-    )  # as ReFrame does
-    environments = values["site_configuration"]["environments"]
-    modules = {one["extras"]["mpi"]["module"] if "mpi" in one["extras"] else one["extras"]["module"]
-               for one in environments if one.get("extras")}  # fmt: skip
-    assert {build.module for build in plan.mpi} <= modules
-
-
 @pytest.mark.parametrize("name", EASYBUILD)
 def test_easybuild_reads_the_mpis_easyconfig_as_the_partition_wants_it(name: str) -> None:
     plan = PLANS[name]

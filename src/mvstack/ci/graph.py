@@ -271,7 +271,7 @@ def _aspects(side: Side, folder: Path, plan: Plan, environment: dict[str, str]) 
         ),
         "help of the modules": _help(side, folder, plan),
         "settings of the checks": hashes.of(
-            of_paths([side.tree / "tests" / "reframe" / "settings.py.j2"], side.tree),
+            of_paths([side.tree / "tests" / "reframe" / "settings.py"], side.tree),
             _without_prose(plan.as_dict(), OTHERS_WORDS.get(plan.builder, ())),
         ),
         "references": of_paths([references], side.tree),

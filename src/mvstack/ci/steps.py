@@ -172,9 +172,7 @@ def validate_job(
     to.mkdir(parents=True, exist_ok=True)
     with progress.step("test", what, log=out / "reframe.out") as step:
         try:
-            results = run_checks(
-                plan, tree / "rendered" / "reframe_settings.py", out, tags, step.note
-            )
+            results = run_checks(plan, out, tags, step.note)
         finally:
             for found in ("reframe.out", "reframe.json"):
                 if (out / found).is_file():

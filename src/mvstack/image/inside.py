@@ -19,9 +19,8 @@ def main(arguments: list[str]) -> int:
     """Run the checks; 0 when all passed, 1 else. OUT/results.json says which."""
     tree, out = Path(arguments[0]), Path(arguments[1])
     plan = json.loads((tree / "records" / "plan.json").read_text())
-    settings = tree / "rendered" / "reframe_settings.py"
     try:
-        results = run_checks(plan, settings, out, arguments[2:], print)
+        results = run_checks(plan, out, arguments[2:], print)
     except CheckFailed as error:
         print(error, file=sys.stderr)
         return 1

@@ -210,9 +210,7 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
     what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
     with progress.step("test", what, log=out / "reframe.out") as step:
         try:
-            results = run_checks(
-                plan, tree / "rendered" / "reframe_settings.py", out, tags, step.note
-            )
+            results = run_checks(plan, out, tags, step.note)
         finally:
             keep_results(out / "results.json", tree / "records" / "results")
     return results

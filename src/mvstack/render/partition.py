@@ -24,7 +24,6 @@ def render(plan: Plan) -> dict[str, str]:
     """
     files = {
         "plan.json": json.dumps(_readable(plan), indent=1) + "\n",
-        "reframe_settings.py": template("reframe_settings.py", plan=plan.as_dict()),
         f"modules/mvapich-stack/{plan.release}.lua": template("core.lua", plan=plan),
     }
     files |= spack_files(plan)

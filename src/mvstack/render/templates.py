@@ -12,7 +12,6 @@ from mvstack.support.units import one_line
 
 SPACK = REPOSITORY / "environments" / "templates" / "spack"
 TEMPLATES = {
-    "reframe_settings.py": REPOSITORY / "tests" / "reframe" / "settings.py.j2",
     "easystack.yaml": REPOSITORY / "environments" / "templates" / "easystack.yaml.j2",
     "usage.txt": REPOSITORY / "modulefiles" / "mpi_usage.txt.j2",
     "policy.md": REPOSITORY / "docs" / "policy.md.j2",
@@ -49,8 +48,6 @@ def _compiled(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    if name == "reframe_settings.py":  # written with its own whitespace control
-        environment.trim_blocks = environment.lstrip_blocks = False
     environment.globals["generated"] = generated
     environment.filters["one_line"] = one_line
     return environment.get_template(path.name)

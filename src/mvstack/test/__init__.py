@@ -1,6 +1,6 @@
 """Run the checks of tests/reframe on an installed tree, and say what they found.
 
-    results = run_checks(plan, settings=Path("settings.py"), out=Path("checks"), tags=["smoke"])
+    results = run_checks(plan, out=Path("checks"), tags=["smoke"])
 
 ``results`` (also written to ``out/results.json``) is described in :mod:`mvstack.test.results`.
 """

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def environment_name(module: str) -> str:
-    """ReFrame's name of the environment of an MPI build, as settings.py.j2 writes it."""
+    """ReFrame's name of the environment of an MPI build, as tests/reframe/settings.py writes it."""
     return module.replace("/", "-").replace(".", "_")
 
 

@@ -1,4 +1,4 @@
-"""Run ReFrame on a plan's settings, and trust no exit code."""
+"""Run ReFrame over a plan, and trust no exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _LAST_LINES = 15
 
 def run_checks(
     plan: dict[str, Any],
-    settings: Path,
     out: Path,
     tags: list[str],
     on_line: Callable[[str], None] | None = None,
@@ -34,10 +33,10 @@ def run_checks(
 ) -> dict[str, Any]:
     """Run the checks that have one of ``tags`` (all, if empty) for every MPI build of ``plan``.
 
-    ``settings`` is the rendered tests/reframe/settings.py.j2. Below ``out`` come results.json,
-    reframe.json, junit.xml, reframe.out and the folders of failed checks. ``on_line`` gets each
-    line that ReFrame prints. The results are returned whether checks passed or failed
-    (:func:`mvstack.test.problems` tells); their form is in :mod:`mvstack.test.results`.
+    Below ``out`` come plan.json, results.json, reframe.json, junit.xml, reframe.out and the folders
+    of failed checks. ``on_line`` gets each line that ReFrame prints. The results are returned
+    whether checks passed or failed (:func:`mvstack.test.problems` tells); their form is in
+    :mod:`mvstack.test.results`.
 
     :raises Missing: ReFrame is not installed beside this Python.
     :raises CheckFailed: a check that should have run did not, no check has such a tag, or ReFrame
@@ -56,6 +55,7 @@ def run_checks(
         )
     out = out.resolve()
     _clear(out)
+    (out / "plan.json").write_text(json.dumps(plan, indent=1) + "\n")
     environ, ignored = environment.for_checks(os.environ)
     started, began = datetime.now(UTC), time.monotonic()
     output: list[str] = []
@@ -66,9 +66,8 @@ def run_checks(
             on_line(line)
 
     try:
-        code = process.run(
-            _command(settings.resolve(), out, tags, checks), cwd=out, env=environ, on_line=take
-        )
+        environ["MVSTACK_PLAN"] = str(out / "plan.json")  # tests/reframe/settings.py reads it
+        code = process.run(_command(out, tags, checks), cwd=out, env=environ, on_line=take)
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
     report = _report(out / "reframe.json")
@@ -90,7 +89,7 @@ def run_checks(
     return results
 
 
-def _command(settings: Path, out: Path, tags: list[str], checks: Path) -> list[str]:
+def _command(out: Path, tags: list[str], checks: Path) -> list[str]:
     """ReFrame's command line; the one beside this Python, whatever PATH says."""
     reframe = Path(sys.executable).with_name("reframe")
     if not reframe.exists():
@@ -101,7 +100,7 @@ def _command(settings: Path, out: Path, tags: list[str], checks: Path) -> list[s
     wanted = ["-t", f"^({'|'.join(map(re.escape, tags))})$"] if tags else []
     return [
         str(reframe),
-        *("-C", str(settings), "-c", str(checks), "--prefix", str(out), "--nocolor"),
+        *("-C", str(CHECKS / "settings.py"), "-c", str(checks), "--prefix", str(out), "--nocolor"),
         *("--report-file", str(out / "reframe.json"), "--report-junit", str(out / "junit.xml")),
         *wanted,
         *("-R", "-r"),
