@@ -41,7 +41,7 @@ source "amazon-ebs" "image" {
     delete_on_termination = true
   }
 
-  # by this name it is found again: an older Packer gives it no tags
+  # `mvstack image clean` finds it by this name where it has no tags
   temporary_key_pair_name = "mvapich-stack-${var.build_id}"
   temporary_key_pair_type = var.ssh_private_key_file == "" ? "ed25519" : null
 

@@ -25,9 +25,6 @@ source "azure-arm" "image" {
   secure_boot_enabled = var.azure_secure_boot
   vtpm_enabled        = true
 
-  managed_image_name                = var.azure_managed_image_resource_group == null ? null : local.name
-  managed_image_resource_group_name = var.azure_managed_image_resource_group
-
   shared_image_gallery_destination {
     subscription        = var.azure_subscription
     resource_group      = var.azure_gallery_resource_group

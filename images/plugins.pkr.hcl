@@ -1,6 +1,5 @@
-# What `packer init` of a current Packer installs. Packer 1.6.6 has these built in, and is not given
-# this file (mvstack image validate). Versions: the newest of each plugin's releases that the facts
-# name; to be confirmed by the first `packer init` with a network, which has not been run here.
+# What `packer init images` installs. Packer 1.6.6 (Debian 12), enough for QEMU images, has its plugins
+# built in and is not given this file. The versions still have to be confirmed by a first `packer init`.
 packer {
   required_plugins {
     azure = {

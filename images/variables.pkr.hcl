@@ -167,12 +167,6 @@ variable "azure_gallery" {
   default = ""
 }
 
-variable "azure_managed_image_resource_group" {
-  type        = string
-  default     = null
-  description = "Only for Packer 1.6.6, which goes through a managed image; trusted launch has none."
-}
-
 variable "azure_regions" {
   type    = list(string)
   default = ["westeurope"]

@@ -13,6 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
+import old_packer
+
 from mvstack.image import packer
 from mvstack.support.errors import MvstackError
 
@@ -24,6 +26,7 @@ def main() -> int:
     folder, variables = Path(request["folder"]), request["variables"]
     try:
         packer.prepare(folder / "templates")
+        old_packer.adapt(folder / "templates")
         made = packer.build(
             folder / "templates",
             request["source"],

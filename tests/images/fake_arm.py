@@ -112,7 +112,6 @@ class FakeArm:
             "azure_version": "latest",
             "azure_gallery_resource_group": GROUP,
             "azure_gallery": GALLERY,
-            "azure_managed_image_resource_group": GROUP,
             "azure_regions": [LOCATION, ELSEWHERE],
         }
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mvstack.image.kit import PROGRAMS
-from mvstack.image.strip import TEMPLATES
+from mvstack.image.packer import TEMPLATES
 from mvstack.model.load import REPOSITORY
 
 RENDERED = REPOSITORY / "environments/rendered/qemu-debian12/mpich/image/provision.env"

@@ -24,7 +24,7 @@ from images.provisioning import SHELL, bash, kit_folder
 from images.world import World
 from source_server import closed_port
 
-from mvstack.image.strip import TEMPLATES
+from mvstack.image.packer import TEMPLATES
 
 RUN = "provision/run"
 FETCH = 'read -ra row <<<"$1"; DOWNLOADS=("${row[*]}" "other 1 0 https://localhost/"); '

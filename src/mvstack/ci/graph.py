@@ -327,7 +327,7 @@ def _image(side: Side, folder: Path) -> str:
         if path.name in steps or not path.name[:2].isdigit()
     ]
     templates = [path for path in images.glob("*.pkr.hcl") if path.name not in clouds]
-    more = [images / "modern.yaml", *(images / "files").rglob("*"), *(images / "tests").glob("*")]
+    more = [*(images / "files").rglob("*"), *(images / "tests").glob("*")]
     rendered = [path for path in (folder / "image").rglob("*") if path.name != "image.json"]
     image.pop("generated", None)
     return hashes.of(

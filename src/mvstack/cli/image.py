@@ -52,8 +52,6 @@ def _told(version: Any, as_json: bool) -> None:
         typer.echo(f"vulnerabilities: {said['state']} ({said['why']})")
     if "signed" in version.data and not version.data["signed"]:
         typer.echo(f"not signed: {version.data.get('why_unsigned', '')}")
-    if left := version.data.get("not_executed"):
-        typer.echo(f"newer than this Packer, and not executed: {', '.join(left)}")
     typer.echo(str(version.folder))
 
 
@@ -234,16 +232,17 @@ def validate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """`packer validate` and our own lint of the templates, with every image's variables."""
+    """Run `packer validate` on the templates, with each image's variables."""
     from mvstack.image.validation import validate_images
 
     done = validate_images(systems or [], _progress(as_json))
     if as_json:
         emit(done)
         return
-    typer.echo(f"{len(done)} image{'s are' if len(done) != 1 else ' is'} valid")
-    if left := sorted({word for words in done.values() for word in words}):
-        typer.echo(f"newer than this Packer, and not looked at by it: {', '.join(left)}")
+    valid = [name for name, why in done.items() if not why]
+    typer.echo(f"{len(valid)} image{'s are' if len(valid) != 1 else ' is'} valid")
+    for why in sorted(set(done.values()) - {""}):
+        typer.echo(f"not checked: {', '.join(name for name in done if done[name] == why)}; {why}")
 
 
 @app.command(epilog="Example: mvstack image compare …/2026.11.0 …/2026.11.1")

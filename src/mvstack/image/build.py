@@ -21,10 +21,10 @@ from urllib.parse import urlsplit
 
 from mvstack import __version__
 from mvstack.image import base, kit, packer, papers, store, tools, vm
+from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
 from mvstack.image.store import Version
-from mvstack.image.strip import TEMPLATES
 from mvstack.model.load import REPOSITORY
 from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
@@ -132,16 +132,12 @@ def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
         if path.is_file()
     }
     texts |= {one.name: one.read_text() for one in kit.programs()}
-    patterns = ("*.pkr.hcl", "modern.yaml")
-    templates = {
-        path.name: path.read_text() for one in patterns for path in sorted(TEMPLATES.glob(one))
-    }
     nodes = Path(plan.tree) / "records" / "nodes.json"
     site = wanted.site.read_text() if wanted.site else ""
     return hashes.of(
         image.as_dict(),
         texts,
-        templates,
+        packer.templates(),
         nodes.read_text() if nodes.is_file() else "",
         packages,
         site,
@@ -149,12 +145,13 @@ def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
 
 
 def check_tools(image: ImagePlan) -> None:
-    """Raise Missing when a program that this build takes is not here."""
+    """Raise Missing when a program that this build needs is not here, or too old."""
     if image.cloud == "qemu":
         names = (*tools.FOR_ALL, *tools.FOR_QEMU)
         tools.need(names, "making an image for QEMU", root=True)
     else:
         tools.need(tools.FOR_ALL, f"making an image for {image.cloud}")
+        packer.check(image.cloud)
 
 
 def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: Progress) -> Job:
@@ -185,8 +182,8 @@ def build(job: Job, accept: Callable[[], None] | None = None) -> None:
     version = job.version
     if not version.done("packer"):  # else its inputs are what they were, whatever became of them
         with job.step("templates", "templates, validated"):
-            left_out = packer.prepare(job.work / "templates")
-        version.set(not_executed=left_out, by=by())
+            packer.prepare(job.work / "templates")
+        version.set(by=by())
         if not version.done("kit") or not (job.work / "kit.tar").is_file():
             _kit(job)
         if job.image.cloud == "qemu":

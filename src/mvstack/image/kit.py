@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.image import tools
-from mvstack.image.strip import TEMPLATES
+from mvstack.image.packer import TEMPLATES
 from mvstack.model.load import REPOSITORY
 from mvstack.sources.files import sha256_of
 

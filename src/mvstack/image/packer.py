@@ -18,12 +18,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from mvstack.image.strip import modern, strip, templates
+from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
 
+TEMPLATES = REPOSITORY / "images"
 _VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
-#: The newest Packer for which templates are stripped; see images/modern.yaml.
-OLD = (1, 6, 6)
+#: The oldest Packer that knows all that the templates ask of a cloud.
+CURRENT = (1, 10, 0)
+#: The first that has plugins; Debian 12's 1.6.6 has them built in and does not know this file.
+_PLUGINS, _PLUGINS_SINCE = "plugins.pkr.hcl", (1, 7, 0)
 POLL = 0.1  # seconds between two looks at what Packer says
 CLEANING = 900  # seconds that an interrupted Packer has to remove what it made
 # What Packer says in a failed build, and what it means; the first that is found is told.
@@ -62,26 +65,46 @@ def version() -> tuple[int, int, int]:
     )
 
 
-def prepare(folder: Path) -> list[str]:
-    """Write the templates to ``folder`` as the Packer on PATH reads them; names that were left out.
+def too_old(cloud: str) -> str:
+    """Why the Packer on PATH cannot make an image for ``cloud``; "" when it can.
 
-    For a current Packer they are as in the repository; its plugins are the site's to install.
+    It would have to be given templates without these settings, and an image must not lack them.
     """
+    found = version()
+    if cloud == "qemu" or found >= CURRENT:
+        return ""
+    here, wanted = ".".join(map(str, found)), ".".join(map(str, CURRENT[:2]))
+    return f"Packer {here} is too old for images of {cloud}: they need {wanted} or newer"
+
+
+def check(cloud: str) -> None:
+    """Raise Missing when the Packer on PATH cannot make an image for ``cloud``."""
+    if why := too_old(cloud):
+        raise Missing(
+            Problem(
+                why,
+                because="older ones do not know its security settings (IMDSv2, trusted launch)",
+                todo="install it (https://developer.hashicorp.com/packer/install), then, once: "
+                "packer init images",
+            ),
+            outcome="Nothing was built.",
+        )
+
+
+def templates() -> dict[str, str]:
+    """The templates of this repository, by name."""
+    return {path.name: path.read_text() for path in sorted(TEMPLATES.glob("*.pkr.hcl"))}
+
+
+def prepare(folder: Path) -> None:
+    """Write the templates to ``folder``; a Packer without plugins gets no list of them."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.pkr.hcl"):
         old.unlink()
-    texts, newer = templates(), modern()
-    left_out: list[str] = []
-    if version() <= OLD:
-        texts = strip(texts, newer)
-        left_out = [
-            *newer.files,
-            *(f"{source}: {name}" for source, names in newer.arguments.items() for name in names),
-            *(f"{source}: {name}" for source, names in newer.blocks.items() for name in names),
-        ]
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    return left_out
+    has_plugins = version() >= _PLUGINS_SINCE
+    for name, text in templates().items():
+        if has_plugins or name != _PLUGINS:
+            (folder / name).write_text(text)
 
 
 def validate(folder: Path, source: str, files: list[Path], variables: dict[str, Any]) -> None:
@@ -101,7 +124,7 @@ def validate(folder: Path, source: str, files: list[Path], variables: dict[str, 
                 Problem(
                     "Packer's plugins are not installed",
                     found=" ".join(said.split())[:600],
-                    todo="packer init images/plugins.pkr.hcl   (once; it needs the network)",
+                    todo="packer init images   (once; it needs the network)",
                 )
             )
         raise InvalidInput(
@@ -109,8 +132,8 @@ def validate(folder: Path, source: str, files: list[Path], variables: dict[str, 
                 f"packer validate refuses the templates for {source}",
                 str(folder),
                 found=" ".join(said.split())[:1500],
-                todo="see whether the site's file has what it wants (--site); else mend "
-                "images/*.pkr.hcl, or name what is newer in images/modern.yaml",
+                todo="see whether the site's file has what it wants (--site); else correct "
+                "images/*.pkr.hcl",
             )
         )
 

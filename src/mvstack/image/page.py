@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mvstack.image import manifest
+from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import make_image
-from mvstack.image.strip import TEMPLATES, modern
 from mvstack.model.base import Strict, validated
 from mvstack.model.image_policy import ImageWhen, image_policy
 from mvstack.model.load import load_release, load_system, system_names
@@ -55,12 +55,6 @@ def images_page(policy: Policy) -> str:
             there = f"{name}/{partition}" in built
             far = "rendered, valid, built, tested" if there else "rendered, valid"
             images.append({"image": image, "mpi": mpi, "how_far": far})
-    newer = modern()
-    left_out = [
-        *newer.files,
-        *(name for names in newer.arguments.values() for name in names),
-        *(name for names in newer.blocks.values() for name in names),
-    ]
     tables: list[tuple[Any, str, str, str]] = [
         (rules.sysctl, "Kernel settings", "name", "value"),
         (rules.kernel_files, "Kernel files", "path", "value"),
@@ -80,7 +74,6 @@ def images_page(policy: Policy) -> str:
                 for rows, *rest in tables],
         policy=rules,
         declared=manifest.read_declared(),
-        left_out=left_out,
         when=condition,
     )  # fmt: skip
 

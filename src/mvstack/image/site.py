@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.image.clouds import Cloud, module
-from mvstack.image.strip import templates
+from mvstack.image.packer import templates
 from mvstack.support.errors import InvalidInput, Problem, relative
 
 _TODO = 'write {"azure_subscription": "…", …}; variables: images/variables.pkr.hcl'

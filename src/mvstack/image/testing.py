@@ -21,9 +21,9 @@ from xml.etree import ElementTree
 
 from mvstack.image import carry, tools, vm
 from mvstack.image.build import Job
+from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
-from mvstack.image.strip import TEMPLATES
 from mvstack.support.errors import CheckFailed, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.follow import Silent, follow

@@ -56,7 +56,7 @@ class Aws:
         """See :class:`Cloud`. What Packer had no time to tag is found by the build's instance.
 
         That holds for AMIs before their tagging, and for temporary key pairs and security groups,
-        which Packer 1.6.6 does not tag. Such a thing is not found once AWS no longer shows the
+        which not every Packer tags. Such a thing is not found once AWS no longer shows the
         instance, about an hour after its end.
         """
         regions = [self._ec2(region) for region in self.regions]

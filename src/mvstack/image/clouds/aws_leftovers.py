@@ -19,7 +19,7 @@ from mvstack.image.clouds import (
 )
 from mvstack.image.clouds.aws_ec2 import Ec2, snapshots_of, tags_of
 
-# What Packer calls what it makes for one build alone (1.6.6: key pairs and security groups).
+# What Packer calls the key pairs and security groups that it makes for one build alone.
 _TEMPORARY = re.compile(r"packer[_-]|mvapich-stack-")
 _SNAPSHOT = re.compile(r"Created by CreateImage\((i-[0-9a-f]+)\) for (ami-[0-9a-f]+)")
 _BUILDING = [

@@ -18,7 +18,6 @@ from mvstack.image.clouds import (
     CloudImage,
     Leftover,
     Published,
-    image_name,
     module,
     must_be_candidate,
     never_built,
@@ -57,12 +56,9 @@ class Azure:
         wanted = f"tagName eq '{TAG}' and tagValue eq '{OURS}'"
         with self._told("resource groups"):
             groups = list(self._resources.resource_groups.list(filter=wanted))
-        with self._told("images"):
-            images = list(self._compute.images.list())
         found = [
             *(("resource group", one) for one in groups),
             *(("gallery image version", one) for one in self._versions()),
-            *(("image", one) for one in images),
         ]
         return [_leftover(kind, one) for kind, one in found if _state(one) == "building"]
 
@@ -73,8 +69,6 @@ class Azure:
         with self._told(f"removing {leftover.id}"), self._gone_is_good():
             if leftover.kind == "resource group":
                 self._resources.resource_groups.begin_delete(group).result()
-            elif leftover.kind == "image":
-                self._compute.images.begin_delete(group, parts[8]).result()
             elif leftover.kind == "gallery image version":
                 versions = self._compute.gallery_image_versions
                 versions.begin_delete(group, parts[8], parts[10], parts[12]).result()
@@ -101,7 +95,7 @@ class Azure:
         return sorted(found, key=lambda one: (one.image, one.version))
 
     def accept(self, image: str, version: str) -> None:
-        """See :class:`Cloud`; the managed image that a build with Packer 1.6.6 goes through too."""
+        """See :class:`Cloud`."""
         found = self._version(image, version)
         if _state(found) == "published":
             raise published_already(image, version, self._where)
@@ -109,12 +103,6 @@ class Azure:
             with self._told(f"tagging version {version} of {image}"):
                 found.tags = {**found.tags, STATE: "candidate"}
                 self._put(image, version, found)
-        with self._told("images"):
-            managed = [one for one in self._compute.images.list() if _is(one, image, version)]
-        for one in managed:
-            with self._told(f"tagging {one.name}"):
-                tags = {"tags": {**one.tags, STATE: "candidate"}}
-                self._compute.images.begin_update(one.id.split("/")[4], one.name, tags).result()
 
     def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
         """See :class:`Cloud`. From then on ``latest`` of the image's definition may mean it.
@@ -255,10 +243,6 @@ def _leftover(kind: str, item: Any) -> Leftover:
 def _state(item: Any) -> str:
     tags = item.tags or {}
     return str(tags.get(STATE, "")) if ours(tags) else ""
-
-
-def _is(item: Any, image: str, version: str) -> bool:
-    return bool(item.name == image_name(image, version) and _state(item) == "building")
 
 
 def _regions(version: Any) -> list[str]:
