@@ -238,7 +238,9 @@ set_up() {
 set_up_images() {
     lock
     if ! images_ready; then
-        pip_install "installing what images need" images.txt
+        say "images need more Python packages; installing them (only this once)"
+        pip_install "installing $(grep -c '^[a-z].*==[^;]*$' "$top/requirements/images.txt") packages" \
+            images.txt
         mark .ready-images "$(sha256sum <"$top/requirements/images.txt")"
     fi
     unlock

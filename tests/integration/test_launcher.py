@@ -27,6 +27,20 @@ def test_first_use_sets_up_and_passes_everything_on(checkout: Checkout) -> None:
     assert second.stderr == ""
 
 
+def test_the_packages_for_images_are_not_installed_before_they_are_needed(
+    checkout: Checkout,
+) -> None:
+    pins = checkout.top / "requirements" / "images.txt"
+    shutil.copy(checkout.top / "requirements" / "runtime.txt", pins)
+    said(checkout.run("image", "--help"))
+    assert checkout.run("image", "list").stderr == ""
+    assert not (checkout.venv / ".ready-images").exists()
+    # once they are there, pins that changed are followed
+    (checkout.venv / ".ready-images").write_text("older")
+    assert "images need" in checkout.run("image", "list").stderr
+    assert checkout.run("image", "list").stderr == ""
+
+
 def test_ready_needs_no_network_and_no_index(ready: Checkout) -> None:
     alone = ["unshare", "--net"] if os.geteuid() == 0 else []
     result = ready.run(prefix=alone, PIP_INDEX_URL="http://127.0.0.1:9/", PIP_NO_INDEX="")

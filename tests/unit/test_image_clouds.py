@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.image.clouds import image_name, module, must_be_candidate, ours, when
-from mvstack.support.errors import Missing, Refused
+from mvstack.image.clouds import image_name, must_be_candidate, ours, when
+from mvstack.support.errors import Refused
 
 
 def test_an_image_is_called_after_partition_and_version() -> None:
@@ -46,12 +44,3 @@ def test_only_a_candidate_is_published(state: str, why: str) -> None:
     with pytest.raises(Refused, match=why) as caught:
         must_be_candidate("image", "2026.11.0", state, "here")
     assert caught.value.exit_code == 4
-
-
-def test_an_sdk_that_is_not_installed_is_named_with_the_command(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(Missing, match="boto3 is not installed") as caught:
-        module("boto3", "boto3")
-    assert caught.value.problems[0].todo.endswith("-m pip install boto3")

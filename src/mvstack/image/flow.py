@@ -16,6 +16,7 @@ from mvstack.image.artefacts import SIGNATURE, SUMS
 from mvstack.image.build import Job, Wanted
 from mvstack.image.clean import clean_cloud, clean_here
 from mvstack.image.clouds import Cloud
+from mvstack.image.extras import need
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.image.render import image_files
 from mvstack.image.site import cloud, read_site
@@ -112,6 +113,7 @@ def _can_begin(
         gpg.own_key(key)
     if with_test and there is None:
         testing.ready(image.name, image)
+    need("debsbom")
     return there
 
 

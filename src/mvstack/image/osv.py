@@ -15,6 +15,7 @@ from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
+from mvstack.image.extras import load
 from mvstack.image.packages import Distribution, Manager
 from mvstack.support.errors import InvalidInput, Missing, Problem, relative
 
@@ -106,12 +107,9 @@ def compare(manager: Manager, one: str, other: str) -> int:
     univers has both orders, where python-debian has Debian's alone; the tests hold it against
     dpkg and rpm themselves.
     """
-    from univers.debian import compare_versions
-    from univers.rpm import compare_rpm_versions
-
     if manager == "dpkg":
-        return int(compare_versions(one, other))  # type: ignore[no-untyped-call]
-    return int(compare_rpm_versions(one, other))
+        return int(load("univers.debian").compare_versions(one, other))
+    return int(load("univers.rpm").compare_rpm_versions(one, other))
 
 
 def affects(affected: Row, version: str, manager: Manager) -> str | None:

@@ -16,15 +16,15 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from mvstack import __version__
 from mvstack.image import sbom_cyclonedx, sbom_spdx
 from mvstack.image.components import Component
+from mvstack.image.extras import need
 from mvstack.image.packages import distribution, installed, manager
-from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.errors import CheckFailed, Problem
 from mvstack.support.files import write_atomically
 
 CYCLONEDX, SPDX = "sbom.cdx.json", "sbom.spdx.json"
@@ -92,10 +92,7 @@ def _text(document: Document) -> str:
 
 
 def _debsbom(root: Path, subject: Subject, vendor: str) -> tuple[Document, Document]:
-    if find_spec("debsbom") is None:
-        raise Missing(
-            Problem("debsbom is not installed", todo="pip install 'debsbom[cdx,spdx]', as pinned")
-        )
+    need("debsbom")
     with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
         out = Path(folder) / "sbom"
         command = [

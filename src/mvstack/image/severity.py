@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from mvstack.image.extras import load
+
 Band = Literal["none", "low", "medium", "high", "critical"]
 Severity = Literal["unknown"] | Band
 # CVSS 3.1 section 5 and 4.0 section 6, "Qualitative Severity Rating Scale": from this score on.
@@ -57,14 +59,12 @@ def _rows(part: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _score(kind: str, vector: str) -> float | None:
     """The base score of a CVSS vector; None when it is none, or broken."""
-    from cvss import CVSS2, CVSS3, CVSS4, CVSSError  # type: ignore[import-untyped]
-
-    types = {"CVSS_V2": CVSS2, "CVSS_V3": CVSS3, "CVSS_V4": CVSS4}
-    if kind not in types:
+    if kind not in ("CVSS_V2", "CVSS_V3", "CVSS_V4"):
         return None
+    cvss = load("cvss")
     try:
-        return float(types[kind](vector).scores()[0])
-    except CVSSError:
+        return float(getattr(cvss, kind.replace("_V", ""))(vector).scores()[0])
+    except cvss.CVSSError:
         return None
 
 

@@ -9,21 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mvstack.image.clouds import Cloud, module
+from mvstack.image.clouds import Cloud
+from mvstack.image.clouds.aws import Aws
+from mvstack.image.clouds.azure import Azure
+from mvstack.image.extras import need
 from mvstack.image.packer import templates
 from mvstack.support.errors import InvalidInput, Problem, relative
 
 _TODO = 'write {"azure_subscription": "…", …}; variables: images/variables.pkr.hcl'
 _LISTS = ("aws_copy_regions", "azure_regions")
 CLOUDS = ("aws", "azure")
-#: By cloud: the SDK's modules that accepting and publishing an image take, and their packages.
+#: By cloud: the modules of its SDK that we use.
 _SDK = {
-    "aws": {"boto3": "boto3"},
-    "azure": {
-        "azure.identity": "azure-identity",
-        "azure.mgmt.compute": "azure-mgmt-compute",
-        "azure.mgmt.resource.resources": "azure-mgmt-resource",
-    },
+    "aws": ("boto3",),
+    "azure": ("azure.identity", "azure.mgmt.compute", "azure.mgmt.resource.resources"),
 }
 
 
@@ -91,15 +90,10 @@ def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
                 todo="name one of these; without --cloud it is about this machine",
             )
         )
-    for one, package in _SDK[name].items():
-        module(one, package)
     if name == "aws":
-        from mvstack.image.clouds.aws import Aws
-
+        need(*_SDK[name])
         region = str(site.get("aws_region") or "us-east-2")
         return Aws(region, list(site.get("aws_copy_regions") or []), share)
-    from mvstack.image.clouds.azure import Azure
-
     names = ("azure_gallery_resource_group", "azure_gallery", "azure_subscription")
     lacking = [one for one in names if not site.get(one)]
     if lacking:
@@ -110,5 +104,6 @@ def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
                 todo="a JSON file with these variables of images/variables.pkr.hcl",
             )
         )
+    need(*_SDK[name])
     group, gallery, subscription = (str(site[one]) for one in names)
     return Azure(group, gallery, subscription)

@@ -7,7 +7,6 @@ do the same over ssh (docs/images.md). The disk is not touched: the machine writ
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -21,6 +20,7 @@ from xml.etree import ElementTree
 
 from mvstack.image import carry, tools, vm
 from mvstack.image.build import Job
+from mvstack.image.extras import need
 from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
@@ -56,11 +56,8 @@ def ready(title: str, image: ImagePlan) -> None:
                 todo="start it there; docs/images.md says how the same tests run over ssh",
             )
         )
-    if importlib.util.find_spec("testinfra") is None:
-        raise Missing(
-            Problem("pytest-testinfra is not installed", todo="start mvstack by its launcher")
-        )
     tools.need(tools.FOR_TEST, "starting an image")
+    need("pytest", "testinfra")
 
 
 def test(job: Job, report_to: Path) -> dict[str, Any]:

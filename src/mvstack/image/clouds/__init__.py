@@ -6,15 +6,13 @@ any record of ours. ``aws`` and ``azure`` are the two clouds; each imports its S
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
-from mvstack.support.errors import Missing, MvstackError, Problem, Refused
+from mvstack.support.errors import MvstackError, Problem, Refused
 
 State = Literal["building", "candidate", "published"]
 
@@ -125,21 +123,6 @@ def when(build: str) -> str:
             return ""
         return began.strftime("%Y-%m-%dT%H:%M:%SZ")
     return ""
-
-
-def module(name: str, package: str) -> Any:
-    """The SDK's module ``name``. Raises Missing, naming the command that installs ``package``."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise Missing(
-            Problem(
-                f"the Python package {package} is not installed",
-                name,
-                found=str(error),
-                todo=f"{sys.executable} -m pip install {package}",
-            )
-        ) from None
 
 
 def never_built(image: str, version: str, where: str) -> Refused:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mvstack.image.clouds import module, took_too_long
+from mvstack.image.clouds import took_too_long
+from mvstack.image.extras import load
 from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
 LIMIT = 3600.0  # seconds that AWS may take; a copy of an AMI to another continent takes minutes
@@ -26,8 +27,8 @@ class Ec2:
 
     def __init__(self, region: str, pause: float) -> None:
         self.region, self.pause = region, pause
-        self._botocore = module("botocore.exceptions", "boto3")
-        boto3 = module("boto3", "boto3")
+        self._botocore = load("botocore.exceptions")
+        boto3 = load("boto3")
         # a session of our own: boto3's default one remembers credentials that were changed since
         self._client = self._told(lambda: boto3.Session().client("ec2", region_name=region))
 

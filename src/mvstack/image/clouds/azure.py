@@ -18,13 +18,13 @@ from mvstack.image.clouds import (
     CloudImage,
     Leftover,
     Published,
-    module,
     must_be_candidate,
     never_built,
     ours,
     published_already,
     when,
 )
+from mvstack.image.extras import load
 from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
 ENDPOINT, AUTHORITY = "MVSTACK_AZURE_ARM_ENDPOINT", "MVSTACK_AZURE_AUTHORITY"
@@ -131,14 +131,13 @@ class Azure:
 
     @property
     def _compute(self) -> Any:
-        return self._client("azure.mgmt.compute", "azure-mgmt-compute", "ComputeManagementClient")
+        return self._client("azure.mgmt.compute", "ComputeManagementClient")
 
     @property
     def _resources(self) -> Any:
-        name = "azure.mgmt.resource.resources"
-        return self._client(name, "azure-mgmt-resource", "ResourceManagementClient")
+        return self._client("azure.mgmt.resource.resources", "ResourceManagementClient")
 
-    def _client(self, name: str, package: str, kind: str) -> Any:
+    def _client(self, name: str, kind: str) -> Any:
         if name not in self._made:
             if not self.subscription:
                 raise Missing(
@@ -148,7 +147,7 @@ class Azure:
                     )
                 )
             endpoint = os.environ.get(ENDPOINT, _PUBLIC).rstrip("/")
-            self._made[name] = getattr(module(name, package), kind)(
+            self._made[name] = getattr(load(name), kind)(
                 _credential(),
                 self.subscription,
                 base_url=endpoint,
@@ -172,7 +171,7 @@ class Azure:
         return [one for one in found if ours(one.tags or {})]
 
     def _version(self, image: str, version: str) -> Any:
-        errors = module("azure.core.exceptions", "azure-core")
+        errors = load("azure.core.exceptions")
         try:
             with self._told(self._where):
                 return self._compute.gallery_image_versions.get(
@@ -191,14 +190,14 @@ class Azure:
 
     @contextlib.contextmanager
     def _gone_is_good(self) -> Iterator[None]:
-        errors = module("azure.core.exceptions", "azure-core")
+        errors = load("azure.core.exceptions")
         with contextlib.suppress(errors.ResourceNotFoundError):
             yield
 
     @contextlib.contextmanager
     def _told(self, doing: str) -> Iterator[None]:
         """The SDK's errors as ours; the SDK's stays the cause."""
-        errors = module("azure.core.exceptions", "azure-core")
+        errors = load("azure.core.exceptions")
         try:
             yield
         except errors.ClientAuthenticationError as error:
@@ -227,7 +226,7 @@ class Azure:
 
 
 def _credential() -> Any:
-    identity = module("azure.identity", "azure-identity")
+    identity = load("azure.identity")
     if authority := os.environ.get(AUTHORITY):
         return identity.DefaultAzureCredential(authority=authority, disable_instance_discovery=True)
     return identity.DefaultAzureCredential()
