@@ -13,8 +13,7 @@ from discover_roots import DATA, make, system_of
 
 from mvstack.discover import capture, look
 from mvstack.discover.machine import REQUIRED
-from mvstack.discover.run import run
-from mvstack.discover.view import View
+from mvstack.discover.view import View, ask
 from mvstack.support.errors import InvalidInput
 
 
@@ -136,7 +135,7 @@ def test_tool_of_this_machine_is_asked(tmp_path, monkeypatch):
 
 def test_hanging_tool_is_killed_with_its_children():
     begin = time.monotonic()
-    output = run(["/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"], timeout=0.3)
+    output = ask(["/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"], timeout=0.3)
     assert output is not None and output.timed_out and not output.ok
     assert output.text == "begun\n"
     assert time.monotonic() - begin < 300  # not waited for
@@ -144,7 +143,7 @@ def test_hanging_tool_is_killed_with_its_children():
 
 def test_child_that_keeps_the_output_open_is_not_waited_for():
     begin = time.monotonic()
-    output = run(["/bin/sh", "-c", "sleep 60 & echo done"])
+    output = ask(["/bin/sh", "-c", "sleep 60 & echo done"])
     assert output is not None and output.ok and output.text == "done\n"
     assert time.monotonic() - begin < 55  # not waited for
 
@@ -152,12 +151,12 @@ def test_child_that_keeps_the_output_open_is_not_waited_for():
 def test_tool_that_cannot_be_started(tmp_path):
     make(tmp_path, {"/broken": "\x7fELF nothing"})
     (tmp_path / "broken").chmod(0o755)
-    assert run([str(tmp_path / "broken")]) is None
-    assert run(["/nowhere/tool"]) is None
+    assert ask([str(tmp_path / "broken")]) is None
+    assert ask(["/nowhere/tool"]) is None
 
 
 def test_output_without_end_is_cut():
-    output = run(["/bin/sh", "-c", "head -c 3000000 /dev/zero; printf '\\377'"])
+    output = ask(["/bin/sh", "-c", "head -c 3000000 /dev/zero; printf '\\377'"])
     assert output is not None and len(output.text) == 1 << 20
 
 

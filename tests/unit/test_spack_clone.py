@@ -113,7 +113,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_for_ever(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setattr(clone, "SILENCE", 0.5)
-    monkeypatch.setattr("mvstack.support.follow.TICK", 0.1)
+    monkeypatch.setattr("mvstack.support.processes.TICK", 0.1)
     with pytest.raises(SourceError, match="nothing was heard from it"):
         clones(tmp_path / "root", pins)
     assert left(tmp_path) == []

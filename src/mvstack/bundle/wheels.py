@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Problem, SourceError
-from mvstack.support.follow import follow
+from mvstack.support.processes import follow
 
 # What `./mvstack` sets itself up with.
 OWN = ("build.txt", "runtime.txt")

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from mvstack.discover.look import examine
-from mvstack.discover.run import Output
-from mvstack.discover.view import CAPTURE, Seen, View
+from mvstack.discover.view import CAPTURE, Output, Seen, View
 from mvstack.support.errors import InvalidInput, Problem, relative
 
 

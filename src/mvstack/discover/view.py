@@ -15,11 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mvstack.discover.run import Output, run
+from mvstack.support.processes import run
 
 CAPTURE = "mvstack-capture"
 LIMIT = 1 << 20
 """Bytes read of one file: /proc/cpuinfo of 512 threads is about 0.8 MB."""
+
+TIMEOUT = 5.0
+"""Seconds a tool may take: a controller that is down makes some wait for minutes."""
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where ldconfig is; often not on a user's PATH."""
@@ -28,6 +31,29 @@ SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 def capture_name(tool: str, args: Iterable[str]) -> str:
     """The file of a tool's output: its name and arguments, joined by dashes, without slashes."""
     return re.sub(r"[^A-Za-z0-9._=,+-]", "_", "-".join([tool, *args])) + ".txt"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a tool printed on both streams, and how it ended."""
+
+    text: str
+    status: int = 0
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool ended by itself and with success."""
+        return self.status == 0 and not self.timed_out
+
+
+def ask(command: list[str], timeout: float = TIMEOUT) -> Output | None:
+    """Run ``command``; None when it cannot be started (not executable, wrong architecture)."""
+    try:
+        done = run(command, env={**os.environ, "LC_ALL": "C"}, limit=timeout, most=LIMIT)
+    except (OSError, ValueError):
+        return None
+    return Output(done.said, done.status, done.timed_out)
 
 
 @dataclass
@@ -175,7 +201,7 @@ class View:
     def _ask(self, tool: str, args: tuple[str, ...], name: str) -> Output | None:
         if self.live:
             path = self.which(tool)
-            return run([path, *args]) if path else None
+            return ask([path, *args]) if path else None
         text = self._captured_text(name)
         if text is None:
             return None

@@ -26,7 +26,7 @@ from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
 from mvstack.support.errors import CheckFailed, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
-from mvstack.support.follow import Silent, follow
+from mvstack.support.processes import Limits, TimedOut, follow
 
 REPORT = "tests.json"
 SILENCE = 1200.0  # seconds; the longest check takes two minutes in an emulated machine
@@ -163,8 +163,8 @@ def _followed(
             note(text.strip())
 
         try:
-            return follow(command, env, line=line, silence=SILENCE)
-        except Silent:
+            return follow(command, env, line=line, limits=Limits(silence=SILENCE))
+        except TimedOut:
             raise CheckFailed(
                 Problem(
                     f"a test said nothing for {SILENCE / 60:.0f} minutes, and was ended",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mvstack.support.errors import BuildFailed, Missing, Problem
-from mvstack.support.follow import follow
+from mvstack.support.processes import follow
 
 #: Program → Debian's package; the reasons stand where each is used.
 PACKAGES = {

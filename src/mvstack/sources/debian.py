@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 
 from mvstack.sources.spec import Debian
+from mvstack.support.processes import run
 
 SETTING = "MVSTACK_DEBIAN_ARCHIVE"
 UNKNOWN = (
@@ -29,12 +29,10 @@ def archives() -> list[str]:
     if named := os.environ.get(SETTING, "").split():
         return [uri.rstrip("/") for uri in named]
     try:
-        done = subprocess.run(
-            ["apt-get", "update", "--print-uris"], capture_output=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = run(["apt-get", "update", "--print-uris"], limit=30)
+    except OSError:
         return []
-    return named_by_apt(done.stdout.decode("utf-8", "replace"))
+    return named_by_apt(done.text)
 
 
 def named_by_apt(uris: str) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from mvstack.sources.download import NotHere
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import SourceSpec
+from mvstack.support.processes import english, run
 
 PLACE = "PyPI"
 LIMIT = 1800.0  # seconds
@@ -32,21 +32,19 @@ def fetch(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
         "--progress-bar=off", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
         f"--dest={brought}", *_platform(spec.filename, spec.pypi), f"--requirement={listed}",
     ]  # fmt: skip
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        raise NotHere(f"{PLACE}: {spec.pypi}: pip took more than {LIMIT:.0f} s") from None
+    done = run(command, env=english(), limit=LIMIT)
+    if done.timed_out:
+        raise NotHere(f"{PLACE}: {spec.pypi}: pip took more than {LIMIT:.0f} s")
     path = brought / spec.filename
-    if done.returncode == 0 and path.is_file():
+    if done.ok and path.is_file():
         hosts.answered(PLACE)
         return path
-    said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    if "hashes" in said.lower():
+    lines = [line.strip() for line in done.said.splitlines() if line.strip()]
+    if "hashes" in done.said.lower():
         raise NotHere(f"{PLACE}: {spec.pypi} has other bytes than the recipe lists")
     errors = [line for line in lines if line.startswith("ERROR:")]
     why = (errors or lines or [f"pip brought no {spec.filename}"])[0].removeprefix("ERROR:").strip()
-    if "connection" in said.lower() or "resolv" in said.lower():
+    if "connection" in done.said.lower() or "resolv" in done.said.lower():
         why = "the index does not answer"
         hosts.silent(PLACE, why)
     raise NotHere(f"{PLACE}: {spec.pypi}: {why}")

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.processes import Limits, follow
 from mvstack.support.words import listed, nearest
-from mvstack.test import environment, process
+from mvstack.test import environment
 from mvstack.test.expected import Check, expected_checks
 from mvstack.test.results import cases, problems
 
 #: The checks that come with this repository.
 CHECKS = Path(__file__).resolve().parents[3] / "tests" / "reframe"
 _LAST_LINES = 15
+GRACE = 4.0  # seconds that ReFrame gets to cancel its jobs when it is interrupted
 
 
 def run_checks(
@@ -67,7 +69,8 @@ def run_checks(
 
     try:
         environ["MVSTACK_PLAN"] = str(out / "plan.json")  # tests/reframe/settings.py reads it
-        code = process.run(_command(out, tags, checks), cwd=out, env=environ, on_line=take)
+        command = _command(out, tags, checks)
+        code = follow(command, environ, line=take, cwd=out, limits=Limits(grace=GRACE))
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
     report = _report(out / "reframe.json")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mvstack.plan.easyconfigs import FOLDER
 from mvstack.support.errors import BuildFailed, Problem
-from mvstack.support.follow import follow
+from mvstack.support.processes import follow
 from mvstack.tree.lock import MARK
 from mvstack.tree.modules import lmod_command
 

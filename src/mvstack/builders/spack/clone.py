@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from mvstack.builders.spack.pins import Pin, Pins
 from mvstack.support.errors import Missing, Problem, Refused, SourceError
-from mvstack.support.follow import Silent, follow
+from mvstack.support.processes import Limits, TimedOut, follow, run
 
 INCOMING = ".incoming-"
 SILENCE = 90.0  # seconds that a server may take between two words of progress
@@ -124,9 +123,9 @@ def _fetch(pin: Pin, folder: Path, note: Note) -> None:
             _environment(),
             line=line,
             cwd=folder,
-            silence=SILENCE,
+            limits=Limits(silence=SILENCE),
         )
-    except Silent:
+    except TimedOut:
         status = 1
         said.append(f"nothing was heard from it for {SILENCE:.0f} seconds")
     if status:
@@ -199,14 +198,14 @@ def _git(folder: Path, *words: str) -> str:
     """One quick git command in ``folder``; what it prints. Raises SourceError when it fails."""
     # a clone may belong to whoever installed the stack: it is only read, and its commit is proved
     command = ["git", "-c", "safe.directory=*", "-C", str(folder), *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), check=False)
-    if done.returncode:
+    done = run(command, env=_environment())
+    if done.status:
         raise SourceError(
             Problem(
-                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.stderr.split("\n"))
+                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
             )
         )
-    return done.stdout.strip()
+    return done.text.strip()
 
 
 def _environment() -> dict[str, str]:

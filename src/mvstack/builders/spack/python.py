@@ -13,7 +13,7 @@ from mvstack.builders.spack.clone import only_one
 from mvstack.builders.spack.pins import REQUIREMENTS
 from mvstack.support.errors import Missing, Problem, SourceError
 from mvstack.support.files import write_atomically
-from mvstack.support.follow import follow
+from mvstack.support.processes import follow
 
 
 def python(home: Path, note: Callable[[str], None] = lambda _: None) -> Path:

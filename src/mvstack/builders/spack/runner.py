@@ -13,7 +13,7 @@ from typing import Any
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.said import Said
 from mvstack.support.errors import BuildFailed, Problem
-from mvstack.support.follow import follow
+from mvstack.support.processes import follow
 
 INSIDE = Path(__file__).resolve().parent / "inside"
 Note = Callable[[str], None]
