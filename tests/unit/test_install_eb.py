@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.builders.easybuild import command as eb
-from mvstack.support import follow
+from mvstack.support import processes
 from mvstack.support.errors import BuildFailed, Missing
 from mvstack.tree import modules
 from mvstack.tree.lock import MARK, end_leftovers
@@ -86,7 +86,7 @@ def test_steps_are_noted_timed_and_logged(says: Run, tmp_path: Path) -> None:
 def test_objects_are_counted_while_it_compiles(
     says: Run, easybuild: eb.EasyBuild, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "TICK", 0.05)
+    monkeypatch.setattr(processes, "TICK", 0.05)
     notes: list[str] = []
     folder = easybuild.build / "deep"
     says(f"mkdir -p {folder}; touch {folder}/{{a,b,c}}.o; echo '== building...'; sleep 0.5",
@@ -227,7 +227,7 @@ def test_a_process_that_left_its_group_is_ended_by_the_next_run(
 def test_a_process_that_stays_behind_with_our_pipe_keeps_nobody_waiting(
     says: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "TICK", 0.1)
+    monkeypatch.setattr(processes, "TICK", 0.1)
     began = time.monotonic()
     says(f"(echo $BASHPID > {tmp_path}/behind; exec sleep 30) & "
          f"while [ ! -s {tmp_path}/behind ]; do sleep 0.01; done")  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.processes import Done, run
 
 # Names that programs take from an MPI library: C, the profiling names, Fortran and its modules,
 # and the objects that mpi.h and mpif.h refer to.
@@ -131,10 +131,12 @@ def read_constants(prefix: Path) -> dict[str, int]:
         program = Path(folder) / "constants"
         try:
             said = _said(str(wrapper), str(source), "-o", str(program))
-            if not said.returncode:
+            if not said.status:
                 said = _said(str(program))
-            wrong = said.returncode and (said.stderr.strip() or f"exit status {said.returncode}")
-        except (OSError, subprocess.TimeoutExpired) as error:
+            wrong = said.status and (said.errors.strip() or f"exit status {said.status}")
+            if said.timed_out:
+                wrong = f"it did not end within {SECONDS} s"
+        except OSError as error:
             wrong = str(error)
     if wrong:
         raise InvalidInput(
@@ -146,20 +148,13 @@ def read_constants(prefix: Path) -> dict[str, int]:
                 "constants of mpi.h are not compared",
             )
         )
-    rows = re.findall(r"^(\S+) (-?\d+)$", said.stdout, re.MULTILINE)
+    rows = re.findall(r"^(\S+) (-?\d+)$", said.text, re.MULTILINE)
     return {name: int(value) for name, value in rows}
 
 
-def _said(*command: str) -> subprocess.CompletedProcess[str]:
+def _said(*command: str) -> Done:
     """What a program said; one that waits for something is ended."""
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=SECONDS,
-    )
+    return run(command, limit=SECONDS)
 
 
 @dataclass(frozen=True)
@@ -188,19 +183,16 @@ def _bindings(libmpi: Path) -> list[Path]:
 
 def _readelf(*words: object) -> str:
     try:
-        done = subprocess.run(
+        done = run(
             ["readelf", *map(str, words[:-1]), "--", str(words[-1])],
-            capture_output=True,
-            text=True,
-            errors="replace",
             env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin"},
         )
     except FileNotFoundError:
         raise Missing(
             Problem("readelf is not installed", todo="apt-get install binutils")
         ) from None
-    if done.returncode or "Error:" in done.stderr or not done.stdout.strip():
+    if done.status or "Error:" in done.errors or not done.text.strip():
         raise InvalidInput(
-            Problem("this is no ELF library or program", str(words[-1]), found=done.stderr.strip())
+            Problem("this is no ELF library or program", str(words[-1]), found=done.errors.strip())
         )
-    return done.stdout
+    return done.text

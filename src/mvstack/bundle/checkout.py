@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Problem, Refused
+from mvstack.support.processes import run
 
 # What a checkout without git holds beside its own files.
 _MADE = {
@@ -74,11 +74,10 @@ def _git(top: Path, *words: str) -> str:
     """What git says of this checkout; "" where there is no git, or this is no clone of its own."""
     command = ["git", "-c", "safe.directory=*", "-C", str(top)]
     try:
-        own = subprocess.run(
-            [*command, "rev-parse", "--show-prefix"], capture_output=True, text=True, check=True
-        )
-        if own.stdout.strip():
-            return ""  # a folder inside of another repository
-        return subprocess.run([*command, *words], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
+        own = run([*command, "rev-parse", "--show-prefix"])
+        if not own.ok or own.text.strip():
+            return ""  # no repository, or a folder inside of another
+        done = run([*command, *words])
+    except OSError:
         return ""
+    return done.text if done.ok else ""

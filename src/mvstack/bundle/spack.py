@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +22,7 @@ from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.sources import Entry, Fetcher, Store
 from mvstack.support.errors import Problem, Refused
+from mvstack.support.processes import run
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records, kept_plan
 
@@ -141,17 +141,13 @@ def _git(folder: Path, *words: str) -> str:
         "GIT_CONFIG_KEY_0": "safe.directory",
         "GIT_CONFIG_VALUE_0": "*",
     }
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words],
-        capture_output=True,
-        text=True,
-        env={**kept, **safe, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
-    )
-    if done.returncode:
+    environment = {**kept, **safe, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    done = run(["git", "-C", str(folder), *words], env=environment)
+    if not done.ok:
         raise Refused(
             Problem(
-                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.stderr.split("\n"))
+                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
             ),
             outcome="The bundle is not complete.",
         )
-    return done.stdout.strip()
+    return done.text.strip()

@@ -7,18 +7,18 @@ Spack signs with gpg too, so the same home serves both builders (SPACK_GNUPGHOME
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.sources.accepted import state_dir
+from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.support.processes import Done, english, run
 
 FINGERPRINT = re.compile(r"[0-9A-F]{40}|[0-9A-F]{64}")
 # A socket's path may have 107 characters; gpg-agent's longest name has 21 with its slash.
@@ -110,7 +110,7 @@ def create(name: str, email: str) -> Key:
     before = {key.fingerprint for key in trusted()}
     done = _gpg("--gen-key", "-", text=_KEY.format(name=name, email=email))
     made = [key for key in trusted() if key.own and key.fingerprint not in before]
-    if done.returncode or len(made) != 1:
+    if done.status or len(made) != 1:
         said = _words(done)
         todo = "install gpg-agent, then the same command" if "agent" in said else "see above"
         raise Missing(Problem("gpg could not make a key", str(home()), found=said, todo=todo))
@@ -119,14 +119,14 @@ def create(name: str, email: str) -> Key:
 
 def export(fingerprint: str) -> str:
     """The public half of a key, as text for others to trust."""
-    return _gpg("--armor", "--export", fingerprint).stdout.decode()
+    return _gpg("--armor", "--export", fingerprint).text
 
 
 def fingerprints_in(text: bytes) -> list[Key]:
     """The public keys that ``text`` holds, without trusting them."""
     with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
         done = _gpg("--with-colons", "--show-keys", "-", data=text, at=Path(folder))
-    return _from_colons(done.stdout.decode("utf-8", "replace"))
+    return _from_colons(done.text)
 
 
 def trust(text: bytes) -> list[Key]:
@@ -174,9 +174,9 @@ def forget(fingerprint: str) -> None:
 def sign(text: str, fingerprint: str) -> str:
     """``text`` with a signature around it, as one text. Raises Refused when gpg will not."""
     done = _gpg("--local-user", fingerprint, "--digest-algo", "SHA256", "--clear-sign", text=text)
-    if done.returncode:
+    if done.status:
         raise Refused(Problem("gpg could not sign", str(home()), found=_words(done)))
-    return done.stdout.decode()
+    return done.text
 
 
 def verified(signed: bytes) -> tuple[str, str]:
@@ -189,16 +189,16 @@ def verified(signed: bytes) -> tuple[str, str]:
         raise BadSignature("it is not signed", "have it pushed again by who built it")
     done = _gpg("--decrypt", data=signed)
     signer = _signer(done)
-    return done.stdout.decode("utf-8", "replace"), signer
+    return done.text, signer
 
 
 def sign_detached(data: bytes, fingerprint: str) -> str:
     """A signature of ``data`` for a file of its own. Raises Refused when gpg will not."""
     words = ("--local-user", fingerprint, "--digest-algo", "SHA256", "--armor", "--detach-sign")
     done = _gpg(*words, data=data)
-    if done.returncode:
+    if done.status:
         raise Refused(Problem("gpg could not sign", str(home()), found=_words(done)))
-    return done.stdout.decode()
+    return done.text
 
 
 def verified_detached(data: bytes, signature: bytes) -> str:
@@ -209,7 +209,7 @@ def verified_detached(data: bytes, signature: bytes) -> str:
         return _signer(_gpg("--verify", str(file), "-", data=data))
 
 
-def _signer(done: subprocess.CompletedProcess[bytes]) -> str:
+def _signer(done: Done) -> str:
     """The key of exactly one good signature that gpg has checked. Raises BadSignature."""
     status = [line.split() for line in _status(done)]
     words = {line[0] for line in status if line}
@@ -226,7 +226,7 @@ def _signer(done: subprocess.CompletedProcess[bytes]) -> str:
         )
     valid = [line[1] for line in status if line and line[0] == "VALIDSIG"]
     good = [line for line in status if line and line[0] == "GOODSIG"]
-    if len(valid) != 1 or len(good) != 1 or done.returncode:
+    if len(valid) != 1 or len(good) != 1 or done.status:
         said = ", ".join(sorted(words & _TELLING)) or _words(done)
         raise BadSignature(f"its signature cannot be relied on ({said})")
     return valid[0]
@@ -255,7 +255,7 @@ def agent_home() -> Iterator[None]:
 
 
 def _listed(what: str, own: bool = False) -> list[Key]:
-    text = _gpg("--with-colons", what).stdout.decode("utf-8", "replace")
+    text = _gpg("--with-colons", what).text
     return [Key(key.fingerprint, key.name, own) for key in _from_colons(text)]
 
 
@@ -275,21 +275,19 @@ def _from_colons(text: str) -> list[Key]:
     return found
 
 
-def _status(done: subprocess.CompletedProcess[bytes]) -> list[str]:
+def _status(done: Done) -> list[str]:
     mark = "[GNUPG:] "
-    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    lines = done.errors.splitlines()
     return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
 
 
-def _words(done: subprocess.CompletedProcess[bytes]) -> str:
-    lines = done.stderr.decode("utf-8", "replace").splitlines()
+def _words(done: Done) -> str:
+    lines = done.errors.splitlines()
     said = [line for line in lines if line.strip() and not line.startswith("[GNUPG:]")]
-    return " | ".join(said[-3:]) or f"status {done.returncode}"
+    return " | ".join(said[-3:]) or f"status {done.status}"
 
 
-def _gpg(
-    *words: str, text: str = "", data: bytes = b"", at: Path | None = None
-) -> subprocess.CompletedProcess[bytes]:
+def _gpg(*words: str, text: str = "", data: bytes = b"", at: Path | None = None) -> Done:
     """Run gpg in our home; what it started in the background is ended with it."""
     program = shutil.which("gpg2") or shutil.which("gpg")
     if program is None:
@@ -306,13 +304,7 @@ def _gpg(
             *("--no-options", "--trust-model", "always", "--status-fd", "2", *words),
         ]
         try:
-            return subprocess.run(
-                command,
-                input=text.encode() or data,
-                capture_output=True,
-                check=False,
-                env={**os.environ, "LC_ALL": "C.UTF-8", "GNUPGHOME": folder},
-            )
+            return run(command, data=text.encode() or data, env=english(GNUPGHOME=folder))
         finally:
             if needs_agent:
                 _end_agent(folder)
@@ -320,11 +312,7 @@ def _gpg(
 
 def _end_agent(folder: str) -> None:
     with contextlib.suppress(OSError):
-        subprocess.run(
-            ["gpgconf", "--homedir", folder, "--kill", "gpg-agent"],
-            capture_output=True,
-            check=False,
-        )
+        run(["gpgconf", "--homedir", folder, "--kill", "gpg-agent"])
 
 
 @contextlib.contextmanager
@@ -333,8 +321,7 @@ def _alone(folder: Path, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    with (folder / ".mvstack.builders.spack.gates").open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+    with locks.hold(folder / ".mvstack.lock"):
         yield
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from mvstack.cache.manifest import Needed
+from mvstack.support.processes import run
 
 # The dynamic linker's own folders beside those of ldconfig's list.
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
@@ -31,5 +31,5 @@ def _known() -> set[str]:
     program = shutil.which("ldconfig", path=f"{os.environ.get('PATH', '')}:/sbin:/usr/sbin")
     if program is None:
         return set()
-    done = subprocess.run([program, "-p"], capture_output=True, text=True, check=False)
-    return {line.split()[0] for line in done.stdout.splitlines() if " => " in line}
+    done = run([program, "-p"])
+    return {line.split()[0] for line in done.text.splitlines() if " => " in line}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from mvstack.cache.manifest import Manifest
 from mvstack.cache.pack import Libraries, pack
 from mvstack.cache.place import Place, Unreachable
 from mvstack.cache.tree import Installed, installed
+from mvstack.support import locks
 from mvstack.support.errors import Locked, Problem, Refused
 from mvstack.support.progress import Progress
 
@@ -70,20 +70,15 @@ def push(
 @contextlib.contextmanager
 def _nobody_installs(root: Path) -> Iterator[None]:
     """Hold off installations into ``root`` meanwhile; it may belong to somebody else."""
-    try:
-        stream = (root / ".lock").open()
-    except OSError:
-        yield  # no installation has ever held it, or we cannot even read there
-        return
-    with stream:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
+            stack.enter_context(locks.share(root / ".lock"))
+        except locks.Held as held:
             raise Locked(
                 Problem(
                     "another process is installing into this root",
                     str(root),
-                    found=stream.read().strip(),
+                    found=held.holder,
                     todo="wait until it has ended",
                 )
             ) from None

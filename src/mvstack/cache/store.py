@@ -11,12 +11,9 @@ The manifest is one file with its signature inside, so that it appears and chang
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from typing import Any
 from mvstack.cache import gpg
 from mvstack.cache.manifest import Manifest, parse
 from mvstack.cache.place import Place, Unreachable, reachable
+from mvstack.support import locks
 from mvstack.support.files import write_atomically
 
 INDEX = "easybuild/index.json"
@@ -139,7 +137,7 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     public = folder / "keys" / f"{key.fingerprint}.asc"
     if not public.is_file():
         write_atomically(public, gpg.export(key.fingerprint))
-    with _locked(folder):
+    with locks.hold(folder / ".lock"):
         row = {
             "content": manifest.content,
             "os": manifest.os,
@@ -154,10 +152,3 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
         if old != target:  # of the entry that this one replaced
             old.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    with (folder / ".lock").open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from mvstack.model.system import System
 from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Missing, MvstackError, Problem, Refused
 from mvstack.support.files import write_atomically
+from mvstack.support.processes import run
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records, mpi_contents
 
@@ -213,14 +213,14 @@ def not_committed(take: Sequence[Path]) -> None:
     """
     words = ["git", "ls-files", "--", *map(str, take)]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = run(words)
     except OSError:
         return
-    if done.returncode == 0 and done.stdout:
+    if done.ok and done.text:
         raise Refused(
             Problem(
                 "what is handed over was committed",
-                done.stdout.splitlines()[0],
+                done.text.splitlines()[0],
                 because="only what jobs of this pipeline built is signed",
                 todo="take it out of the repository",
             ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import Any
 
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.support.processes import Done, run
 
 SECONDS = 300
 """How long a side may render before it counts as hanging; it takes about two."""
@@ -59,9 +59,9 @@ def sides(repository: Path, revision: str, systems: list[str]) -> Iterator[tuple
 def resolve(repository: Path, revision: str) -> str:
     """The commit that ``revision`` means; InvalidInput when it means none."""
     found = _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    commit = found.stdout.decode().strip()
-    if found.returncode or not commit:
-        inside = _git(repository, "rev-parse", "--git-dir").returncode == 0
+    commit = found.text.strip()
+    if found.status or not commit:
+        inside = _git(repository, "rev-parse", "--git-dir").ok
         raise InvalidInput(
             Problem(
                 f"{revision} is no revision of this repository"
@@ -78,7 +78,7 @@ def resolve(repository: Path, revision: str) -> str:
 def extract(repository: Path, commit: str, folder: Path) -> None:
     """The files of ``commit`` below ``folder``."""
     archive = _git(repository, "archive", "--format=tar", commit)
-    if archive.returncode:
+    if archive.status:
         raise InvalidInput(
             Problem(
                 f"git cannot give the files of {commit}",
@@ -145,26 +145,16 @@ def render(side: Side, systems: list[str]) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [sys.executable, "-m", "mvstack", "render", *systems, "--to", str(side.rendered)]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=side.tree,
-            env=environment,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise Refused(Problem(f"rendering took more than {SECONDS} s", side.name)) from None
-    if done.returncode:
-        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    done = run(command, env=environment, cwd=side.tree, limit=SECONDS)
+    if done.timed_out:
+        raise Refused(Problem(f"rendering took more than {SECONDS} s", side.name))
+    if done.status:
+        said = [line for line in (done.errors or done.text).splitlines() if line.strip()]
         raise InvalidInput(
             Problem(
                 "cannot be rendered",
                 side.name,
-                found="\n              ".join(said[:6]) or f"exit code {done.returncode}",
+                found="\n              ".join(said[:6]) or f"exit code {done.status}",
                 todo="mvstack render says more"
                 if side.name == "the working tree"
                 else "its files or its code do not go with what is installed here: "
@@ -173,11 +163,11 @@ def render(side: Side, systems: list[str]) -> None:
         )
 
 
-def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(repository: Path, *arguments: str) -> Done:
     # a site's checkout may belong to somebody else; what is read is what is run here anyway
     own = f"safe.directory={repository}"
     command = ["git", "-c", own, "-C", str(repository), *arguments]
     try:
-        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        return run(command)
     except FileNotFoundError:
         raise Missing(Problem("git is not installed", todo="apt-get install git")) from None

@@ -7,7 +7,6 @@ from a BIOS. With SOURCE_DATE_EPOCH and fixed identifiers, the same packages giv
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mvstack.image import tools
-from mvstack.support import hashes
+from mvstack.support import hashes, locks
 from mvstack.support.errors import BuildFailed, Missing, Problem
 
 #: What a disk needs to start and be provisioned; all else the provisioning brings.
@@ -85,7 +84,11 @@ def make_base(
     """
     disk.parent.mkdir(parents=True, exist_ok=True)
     with (
-        _alone(disk.parent / LOCK, note),
+        # two builds of one base disk would replace each other's
+        locks.hold(
+            disk.parent / LOCK,
+            waiting=lambda holder: note(f"waiting for the build of a base disk by {holder}"),
+        ),
         tempfile.TemporaryDirectory(dir=disk.parent, prefix=HALF) as name,
     ):
         if disk.is_file():
@@ -109,15 +112,6 @@ def make_base(
             what="making the qcow2",
         )
         whole.replace(disk)
-
-
-@contextlib.contextmanager
-def _alone(lock: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Wait for another build that makes a base disk: two of them would replace each other's."""
-    with lock.open("a+") as stream:
-        note("waiting for another build to make a base disk")
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def _bootstrap(

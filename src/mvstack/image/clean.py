@@ -12,6 +12,7 @@ from typing import Any
 from mvstack.image import base, store
 from mvstack.image.clouds import Cloud
 from mvstack.image.store import Version
+from mvstack.support import locks
 from mvstack.support.errors import Locked
 from mvstack.support.progress import Progress
 
@@ -31,9 +32,9 @@ def clean_here(folder: Path, remove: bool, progress: Progress) -> list[dict[str,
     if not store.damaged(folder):
         owned = {store.work_folder(one) for one in store.versions(folder)}
         for place in working:
-            if place not in owned and not store.locked_file(place / ".lock"):
+            if place not in owned and not locks.is_held(place / ".lock"):
                 rows.append(_row("working folder", place, "of no version"))
-    if not store.locked_file(folder / store.BASE / base.LOCK):
+    if not locks.is_held(folder / store.BASE / base.LOCK):
         for place in sorted((folder / store.BASE).glob(f"{base.HALF}*")):
             rows.append(_row("half base disk", place, "of no version"))
     for row in rows:

@@ -8,7 +8,6 @@ candidate never changes again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Locked, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
 
@@ -245,49 +245,26 @@ def writable(folder: Path) -> None:
 @contextlib.contextmanager
 def locked(version: Version) -> Iterator[None]:
     """Hold the lock of one version. Raises Locked when another process builds or tests it."""
-    file = work_folder(version) / ".lock"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a+") as stream:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = _same_file(stream.fileno(), file)  # else `clean` removed it meanwhile
-        except BlockingIOError:
-            held = False
-        if not held:
+            stack.enter_context(locks.hold(work_folder(version) / ".lock", wait=False))
+        except locks.Held as held:
             raise Locked(
                 Problem(
                     f"{version.title} is being worked on by another process",
                     str(version.folder),
+                    found=held.holder,
                     todo="wait until it has ended",
                 )
-            )
+            ) from None
         # what another process did of it until now
         version.data.update(_record(version.folder) or {})
         yield
 
 
-def _same_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
 def busy(version: Version) -> bool:
     """Whether another process works on it. Writes nothing: it may be somebody else's folder."""
-    return locked_file(work_folder(version) / ".lock")
-
-
-def locked_file(file: Path) -> bool:
-    """Whether a process holds the lock on ``file``."""
-    try:
-        with file.open("rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
+    return locks.is_held(work_folder(version) / ".lock")
 
 
 def find(

@@ -15,6 +15,7 @@ from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.vocabulary import PROFILES, Profile
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import Missing, Problem
+from mvstack.support.processes import run
 
 
 class Needed(Strict):
@@ -140,11 +141,11 @@ def refuse(missing: Lacking) -> Missing:
 def _present(family: Family, package: str) -> bool:
     command = shlex.split(family.present.replace("{package}", package))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run(command)
     except OSError:
         return False
     # dpkg-query also knows packages that were removed: only `installed` counts
-    return done.returncode == 0 and "not-installed" not in done.stdout and done.stdout.strip() != ""
+    return done.ok and "not-installed" not in done.text and done.text.strip() != ""
 
 
 def of_the_distribution(os_name: str, profile: str) -> list[str]:

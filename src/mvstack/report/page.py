@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ from mvstack.report import plots as drawing
 from mvstack.report import summary
 from mvstack.report.data import Case, Line, Plot, Point, ReportData
 from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.files import write_atomically
 from mvstack.support.units import NOTHING, duration, quantity, size
 
 if TYPE_CHECKING:
@@ -27,16 +26,7 @@ def write_html(data: ReportData, path: Path) -> Path:
     """
     page = render(data).encode("utf-8")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(page)
-            Path(name).chmod(0o666 & ~_umask())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(path, page, mode=None)
     except OSError as error:
         problem = Problem(
             "the report cannot be written",
@@ -46,12 +36,6 @@ def write_html(data: ReportData, path: Path) -> Path:
         )
         raise InvalidInput(problem, outcome="No report was written.") from error
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def render(data: ReportData) -> str:

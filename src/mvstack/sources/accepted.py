@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import io
 import os
 import time
@@ -15,6 +14,7 @@ from ruamel.yaml import YAML
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support import locks
 from mvstack.support.errors import Problem, SourceError
 from mvstack.support.files import write_atomically
 
@@ -104,9 +104,7 @@ def _write(rows: list[Accepted]) -> None:
 def _locked() -> Iterator[None]:
     """One writer at a time: two `add` at once must not lose one another's line."""
     try:
-        state_dir().mkdir(parents=True, exist_ok=True)
-        with (state_dir() / ".accepted.lock").open("a") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
+        with locks.hold(state_dir() / ".accepted.lock"):
             yield
     except OSError as error:
         what = f"the file of accepted hashes cannot be written: {error.strerror}"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -26,6 +25,7 @@ from pydantic import TypeAdapter
 
 from mvstack.sources.files import copied, extension, open_regular, sha256_of
 from mvstack.sources.spec import SHA256
+from mvstack.support import locks
 from mvstack.support.errors import Problem, SourceError, relative
 from mvstack.support.files import write_atomically
 
@@ -91,15 +91,15 @@ class Store:
         with self._writing():  # so that nobody sweeps the folder before it is locked
             self._sweep()
             folder = Path(tempfile.mkdtemp(dir=self.root, prefix=_INCOMING))
-            lock = _lock_of(folder)
-        try:
-            yield folder
-        except OSError as error:
-            raise self._cannot_write(error) from None
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            if lock is not None:
-                os.close(lock)
+            lock = contextlib.ExitStack()
+            lock.enter_context(locks.hold(folder / ".lock"))
+        with lock:
+            try:
+                yield folder
+            except OSError as error:
+                raise self._cannot_write(error) from None
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def take(self, file: Path, entry: Entry) -> Path:
         """Move a complete incoming file to its place, by one rename, and note it."""
@@ -240,19 +240,15 @@ class Store:
     def _sweep(self) -> None:
         """Remove what killed processes left on its way in; the lock must be held."""
         for folder in self.root.glob(f"{_INCOMING}*") if not self._swept else ():
-            with contextlib.suppress(OSError):  # somebody is at work there, or has just ended
-                if (lock := _lock_of(folder)) is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    os.close(lock)
+            if not folder.is_symlink() and not locks.is_held(folder / ".lock"):
+                shutil.rmtree(folder, ignore_errors=True)
         self._swept = True
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """Hold the mirror's lock; a failure to write becomes an error for a person."""
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            with (self.root / ".lock").open("a") as stream:
-                fcntl.flock(stream, fcntl.LOCK_EX)
+            with locks.hold(self.root / ".lock"):
                 yield
         except OSError as error:
             raise self._cannot_write(error) from None
@@ -264,17 +260,6 @@ class Store:
         what = f"the source mirror cannot be written: {error.strerror or error}"
         problem = Problem(what, str(error.filename or self.root), todo=todo)
         return SourceError(problem, outcome="Nothing half-written was kept.")
-
-
-def _lock_of(folder: Path) -> int | None:
-    """Lock ``folder`` for as long as the handle is open; None when another process holds it."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    return handle
 
 
 def _order(entry: Entry) -> tuple[str, str, str]:

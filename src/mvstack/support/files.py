@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write ``path`` whole or not at all, also when the power fails in between."""
+def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644) -> None:
+    """Write ``path`` whole or not at all, also when the power fails in between.
+
+    Its permissions are ``mode``; None leaves them to the umask, as for a file of the user's own.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    new = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "w") as stream:
-            stream.write(text)
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content if isinstance(content, bytes) else content.encode())
             stream.flush()
             os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        if mode is not None:
+            new.chmod(mode)
+        new.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise

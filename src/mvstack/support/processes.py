@@ -93,14 +93,9 @@ def run(
     with contextlib.ExitStack() as stack:
         # Files, not pipes: a grandchild that keeps a pipe open would make us wait for it.
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        source: IO[bytes] | int = subprocess.DEVNULL
-        if data:
-            source = stack.enter_context(tempfile.TemporaryFile())
-            source.write(data)
-            source.seek(0)
         process = subprocess.Popen(
             list(command),
-            stdin=source,
+            stdin=subprocess.PIPE if data else subprocess.DEVNULL,
             stdout=out,
             stderr=err,
             env=env if env is None else dict(env),
@@ -109,7 +104,7 @@ def run(
         )
         timed_out = False
         try:
-            process.wait(limit)
+            process.communicate(data or None, limit)
         except subprocess.TimeoutExpired:
             timed_out = True
         finally:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.files import write_atomically
 from mvstack.support.processes import Limits, follow
 from mvstack.support.words import listed, nearest
 from mvstack.test import environment
@@ -87,7 +88,7 @@ def run_checks(
         for case in results["cases"]
         if case["result"] == "skip"
     ]
-    _write(out / "results.json", results)
+    write_atomically(out / "results.json", json.dumps(results, indent=1) + "\n", mode=None)
     _trust(results, code, output, out, expected)
     return results
 
@@ -125,13 +126,6 @@ def _report(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return loaded if isinstance(loaded, dict) else {}
-
-
-def _write(path: Path, results: dict[str, Any]) -> None:
-    """Whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(results, indent=1) + "\n")
-    part.replace(path)
 
 
 def _trust(

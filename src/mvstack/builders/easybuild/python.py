@@ -9,10 +9,10 @@ runs with the distribution's ``python3``.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from mvstack.support.errors import Missing, Problem
+from mvstack.support.processes import run
 
 # Not what a user has on PATH before it: a pyenv, or the environment that runs this very program.
 PATH = "/usr/bin:/bin"
@@ -31,14 +31,14 @@ def for_builds(tree: Path) -> Path:
         raise Missing(Problem("the distribution has no python3", todo="apt-get install python3"))
     shutil.rmtree(folder, ignore_errors=True)
     command = [python, "-m", "venv", "--system-site-packages", "--without-pip", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
+    done = run(command)
+    if not done.ok:
         shutil.rmtree(folder, ignore_errors=True)
         raise Missing(
             Problem(
                 "the distribution's Python cannot make an environment to build packages in",
                 python,
-                found=(done.stderr or done.stdout).strip()[-500:],
+                found=(done.errors or done.text).strip()[-500:],
                 todo="apt-get install python3-venv",
             )
         )

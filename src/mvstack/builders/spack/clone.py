@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.builders.spack.pins import Pin, Pins
+from mvstack.support import locks
 from mvstack.support.errors import Missing, Problem, Refused, SourceError
 from mvstack.support.processes import Limits, TimedOut, follow, run
 
@@ -72,19 +72,17 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
 @contextlib.contextmanager
 def only_one(folder: Path) -> Iterator[None]:
     """One that clones at a time; what a killed one left is removed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stream = (folder / ".lock").open("a")
-    except OSError as error:
-        raise Missing(
-            Problem(
-                f"Spack cannot be put there: {error.strerror}",
-                str(folder),
-                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
-            )
-        ) from None
-    with stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locks.hold(folder / ".lock"))
+        except OSError as error:
+            raise Missing(
+                Problem(
+                    f"Spack cannot be put there: {error.strerror}",
+                    str(folder),
+                    todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
+                )
+            ) from None
         for left in folder.glob(f"{INCOMING}*"):
             shutil.rmtree(left, ignore_errors=True)
         yield

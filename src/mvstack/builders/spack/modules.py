@@ -7,7 +7,6 @@ hierarchy where it likes, and two devices of one MPI version get one name.
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import compiler_of
 from mvstack.render.templates import generated, template
 from mvstack.support import hashes
+from mvstack.support.processes import run
 
 FOLDER = REPOSITORY / "modulefiles"
 # Where every dynamic loader looks, should its own program not tell.
@@ -208,15 +208,9 @@ def loader_folders() -> frozenset[str]:
     """The folders that this machine's dynamic loader searches without being told."""
     for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         try:
-            done = subprocess.run(
-                [program, "-p"],
-                capture_output=True,
-                text=True,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
+            done = run([program, "-p"])
         except OSError:
             continue
-        found = re.findall(r"=> (/.*)/[^/\n]+$", done.stdout, re.M)
+        found = re.findall(r"=> (/.*)/[^/\n]+$", done.text, re.M)
         return frozenset({*USUAL, *found})
     return frozenset(USUAL)

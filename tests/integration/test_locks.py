@@ -1,8 +1,7 @@
-"""One installation at a time into a root, and nothing left running from a killed one."""
+"""Locks between processes: who holds one, waiting, sharing; and what a killed install left."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.support import locks
 from mvstack.support.errors import Locked, Missing
 from mvstack.tree.lock import MARK, end_leftovers, locked
 
@@ -30,6 +30,7 @@ with locked(Path(sys.argv[1])):
 COUNTER = """
 import sys, time
 from pathlib import Path
+from mvstack.support import locks
 from mvstack.support.errors import Locked
 from mvstack.tree.lock import locked
 root, done = Path(sys.argv[1]), 0
@@ -141,12 +142,56 @@ def test_a_process_of_ours_that_is_marked_itself_goes_on(
     assert end_leftovers(tmp_path) == 0  # it is this very process
 
 
-def test_one_that_has_ended_is_not_named_for_another_that_reads(tmp_path):
+def test_one_that_has_ended_is_not_named_for_another_that_reads(tmp_path: Path) -> None:
     """`mvstack cache push` takes the lock for reading, and writes nothing into it."""
     with locked(tmp_path):
-        assert (tmp_path / ".lock").read_text().startswith(f"pid {os.getpid()} on ")
-    with (tmp_path / ".lock").open() as stream:
-        fcntl.flock(stream, fcntl.LOCK_SH)
-        with pytest.raises(Locked) as caught, locked(tmp_path):
-            pass
+        assert locks.holder(tmp_path / ".lock").startswith(f"pid {os.getpid()} on ")
+    with locks.share(tmp_path / ".lock"), pytest.raises(Locked) as caught, locked(tmp_path):
+        pass
     assert "mvstack cache push" in caught.value.problems[0].found
+
+
+# --- the locks themselves ------------------------------------------------------------------------
+
+
+def test_the_holder_is_named_with_its_command_and_is_no_escape_sequence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/x/mvstack/__main__.py", "install", "a b\x1b[2J"])
+    with locks.hold(tmp_path / "lock"):
+        said = locks.holder(tmp_path / "lock")
+    assert said.endswith("mvstack install 'a b\ufffd[2J'") and "\x1b" not in said
+    assert locks.holder(tmp_path / "lock") == ""
+
+
+def test_one_that_waits_says_for_whom_and_goes_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    with held(tmp_path) as process:
+
+        def waiting(holder: str) -> None:
+            told.append(holder)
+            process.kill()
+
+        with locks.hold(tmp_path / ".lock", waiting=waiting):
+            assert told[0].startswith(f"pid {process.pid} on ")
+
+
+def test_looking_at_a_lock_neither_makes_nor_takes_nor_changes_it(tmp_path: Path) -> None:
+    file = tmp_path / ".lock"
+    assert not locks.is_held(file) and not file.exists()
+    with locks.share(file), locks.share(file):
+        pass
+    with held(tmp_path):
+        said = file.read_text()
+        assert locks.is_held(file) and file.read_text() == said
+        with pytest.raises(locks.Held), locks.share(file):
+            pass
+    assert not locks.is_held(file)
+
+
+def test_a_lock_whose_file_is_removed_meanwhile_guards_nothing(tmp_path: Path) -> None:
+    with locks.hold(tmp_path / "lock"):
+        (tmp_path / "lock").unlink()
+        with locks.hold(tmp_path / "lock", wait=False):
+            mine = locks.holder(tmp_path / "lock")
+        assert mine
