@@ -321,7 +321,7 @@ def _alone(folder: Path, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    with locks.hold(folder / ".mvstack.lock"):
+    with locks.hold(folder / ".mvstack-lock"):
         yield
 
 
