@@ -16,9 +16,10 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, load_system, system_names
+from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.make import make_plan
 from mvstack.render.partition import render
+from mvstack.support.home import DATA
 
 
 def generate(count: int, folder: Path) -> list[Path]:
@@ -26,7 +27,7 @@ def generate(count: int, folder: Path) -> list[Path]:
     yaml = YAML()
     texts = []
     for name in system_names():
-        system = yaml.load(ENVIRONMENTS / "systems" / f"{name}.yaml")
+        system = yaml.load(DATA / "environments" / "systems" / f"{name}.yaml")
         if not system.get("discover"):
             texts.append(system)
     paths = []

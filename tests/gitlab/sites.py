@@ -23,7 +23,7 @@ from images import release
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.push import push
-from mvstack.model.load import REPOSITORY
+from mvstack.support.home import DATA
 from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan
 
@@ -115,7 +115,7 @@ def world(folder: Path) -> Iterator[World]:
             cache = place(str(shared / "cache"))
             push(plan, cache, key, Progress(mode="quiet"), only=frozenset(chain))
         server = Server(folder / "server")
-        stack = Project(folder / "stack", {".": REPOSITORY}, name=STACK, server=server)
+        stack = Project(folder / "stack", {".": DATA}, name=STACK, server=server)
         made = World(server, stack, None, shared, _secret(key), len(str(tree)))  # type: ignore[arg-type]
         made.site = Project(
             folder / "site",

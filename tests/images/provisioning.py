@@ -10,9 +10,9 @@ from pathlib import Path
 
 from mvstack.image.kit import PROGRAMS
 from mvstack.image.packer import TEMPLATES
-from mvstack.model.load import REPOSITORY
+from mvstack.support.home import DATA
 
-RENDERED = REPOSITORY / "environments/rendered/qemu-debian12/mpich/image/provision.env"
+RENDERED = DATA / "environments/rendered/qemu-debian12/mpich/image/provision.env"
 
 SHELL = ("bash", "-euo", "pipefail", "-O", "inherit_errexit", "-c")  # as run calls it
 
@@ -32,7 +32,7 @@ def kit_folder(
         (kit / "provision" / name).write_text(text)
     (kit / "tests").mkdir()
     for name in PROGRAMS:
-        shutil.copy(REPOSITORY / "tests/reframe/src" / name, kit / "tests")
+        shutil.copy(DATA / "tests/reframe/src" / name, kit / "tests")
     names = "\n".join(steps)
     text, count = re.subn(
         r"^STEPS=\(.*?^\)", f"STEPS=(\n{names}\n)", RENDERED.read_text(), flags=re.M | re.S

@@ -16,7 +16,8 @@ from one_writer import one_writer
 
 from mvstack.discover import look
 from mvstack.install.stages import default_root
-from mvstack.model.load import REPOSITORY, load_release
+from mvstack.model.load import load_release
+from mvstack.support.home import DATA
 
 SYSTEM, PARTITION = "qemu-debian12", "mpich"
 IMAGE = f"{SYSTEM}-{PARTITION}"
@@ -34,7 +35,7 @@ def installed() -> Path:
     with one_writer():
         done = subprocess.run(
             [*command, "--root", str(ROOT), "--yes"],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
+            env={**os.environ, "PYTHONPATH": str(DATA / "src")},
             capture_output=True,
             text=True,
             check=False,

@@ -10,15 +10,15 @@ from gitlab import pipelines, schema
 from gitlab.project import Project
 
 from mvstack.model.ci_policy import ci_policy
-from mvstack.model.load import REPOSITORY
+from mvstack.support.home import DATA
 
-OWN = REPOSITORY / ".gitlab-ci.yml"
-WORKFLOW = REPOSITORY / ".github" / "workflows" / "mvapich-stack.yml"
+OWN = DATA / ".gitlab-ci.yml"
+WORKFLOW = DATA / ".github" / "workflows" / "mvapich-stack.yml"
 
 
 def steps() -> list[str]:
     """The steps of .ci/run, in order."""
-    return re.findall(r"^step (\w+) ", (REPOSITORY / ".ci" / "run").read_text(), re.M)
+    return re.findall(r"^step (\w+) ", (DATA / ".ci" / "run").read_text(), re.M)
 
 
 def test_the_pipeline_runs_every_step_and_calls_nothing_else_to_test() -> None:
@@ -39,7 +39,7 @@ def test_the_workflow_runs_every_step() -> None:
 
 def test_all_of_them_are_valid_for_their_schemas() -> None:
     assert schema.errors(OWN.read_text()) == []
-    assert schema.errors((REPOSITORY / "ci" / "site.yml").read_text()) == []
+    assert schema.errors((DATA / "ci" / "site.yml").read_text()) == []
     assert schema.errors(WORKFLOW.read_text(), schema.GITHUB) == []
 
 

@@ -416,7 +416,7 @@ def lacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A distribution, in a folder, that lacks a package and can install it."""
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "prerequisites.yaml").write_text(PREREQUISITES.format(tmp_path))
-    monkeypatch.setattr("mvstack.install.prerequisites.ENVIRONMENTS", tmp_path)
+    monkeypatch.setenv("MVSTACK_SITE", str(tmp_path))
     return tmp_path
 
 

@@ -26,7 +26,8 @@ from images.release import IMAGE, PARTITION, ROOT, SYSTEM, installed
 from images.world import LOOPBACK, World
 
 from mvstack.image.flow import planned
-from mvstack.model.load import REPOSITORY, load_system
+from mvstack.model.load import load_system
+from mvstack.support.home import DATA
 
 VERSION = "2026.11.0"
 CLOUDS = {
@@ -77,7 +78,7 @@ def emulator(cloud: str, world: World, folder: Path) -> Iterator[Emulator]:
 @pytest.fixture(scope="module")
 def system(cloud: str, folder: Path) -> Path:
     """The system of QEMU's image, described as an image of a cloud: the same release, installed."""
-    text = (REPOSITORY / "environments" / "systems" / f"{SYSTEM}.yaml").read_text()
+    text = (DATA / "environments" / "systems" / f"{SYSTEM}.yaml").read_text()
     text = text.replace("cloud: qemu", f"cloud: {cloud}")
     text = text.replace("base: {suite: bookworm}", f"base: {CLOUDS[cloud]}")
     path = folder / f"{SYSTEM}-{cloud}.yaml"
@@ -121,7 +122,7 @@ def mvstack(world: World, emulator: Emulator, folder: Path) -> Iterator[Any]:
         "NO_PROXY": "*",
         "MVSTACK_IMAGES": str(folder / "images"),
         "MVSTACK_GNUPGHOME": str(home),
-        "PYTHONPATH": str(REPOSITORY / "src"),
+        "PYTHONPATH": str(DATA / "src"),
     }
 
     def run(*words: str | Path) -> tuple[int, str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mvstack.image import base, testing
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import BuildFailed, CheckFailed, Missing
+from mvstack.support.home import DATA
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ with base.mounted(pathlib.Path(sys.argv[1]), read_only=True):
 
 def test_what_a_killed_process_left_mounted_is_let_go_by_the_next(disk: Path) -> None:
     command = [sys.executable, "-c", _MOUNTS, str(disk)]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    environment = {**os.environ, "PYTHONPATH": str(DATA / "src")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as killed:
         assert killed.stdout is not None and killed.stdout.readline() == b"mounted\n"
         (left,) = mounts(disk)
@@ -119,7 +119,7 @@ def test_what_a_killed_bootstrap_mounted_is_gone_with_it(disk: Path, tmp_path: P
     environment = {
         **os.environ,
         "PATH": f"{tool.parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(REPOSITORY / "src"),
+        "PYTHONPATH": str(DATA / "src"),
     }
     command = [sys.executable, "-c", _BOOTSTRAPS, str(root)]
     with subprocess.Popen(command, env=environment, start_new_session=True) as killed:

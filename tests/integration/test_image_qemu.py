@@ -23,8 +23,8 @@ import pytest
 from images.release import IMAGE, PARTITION, ROOT, SYSTEM, installed
 
 from mvstack.image import base, tools
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Missing
+from mvstack.support.home import DATA
 
 NAME = f"{SYSTEM}/{PARTITION}"
 
@@ -59,7 +59,7 @@ def environment(folder: Path) -> dict[str, str]:
         **os.environ,
         "MVSTACK_GNUPGHOME": str(home),
         "MVSTACK_IMAGES": str(folder),
-        "PYTHONPATH": str(REPOSITORY / "src"),
+        "PYTHONPATH": str(DATA / "src"),
     }
     values.pop("MVSTACK_OSV", None)
     return values

@@ -16,7 +16,8 @@ import pytest
 import yaml
 from spack_here import spack_here
 
-from mvstack.model.load import ENVIRONMENTS, load_release, load_system, system_names
+from mvstack.model.load import load_release, load_system, system_names
+from mvstack.support.home import DATA
 
 OF_SPACK = [name for name in system_names() if load_system(name).builder == "spack"]
 
@@ -29,7 +30,9 @@ OF_SPACK = [name for name in system_names() if load_system(name).builder == "spa
 def test_the_full_profile_concretizes(name: str, tmp_path: Path) -> None:
     root = spack_here(tmp_path / "state").clones.home.parent.parent
     file = tmp_path / f"{name}.yaml"
-    system = yaml.safe_load((ENVIRONMENTS / "systems" / file.name).read_text(encoding="utf-8"))
+    system = yaml.safe_load(
+        (DATA / "environments" / "systems" / file.name).read_text(encoding="utf-8")
+    )
     licensed = {one.name: "users" for one in load_release().packages if one.licence != "open"}
     system.setdefault("install", {})["licensed"] = licensed
     file.write_text(yaml.safe_dump(system, sort_keys=False))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, parse_system
+from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
+from mvstack.support.home import DATA
 from mvstack.tree.nodes import Work, work
 from mvstack.tree.records import Records
 
-SYSTEM = ENVIRONMENTS / "systems" / "azure-hbv4.yaml"
+SYSTEM = DATA / "environments" / "systems" / "azure-hbv4.yaml"
 RELEASE, POLICY = load_release(), load_policy()
 
 

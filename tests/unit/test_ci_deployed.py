@@ -19,15 +19,15 @@ from mvstack.ci.steps import not_committed
 from mvstack.diff.sides import Side
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.home import DATA
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    side = Side("the working tree", REPOSITORY, REPOSITORY / "environments" / "rendered")
+    side = Side("the working tree", DATA, DATA / "environments" / "rendered")
     return read_graphs(side)["qemu-debian12/mpich"]
 
 

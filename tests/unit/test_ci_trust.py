@@ -19,7 +19,7 @@ from mvstack.ci.trust import NONE, base_of, trust_of
 from mvstack.diff.sides import Side
 from mvstack.model.ci import Runners, Settings, Site
 from mvstack.model.ci_policy import ci_policy
-from mvstack.model.load import REPOSITORY
+from mvstack.support.home import DATA
 
 PROTECTED = {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_REF_PROTECTED": "true"}
 # Commands that sign, push, deploy or publish: what an untrusted pipeline must not have.
@@ -30,9 +30,7 @@ POWERFUL = re.compile(
 
 @pytest.fixture(scope="module")
 def graphs() -> dict[str, Graph]:
-    return read_graphs(
-        Side("the working tree", REPOSITORY, REPOSITORY / "environments" / "rendered")
-    )
+    return read_graphs(Side("the working tree", DATA, DATA / "environments" / "rendered"))
 
 
 def site(name: str) -> Site:
@@ -174,15 +172,15 @@ def test_what_a_site_includes_names_no_protected_variable() -> None:
     text = site_include(ci_policy().image.name, ci_policy())
     for variable in ci_policy().protected_variables:
         assert variable.name not in text
-    own = (REPOSITORY / ".gitlab-ci.yml").read_text()
+    own = (DATA / ".gitlab-ci.yml").read_text()
     assert not POWERFUL.search(text) and not POWERFUL.search(own)
 
 
 def test_every_image_of_a_job_is_pinned_by_digest() -> None:
     files = [
-        REPOSITORY / ".gitlab-ci.yml",
-        REPOSITORY / "ci" / "site.yml",
-        *(REPOSITORY / ".github" / "workflows").glob("*.yml"),
+        DATA / ".gitlab-ci.yml",
+        DATA / "ci" / "site.yml",
+        *(DATA / ".github" / "workflows").glob("*.yml"),
     ]
     found = 0
     for file in files:

@@ -25,9 +25,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     copy = tmp_path / "tree" / "easyconfigs"
     shutil.copytree(easyconfigs.FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(easyconfigs, "FOLDER", copy)
-    easyconfigs.index.cache_clear()
+    easyconfigs._index.cache_clear()
     yield copy.parent
-    easyconfigs.index.cache_clear()
+    easyconfigs._index.cache_clear()
 
 
 def seen(plan: Plan, tree: Path) -> tuple[dict[str, str], dict[str, Partition]]:

@@ -8,10 +8,11 @@ import pytest
 
 from mvstack.model.constraint import parse
 from mvstack.model.gates import GATES, load_gates
-from mvstack.model.load import ENVIRONMENTS, load_policy
+from mvstack.model.load import load_policy
 from mvstack.support.errors import InvalidInput
+from mvstack.support.home import DATA
 
-TEXT = (ENVIRONMENTS / "policy" / "gates.yaml").read_text()
+TEXT = (DATA / "environments" / "policy" / "gates.yaml").read_text()
 RULES = load_gates()
 
 

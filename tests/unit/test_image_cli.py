@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from mvstack.cli import main as cli
 from mvstack.image import build, site, store, tools
 from mvstack.image.clean import clean_here
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import InvalidInput
+from mvstack.support.home import DATA
 from mvstack.support.progress import Progress
 
 SYSTEM, IMAGE, RELEASE = "qemu-debian12/mpich", "qemu-debian12-mpich", "2026.11"
@@ -337,7 +337,7 @@ def test_a_person_without_root(roots: Path) -> None:
     nobody = ["setpriv", "--reuid=65534", "--clear-groups", *read]
     environment = {
         **os.environ,
-        "PYTHONPATH": str(REPOSITORY / "src"),
+        "PYTHONPATH": str(DATA / "src"),
         "HOME": "/nonexistent",
         "MVSTACK_IMAGES": str(roots),
     }

@@ -14,8 +14,8 @@ from sbom_valid import errors
 from mvstack.image import purl
 from mvstack.image.components import Component, Facts, Source, components, known_facts
 from mvstack.image.sbom import Subject, sbom
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import InvalidInput
+from mvstack.support.home import DATA
 
 SUBJECT = Subject("mvapich-stack-qemu-debian12-node", "2026.11.0", 1795000000)
 SHA = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
@@ -86,7 +86,7 @@ def test_records_that_cannot_be_read_are_no_empty_list(tmp_path: Path) -> None:
 
 
 def test_the_repository_knows_where_upstream_is_and_some_licences() -> None:
-    facts = known_facts(sorted((REPOSITORY / "easyconfigs").rglob("MPICH-4.0.2*.eb")))
+    facts = known_facts(sorted((DATA / "easyconfigs").rglob("MPICH-4.0.2*.eb")))
     assert facts.urls["mpich-4.0.2.tar.gz"].startswith("https://www.mpich.org/")
     assert facts.licences["mvapich"]
 

@@ -33,9 +33,9 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     copy = tmp_path / "easyconfigs"
     shutil.copytree(easyconfigs.FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(easyconfigs, "FOLDER", copy)
-    easyconfigs.index.cache_clear()
+    easyconfigs._index.cache_clear()
     yield copy
-    easyconfigs.index.cache_clear()
+    easyconfigs._index.cache_clear()
 
 
 def test_an_empty_tree_needs_all_in_order(plan: Plan) -> None:
@@ -272,7 +272,7 @@ def stacked(plan: Plan, recipes: Path) -> Plan:
     """The plan with a library, and an application on it over mvfoss."""
     (recipes / "Lib-1-gmvapich-2026.11-ucx.eb").write_text(LIBRARY)
     (recipes / "App-1-mvfoss-2026.11-ucx.eb").write_text(APPLICATION)
-    easyconfigs.index.cache_clear()
+    easyconfigs._index.cache_clear()
     first = plan.packages[0]
     library = replace(
         first,

@@ -16,9 +16,9 @@ from mvstack.install.prerequisites import (
     of_the_distribution,
     refuse,
 )
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.plan.easyconfigs import FOLDER
 from mvstack.support.errors import Missing
+from mvstack.support.home import DATA, home
 
 # Files stand for packages: there when a file of that name is, installed by making one.
 FILE = """\
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder whose files are the packages."""
     packages = tmp_path / "packages"
     packages.mkdir()
-    monkeypatch.setattr(prerequisites, "ENVIRONMENTS", tmp_path)
+    monkeypatch.setenv("MVSTACK_SITE", str(tmp_path))
     write(tmp_path, packages, f"cp -t {packages} --")
     monkeypatch.chdir(tmp_path)
     for name in ("gcc", "lmod", "libx-dev+1"):
@@ -122,7 +122,7 @@ def test_a_package_that_debian_does_not_have_is_missing_here(
 ) -> None:
     if not (look().os or "").startswith(("debian", "ubuntu")):
         pytest.skip("dpkg is asked, and this is no Debian or Ubuntu")
-    file = prerequisites.ENVIRONMENTS / "policy" / "prerequisites.yaml"
+    file = home().file("policy", "prerequisites.yaml")
     families = prerequisites.validated(prerequisites._File, prerequisites.read_yaml(file)).families
     debian = families["debian"]
     assert prerequisites._present(debian, "dpkg")
@@ -152,6 +152,6 @@ def test_what_our_patches_tell_a_person_to_install_is_installed_for_them() -> No
         for patch in FOLDER.rglob("*.patch")
         for name in re.findall(r"install ([\w.+-]+-dev)\b", patch.read_text(errors="replace"))
     }
-    policy = yaml.safe_load((ENVIRONMENTS / "policy" / "prerequisites.yaml").read_text())
+    policy = yaml.safe_load((DATA / "environments" / "policy" / "prerequisites.yaml").read_text())
     assert "librandom123-dev" in said
     assert said <= {item["package"] for item in policy["families"]["debian"]["packages"]}

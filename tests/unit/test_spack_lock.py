@@ -14,10 +14,11 @@ from mvstack.builders.spack.accepted import overlay
 from mvstack.builders.spack.graph import Graph, installed, read_graph
 from mvstack.builders.spack.pins import load_pins
 from mvstack.builders.spack.sources import source_of
-from mvstack.model.load import ENVIRONMENTS, load_policy, load_release, load_system
+from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Accepted, Plan
 from mvstack.support.errors import CheckFailed, Missing
+from mvstack.support.home import DATA
 
 PINS = load_pins()
 FILES = {"spack.yaml": "spack:\n  specs: [mvapich@=4.1]\n", "packages.yaml": "packages: {}\n"}
@@ -158,7 +159,7 @@ def accepting(root: Path) -> Plan:
     policy, release = load_policy(), load_release()
     build = plan_in(root).mpi[0]
     taken = Accepted("a" * 64, "made here\nimport os  # oops")
-    system = load_system(str(ENVIRONMENTS / "systems" / "azure-hbv4.yaml"))
+    system = load_system(str(DATA / "environments" / "systems" / "azure-hbv4.yaml"))
     accepted = {(build.product, build.version): taken}
     return make_plan(system, "hpc", release, policy, root=str(root), accepted=accepted)
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from mvstack.model.base import Strict
-from mvstack.model.load import REPOSITORY
 from mvstack.plan import easyconfigs
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.home import DATA
 
-RECORD = REPOSITORY / "easyconfigs" / "record.jsonl"
+RECORD = DATA / "easyconfigs" / "record.jsonl"
 STATES = ("failed", "resolves", "built", "run")
 
 

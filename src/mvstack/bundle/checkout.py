@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Problem, Refused
+from mvstack.support.home import DATA
 from mvstack.support.processes import run
 
 # What a checkout without git holds beside its own files.
@@ -33,7 +33,7 @@ class Checkout:
     changed: int
 
 
-def archive(target: Path, top: Path = REPOSITORY) -> Checkout:
+def archive(target: Path, top: Path = DATA) -> Checkout:
     """Write ``top`` into the archive ``target``, the same bytes for the same files.
 
     Not `git archive`: what is planned here is planned with the files as they are, committed or not.

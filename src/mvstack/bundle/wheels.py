@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Problem, SourceError
+from mvstack.support.home import DATA
 from mvstack.support.processes import follow
 
 # What `./mvstack` sets itself up with.
@@ -23,7 +23,7 @@ def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) ->
     """
     target.mkdir(parents=True, exist_ok=True)
     for name in names:
-        file = REPOSITORY / "requirements" / name
+        file = DATA / "requirements" / name
         command = [
             *(sys.executable, "-m", "pip", "download", "--no-input", "--progress-bar", "off"),
             *("--disable-pip-version-check", "--require-hashes", "--no-deps"),

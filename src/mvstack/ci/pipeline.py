@@ -21,12 +21,12 @@ from mvstack.ci.graph import Node
 from mvstack.ci.jobs import Job, make_jobs
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import CiPolicy, ci_policy
-from mvstack.model.load import REPOSITORY
 from mvstack.plan.targets import family_of
 from mvstack.support.errors import Problem, Refused
+from mvstack.support.home import DATA
 
-TEMPLATES = REPOSITORY / "ci" / "templates"
-GET = REPOSITORY / "ci" / "get.sh"
+TEMPLATES = DATA / "ci" / "templates"
+GET = DATA / "ci" / "get.sh"
 FOLDER = "ci-pipelines"
 MAIN = "pipeline.yml"
 GENERATED = (

@@ -36,9 +36,9 @@ def diff(
     from mvstack.diff.parts import read_partitions
     from mvstack.diff.sides import sides
     from mvstack.diff.words import as_data, as_text
-    from mvstack.model.load import REPOSITORY
+    from mvstack.support.home import checkout
 
-    with sides(REPOSITORY, revision, systems or []) as (old, new):
+    with sides(checkout("mvstack diff"), revision, systems or []) as (old, new):
         before, after = read_partitions(old), read_partitions(new)
         locks = both_locks(old, new, sorted({*before} & {*after}), old_locks, new_locks)
         differences = compare(before, after, locks)

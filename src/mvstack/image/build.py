@@ -25,11 +25,11 @@ from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
 from mvstack.image.store import Version
-from mvstack.model.load import REPOSITORY
 from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.home import DATA
 from mvstack.support.progress import Progress, Step
 
 #: The kit's and the release's place on the instance, the same on every cloud.
@@ -86,7 +86,7 @@ def commit() -> tuple[str, bool, int]:
     """
 
     def git(*words: str) -> str:
-        command = ["git", "-C", str(REPOSITORY), *words]
+        command = ["git", "-C", str(DATA), *words]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:
@@ -100,7 +100,7 @@ def commit() -> tuple[str, bool, int]:
 
 def repository() -> str:
     """Where this checkout was cloned from, without who did; "" from nowhere that others reach."""
-    command = ["git", "-C", str(REPOSITORY), "remote", "get-url", "origin"]
+    command = ["git", "-C", str(DATA), "remote", "get-url", "origin"]
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:

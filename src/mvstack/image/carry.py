@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from mvstack.model.load import REPOSITORY
+from mvstack.support.home import DATA
 
 #: What the checks import; what these need is found.
 ROOTS = (
@@ -52,8 +52,8 @@ def archive(path: Path) -> None:
                     continue
                 tar.add(place, f"site/{file}", recursive=False)
         for name in ("src/mvstack", "tests/reframe", "tests/references", "environments"):
-            for place in sorted((REPOSITORY / name).rglob("*")):
-                relative = place.relative_to(REPOSITORY)
+            for place in sorted((DATA / name).rglob("*")):
+                relative = place.relative_to(DATA)
                 if place.is_file() and place.suffix != ".pyc" and "rendered" not in relative.parts:
                     tar.add(place, f"repository/{relative}", recursive=False)
 

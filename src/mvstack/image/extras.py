@@ -8,8 +8,8 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Missing, Problem
+from mvstack.support.home import DATA
 
 _INSTALL = """set -euo pipefail; top=$1; source "$top/requirements/setup.sh"; set_up_images"""
 
@@ -21,9 +21,9 @@ def need(*modules: str) -> None:
     """
     if not (lacking := [name for name in modules if not _there(name)]):
         return
-    if sys.prefix == str(REPOSITORY / ".venv"):
+    if sys.prefix == str(DATA / ".venv"):
         # it says what it does, and why it failed
-        command = ["bash", "-c", _INSTALL, "mvstack", str(REPOSITORY)]
+        command = ["bash", "-c", _INSTALL, "mvstack", str(DATA)]
         if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 130:
             raise KeyboardInterrupt
         importlib.invalidate_caches()

@@ -15,8 +15,8 @@ from typing import Any
 
 from mvstack.image import tools
 from mvstack.image.packer import TEMPLATES
-from mvstack.model.load import REPOSITORY
 from mvstack.sources.files import sha256_of
+from mvstack.support.home import DATA
 
 #: Of an installed tree, what is not part of a release: how it was built.
 LEFT_OUT = ("logs", "build", "ebfiles_repo", "spack", "report.html", "records/last-test")
@@ -71,7 +71,7 @@ def _members(tree: Path) -> list[Path]:
 
 def programs() -> list[Path]:
     """The sources of the programs that the test in the instance compiles."""
-    return [REPOSITORY / "tests" / "reframe" / "src" / name for name in PROGRAMS]
+    return [DATA / "tests" / "reframe" / "src" / name for name in PROGRAMS]
 
 
 def make_kit(

@@ -23,13 +23,13 @@ from pydantic import Field, StringConstraints
 from mvstack.image.globs import matcher
 from mvstack.image.walk import Node, unreadable, walk
 from mvstack.model.base import Strict, validated
-from mvstack.model.load import REPOSITORY
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Missing, Problem, relative
 from mvstack.support.files import write_atomically
+from mvstack.support.home import DATA
 
 HEAD = "# mvapich-stack image manifest 1: path type mode owner size content [attribute=hex ...]"
-DECLARED = REPOSITORY / "images" / "not-reproducible.yaml"
+DECLARED = DATA / "images" / "not-reproducible.yaml"
 Kind = Literal["file", "folder", "link", "character", "block", "pipe", "socket"]
 _KINDS: dict[int, Kind] = {
     stat.S_IFREG: "file",

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.support.home import DATA
 
-TEMPLATES = REPOSITORY / "images"
+TEMPLATES = DATA / "images"
 _VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
 #: The oldest Packer that knows all that the templates ask of a cloud.
 CURRENT = (1, 10, 0)

@@ -18,12 +18,12 @@ from mvstack.image import osv
 from mvstack.image.packages import Distribution, Manager, Package, distribution, installed, manager
 from mvstack.image.severity import ORDER, Band, Severity, severity
 from mvstack.model.base import Strict, validated
-from mvstack.model.load import REPOSITORY
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.files import write_atomically
+from mvstack.support.home import DATA
 
-ACCEPTED = REPOSITORY / "images" / "vulnerabilities-accepted.yaml"
+ACCEPTED = DATA / "images" / "vulnerabilities-accepted.yaml"
 DAYS = 7  # a database older than this is told of
 State = Literal["unknown", "passed", "failed"]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]

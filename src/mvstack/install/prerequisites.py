@@ -11,10 +11,10 @@ from pathlib import Path
 from pydantic import Field
 
 from mvstack.model.base import Strict, validated
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.vocabulary import PROFILES, Profile
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import Missing, Problem
+from mvstack.support.home import home
 from mvstack.support.processes import run
 
 
@@ -81,7 +81,7 @@ def lacking(os_name: str, profile: str = "") -> Lacking | None:
 
 def family_of(os_name: str) -> Family:
     """What a family of distributions calls the packages. Raises Missing where it is not known."""
-    path = ENVIRONMENTS / "policy" / "prerequisites.yaml"
+    path = home().file("policy", "prerequisites.yaml")
     families = validated(_File, read_yaml(path)).families
     for family in families.values():
         if any(os_name.startswith(prefix) for prefix in family.like):

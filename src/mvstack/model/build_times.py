@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from mvstack.model.base import Strict, validated
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.home import home
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Cores = Annotated[int, Field(ge=1)]
@@ -101,4 +101,4 @@ class BuildTimes(Strict):
 @cache
 def build_times() -> BuildTimes:
     """The table. Raises InvalidInput with every error and its line."""
-    return validated(BuildTimes, read_yaml(ENVIRONMENTS / "policy" / "build-times.yaml"))
+    return validated(BuildTimes, read_yaml(home().file("policy", "build-times.yaml")))

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.ci import Image
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.home import home
 
 Positive = Annotated[int, Field(ge=1)]
 Transient = Literal[
@@ -122,4 +122,4 @@ class CiPolicy(Strict):
 @cache
 def ci_policy() -> CiPolicy:
     """The policy. Raises InvalidInput with every error and its line."""
-    return validated(CiPolicy, read_yaml(ENVIRONMENTS / "policy" / "ci.yaml"))
+    return validated(CiPolicy, read_yaml(home().file("policy", "ci.yaml")))

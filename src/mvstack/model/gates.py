@@ -13,10 +13,10 @@ from pydantic import Field, field_validator, model_validator
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.constraint import parse
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.system import Name
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput
+from mvstack.support.home import home
 
 GateId = Literal[
     "roots",
@@ -115,4 +115,4 @@ class Gates(Strict):
 
 def load_gates(path: Path | None = None) -> Gates:
     """environments/policy/gates.yaml; InvalidInput with every error of it."""
-    return validated(Gates, read_yaml(path or ENVIRONMENTS / "policy" / "gates.yaml"))
+    return validated(Gates, read_yaml(path or home().file("policy", "gates.yaml")))

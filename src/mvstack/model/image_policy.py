@@ -9,9 +9,9 @@ from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.image import Cloud, Family, GpuStack, NicStack, Sha256
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.vocabulary import Fabric
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.home import home
 
 HttpsUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$")]
 
@@ -154,4 +154,4 @@ class ImagePolicy(Strict):
 @cache
 def image_policy() -> ImagePolicy:
     """The policy. Raises InvalidInput with file and line for what is wrong in it."""
-    return validated(ImagePolicy, read_yaml(ENVIRONMENTS / "policy" / "images.yaml"))
+    return validated(ImagePolicy, read_yaml(home().file("policy", "images.yaml")))

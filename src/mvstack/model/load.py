@@ -7,26 +7,24 @@ from typing import Any
 
 from mvstack.model.base import M, validated
 from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals
-from mvstack.model.release import Release
+from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.home import home
 from mvstack.support.words import listed, nearest
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-ENVIRONMENTS = REPOSITORY / "environments"
 
 
 def system_names() -> list[str]:
-    """The systems of this repository, sorted."""
-    return sorted(path.stem for path in (ENVIRONMENTS / "systems").glob("*.yaml"))
+    """The systems of the site and of this repository, sorted."""
+    return [name.removesuffix(".yaml") for name in home().files("systems")]
 
 
 def load_system(name_or_path: str) -> System:
     """The system of that name, or the one described by a file (any argument with / or .yaml)."""
     if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml")):
         return _model(System, Path(name_or_path))
-    path = ENVIRONMENTS / "systems" / f"{name_or_path}.yaml"
+    path = home().file("systems", f"{name_or_path}.yaml")
     if not path.is_file():
         known = system_names()
         close = nearest(name_or_path, known)
@@ -60,8 +58,8 @@ def parse_system(text: str, path: Path) -> System:
 
 
 def release_names() -> list[str]:
-    """The releases of this repository, newest first."""
-    return sorted((p.stem for p in (ENVIRONMENTS / "releases").glob("*.yaml")), reverse=True)
+    """The releases of the site and of this repository, newest first."""
+    return [name.removesuffix(".yaml") for name in reversed(home().files("releases"))]
 
 
 def load_release(name: str | None = None) -> Release:
@@ -74,12 +72,46 @@ def load_release(name: str | None = None) -> Release:
                 f"there is no release {name}", allowed=listed(known), nearest=nearest(name, known)
             )
         )
-    return _model(Release, ENVIRONMENTS / "releases" / f"{name}.yaml")
+    return _release(name, home().folders("releases"))
+
+
+def _release(name: str, folders: list[Path]) -> Release:
+    """The release as the first of ``folders`` that has it writes it."""
+    while not (path := folders[0] / f"{name}.yaml").is_file() and folders[1:]:
+        folders = folders[1:]
+    file = read_yaml(path)
+    if not isinstance(file.data, dict) or "extends" not in file.data:
+        return validated(Release, file)
+    more = validated(Addition, file)
+    # a site's 2026.11 that extends 2026.11 extends ours
+    below = folders[1:] if more.extends == name else folders
+    known = {found.stem for folder in below for found in folder.glob("*.yaml")}
+    if more.extends not in known or more.extends > name:
+        raise InvalidInput(
+            Problem(
+                f"extends: there is no release {more.extends} before {name}",
+                file.where(("extends",)),
+                allowed=listed(sorted(one for one in known if one <= name)),
+            )
+        )
+    base = _release(more.extends, below)
+    mpi = {**base.mpi}
+    for product, versions in more.mpi.items():
+        mpi[product] = [*versions, *mpi.get(product, [])]
+    return base.model_copy(
+        update={
+            "name": more.name,
+            "title": more.title or base.title,
+            "status": more.status or base.status,
+            "mpi": mpi,
+            "packages": [*base.packages, *more.packages],
+        }
+    )
 
 
 def load_policy(folder: Path | None = None) -> Policy:
-    """The policy tables, with the errors of all of them at once."""
-    folder = folder or ENVIRONMENTS / "policy"
+    """The policy tables, the site's rows before ours, with the errors of all of them at once."""
+    folders = [folder] if folder else home().folders("policy")
     problems: list[Problem] = []
     parts: dict[str, Any] = {}
     for name, model in (
@@ -88,10 +120,21 @@ def load_policy(folder: Path | None = None) -> Policy:
         ("refusals", Refusals),
         ("products", Products),
     ):
-        try:
-            parts[name] = getattr(_model(model, folder / f"{name}.yaml"), name)
-        except InvalidInput as error:
-            problems += error.problems
+        for place in folders:
+            path = place / f"{name}.yaml"
+            if place != folders[-1] and not path.is_file():
+                continue
+            try:
+                rows = getattr(_model(model, path), name)
+            except InvalidInput as error:
+                problems += error.problems
+                continue
+            if name not in parts:
+                parts[name] = rows
+            elif isinstance(rows, dict):
+                parts[name] = {**rows, **parts[name]}
+            else:
+                parts[name] = [*parts[name], *rows]
     if problems:
         raise InvalidInput(*problems)
     return Policy(**parts)

@@ -93,11 +93,29 @@ class Package(Strict):
     source: str = ""
 
 
+ReleaseName = Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$")]
+Status = Literal["development", "current", "deprecated", "removed"]
+
+
 class Release(Strict):
     """One release file. ``mpi`` gives, for each product, the versions in order of preference."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$")]
-    status: Literal["development", "current", "deprecated", "removed"]
+    name: ReleaseName
+    status: Status
     title: str = ""
     mpi: dict[Product, list[MpiVersion]]
+    packages: list[Package] = Field(default_factory=list)
+
+
+class Addition(Strict):
+    """A site's release file that adds to another release; what it leaves out is as there.
+
+    Its versions of an MPI are tried before the other's, its packages are built after them.
+    """
+
+    name: ReleaseName
+    extends: ReleaseName
+    status: Status | None = None
+    title: str = ""
+    mpi: dict[Product, list[MpiVersion]] = Field(default_factory=dict)
     packages: list[Package] = Field(default_factory=list)

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict, validated
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support.home import home
 
 Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 
@@ -44,4 +44,4 @@ class SpackPins(Strict):
 @cache
 def spack_pins() -> SpackPins:
     """The pins. Raises InvalidInput with file and line for what is wrong in them."""
-    return validated(SpackPins, read_yaml(ENVIRONMENTS / "policy" / "spack.yaml"))
+    return validated(SpackPins, read_yaml(home().file("policy", "spack.yaml")))

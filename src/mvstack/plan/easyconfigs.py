@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from mvstack.model.load import REPOSITORY
 from mvstack.support.errors import Problem, Refused
+from mvstack.support.home import DATA, home
 from mvstack.support.words import listed, nearest
 
-FOLDER = REPOSITORY / "easyconfigs"
+FOLDER = DATA / "easyconfigs"
 
 
 def _load(path: Path) -> ModuleType:
@@ -31,10 +31,19 @@ _OVER_MPI = _load(FOLDER / "over_mpi.py")
 TOOLCHAINS: dict[str, dict[str, str]] = _OVER_MPI.TOOLCHAINS
 
 
-@cache
+def folders() -> list[Path]:
+    """The folders of easyconfigs: the site's, if it has one, and ours."""
+    return [*home().folders("easyconfigs")[:-1], FOLDER]
+
+
 def index() -> dict[str, Path]:
-    """Every easyconfig that is written by hand, by file name."""
-    return {path.name: path for path in sorted(FOLDER.rglob("*.eb"))}
+    """Every easyconfig by file name; the site's stand for ours."""
+    return _index(tuple(folders()))
+
+
+@cache
+def _index(places: tuple[Path, ...]) -> dict[str, Path]:
+    return {path.name: path for one in reversed(places) for path in sorted(one.rglob("*.eb"))}
 
 
 def source_of(name: str, files: Mapping[str, Path]) -> Path | None:
@@ -86,7 +95,8 @@ def ours(name: str, origin: str) -> Path | None:
     What wraps a library of the distribution (`easyconfigs/system`) is for its compiler alone.
     """
     path = source_of(name, index())
-    if path is None or (origin != "system" and path.is_relative_to(FOLDER / "system")):
+    wraps = [folder / "system" for folder in folders()]
+    if path is None or (origin != "system" and any(map(path.is_relative_to, wraps))):
         return None
     return path
 

@@ -13,14 +13,14 @@ import io
 import tokenize
 from pathlib import Path
 
-from mvstack.model.load import REPOSITORY
 from mvstack.recipes.directives import Body
 from mvstack.recipes.model import Recipe, class_for
 from mvstack.recipes.modules import Module, module
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.home import DATA
 
 NAMESPACE = "mvapich_stack"
-RECIPES = REPOSITORY / "spack-repo" / "spack_repo" / NAMESPACE / "packages"
+RECIPES = DATA / "spack-repo" / "spack_repo" / NAMESPACE / "packages"
 
 
 def read_recipes(folder: Path = RECIPES) -> list[Recipe]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.model.constraint import parse
-from mvstack.model.load import REPOSITORY
 from mvstack.model.spack_lock import Value
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
+from mvstack.support.home import DATA
 from mvstack.support.words import listed, nearest
 
-RECORD = REPOSITORY / "spack-repo" / "record.jsonl"
+RECORD = DATA / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.
 STATES = ("refused", "concretizes", "built", "run")
 FAILED = ""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from pprint import pformat
 
-from mvstack.model.load import REPOSITORY
 from mvstack.plan import easyconfigs
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import spack_files
 from mvstack.render.templates import generated, template
+from mvstack.support.home import DATA, home
 from mvstack.support.units import one_line
 
-RENDERED = REPOSITORY / "environments" / "rendered"
+RENDERED = DATA / "environments" / "rendered"
 
 
 def render(plan: Plan) -> dict[str, str]:
@@ -123,8 +123,8 @@ def easyconfig(plan: Plan, name: str, decided: list[str]) -> str:
     Raises Refused when there is none.
     """
     where = f"{plan.system}/{plan.partition}"
-    base = easyconfigs.find(name, where).relative_to(easyconfigs.FOLDER)
-    lines = [f"# {generated(plan, f'easyconfigs/{base}')}", easyconfigs.text(name, where).rstrip()]
+    base = home().named(easyconfigs.find(name, where))
+    lines = [f"# {generated(plan, base)}", easyconfigs.text(name, where).rstrip()]
     if decided:
         lines += ["", f"# What partition {where} decides:", *decided]
     return "\n".join(lines) + "\n"

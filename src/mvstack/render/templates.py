@@ -6,19 +6,19 @@ from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from mvstack.model.load import REPOSITORY
 from mvstack.plan.types import Plan
+from mvstack.support.home import DATA
 from mvstack.support.units import one_line
 
-SPACK = REPOSITORY / "environments" / "templates" / "spack"
+SPACK = DATA / "environments" / "templates" / "spack"
 TEMPLATES = {
-    "easystack.yaml": REPOSITORY / "environments" / "templates" / "easystack.yaml.j2",
-    "usage.txt": REPOSITORY / "modulefiles" / "mpi_usage.txt.j2",
-    "policy.md": REPOSITORY / "docs" / "policy.md.j2",
-    "recipes.md": REPOSITORY / "docs" / "recipes.md.j2",
-    "applications.md": REPOSITORY / "docs" / "applications.md.j2",
-    "images.md": REPOSITORY / "docs" / "images.md.j2",
-    "core.lua": REPOSITORY / "modulefiles" / "mvapich-stack.lua.j2",
+    "easystack.yaml": DATA / "environments" / "templates" / "easystack.yaml.j2",
+    "usage.txt": DATA / "modulefiles" / "mpi_usage.txt.j2",
+    "policy.md": DATA / "docs" / "policy.md.j2",
+    "recipes.md": DATA / "docs" / "recipes.md.j2",
+    "applications.md": DATA / "docs" / "applications.md.j2",
+    "images.md": DATA / "docs" / "images.md.j2",
+    "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
     **{
         f"spack/{path.relative_to(SPACK).with_suffix('')}": path
         for path in sorted(SPACK.rglob("*.j2"))

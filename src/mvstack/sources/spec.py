@@ -9,13 +9,13 @@ from functools import cache
 from pydantic import Field, field_validator
 
 from mvstack.model.base import Strict, validated
-from mvstack.model.load import ENVIRONMENTS
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.home import DATA
 from mvstack.support.words import listed, nearest
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
-POLICY = ENVIRONMENTS / "policy" / "sources.yaml"
+POLICY = DATA / "environments" / "policy" / "sources.yaml"
 # What may stand in a path below the mirror. A name beginning with a dot or a dash would hide a
 # file or look like an option to the tools that unpack it.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@-]*")

@@ -15,6 +15,7 @@ from typing import Any
 
 from mvstack.support.errors import CheckFailed, Missing, Problem
 from mvstack.support.files import write_atomically
+from mvstack.support.home import DATA
 from mvstack.support.processes import Limits, follow
 from mvstack.support.words import listed, nearest
 from mvstack.test import environment
@@ -22,7 +23,7 @@ from mvstack.test.expected import Check, expected_checks
 from mvstack.test.results import cases, problems
 
 #: The checks that come with this repository.
-CHECKS = Path(__file__).resolve().parents[3] / "tests" / "reframe"
+CHECKS = DATA / "tests" / "reframe"
 _LAST_LINES = 15
 GRACE = 4.0  # seconds that ReFrame gets to cancel its jobs when it is interrupted
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mvstack.plan.easyconfigs import FOLDER
+from mvstack.plan.easyconfigs import FOLDER, folders
 from mvstack.support.errors import BuildFailed, Problem
 from mvstack.support.processes import follow
 from mvstack.tree.lock import MARK
@@ -43,9 +43,11 @@ class EasyBuild:
 
     def command(self, easyconfig: str, *more: str) -> list[str]:
         """The whole command line that installs ``easyconfig``."""
-        robot = [self.rendered / "easyconfigs", FOLDER]
-        if self.system_compiler:
-            robot.insert(1, FOLDER / "system")
+        ours = folders()
+        wraps = [folder / "system" for folder in ours] if self.system_compiler else []
+        robot = [self.rendered / "easyconfigs", *wraps, *ours]
+        blocks = [f"{folder}/easyblocks/*.py" for folder in ours]
+        chains = [f"{one}/toolchains/{deep}*.py" for one in ours for deep in ("", "*/")]
         options = [
             f"--installpath={self.tree}",
             "--subdir-modules=modules",
@@ -57,8 +59,8 @@ class EasyBuild:
             f"--sourcepath={self.root}/sources/easybuild",
             "--modules-tool=Lmod",
             "--module-syntax=Lua",
-            f"--include-easyblocks={FOLDER}/easyblocks/*.py",
-            f"--include-toolchains={FOLDER}/toolchains/*.py,{FOLDER}/toolchains/*/*.py",
+            f"--include-easyblocks={','.join(blocks)}",
+            f"--include-toolchains={','.join(chains)}",
             f"--include-module-naming-schemes={FOLDER}/naming/*.py",
             "--module-naming-scheme=MvapichStackMNS",
             f"--hooks={FOLDER}/hooks.py",

@@ -13,11 +13,11 @@ from typing import Any
 
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.repositories import cache_of, prepare
-from mvstack.model.load import REPOSITORY
 from mvstack.sources import state_dir
 from mvstack.support.files import write_atomically
+from mvstack.support.home import DATA
 
-RECIPES = REPOSITORY / "spack-repo" / "spack_repo" / "mvapich_stack"
+RECIPES = DATA / "spack-repo" / "spack_repo" / "mvapich_stack"
 # What of the caller's environment could change what Spack finds or builds, or confuse its Python.
 DROPPED = (
     *("SPACK_", "EASYBUILD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),

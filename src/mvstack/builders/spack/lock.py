@@ -16,11 +16,11 @@ from mvstack.builders.spack.isolated import RECIPES
 from mvstack.builders.spack.pins import REQUIREMENTS, Pins
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.runner import INSIDE, Spack
-from mvstack.model.load import REPOSITORY
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, CheckFailed, Problem, Refused
 from mvstack.support.files import write_atomically
+from mvstack.support.home import DATA
 
 SOLVE = INSIDE / "concretize.py"
 SCHEME = 1  # counts up when this file comes to ask Spack otherwise for the same inputs
@@ -160,7 +160,7 @@ def known_inputs(record: Path) -> str:
 def _meaning(name: str, text: str) -> Any:
     """A file's content without comments, as far as its kind is known."""
     if name.endswith((".yaml", ".yml")):
-        return json.dumps(parse_yaml(text, REPOSITORY / name).data, sort_keys=True, default=str)
+        return json.dumps(parse_yaml(text, DATA / name).data, sort_keys=True, default=str)
     return hashes.normalised(text) if name.endswith(".py") else text
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from mvstack.model.load import REPOSITORY
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import compiler_of
 from mvstack.render.templates import generated, template
 from mvstack.support import hashes
+from mvstack.support.home import DATA
 from mvstack.support.processes import run
 
-FOLDER = REPOSITORY / "modulefiles"
+FOLDER = DATA / "modulefiles"
 # Where every dynamic loader looks, should its own program not tell.
 USUAL = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 WRAPPERS = {

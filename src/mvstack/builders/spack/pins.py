@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from mvstack.model.load import REPOSITORY
 from mvstack.model.spack import spack_pins
+from mvstack.support.home import DATA
 
-REQUIREMENTS = REPOSITORY / "requirements" / "spack.txt"
+REQUIREMENTS = DATA / "requirements" / "spack.txt"
 # Whoever has a mirror of the repositories, or a git bundle, names it here.
 URLS = {"spack": "MVSTACK_SPACK_URL", "packages": "MVSTACK_SPACK_PACKAGES_URL"}
 
