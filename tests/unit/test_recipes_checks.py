@@ -33,6 +33,7 @@ def recipe(
     home.mkdir(exist_ok=True)
     lines = "\n".join("    " + line for line in body.splitlines())
     (home / "package.py").write_text(
+        "from spack_repo.builtin.build_systems.autotools import AutotoolsPackage\n"
         "from spack_repo.builtin.packages.zlib.package import Zlib\n"
         "from spack.package import *\n"
         f'class {cls}({bases}):\n    """{doc}"""\n{lines}\n    pass\n'
@@ -158,7 +159,7 @@ def test_mvstack_check_checks_them_too(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("mvstack.recipes.check_recipes", lambda: checks.check_recipes(tmp_path))
     done = CliRunner().invoke(app, ["check"])
     assert isinstance(done.exception, InvalidInput)
-    assert "my_pkg/package.py:6: conflicts('+a', when='+b') has no message" in str(done.exception)
+    assert "my_pkg/package.py:7: conflicts('+a', when='+b') has no message" in str(done.exception)
     # one system alone is checked without them
     assert CliRunner().invoke(app, ["check", "expanse"]).exit_code == 0
 

@@ -13,6 +13,8 @@ from mvstack.recipes.record import Row, read_record
 from mvstack.support.errors import InvalidInput
 
 RECIPE = """from spack.package import *
+from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+from spack_repo.builtin.build_systems.cuda import CudaPackage
 class MyPkg(AutotoolsPackage, CudaPackage):
     \"\"\"Text.\"\"\"
     version("2.0", sha256="b")

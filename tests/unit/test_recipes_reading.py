@@ -1,4 +1,4 @@
-"""Recipes are read from their syntax tree, whatever way they are written."""
+"""Recipes are read without Spack, whatever way they are written."""
 
 from __future__ import annotations
 
@@ -54,18 +54,11 @@ def test_plain_directives(tmp_path: Path) -> None:
         ["+shared", "~shared"],
         ["mode=fast", "mode=slow"],
     ]
-    (dependency,) = found.dependencies
-    assert (dependency.spec, dependency.when, dependency.types) == (
-        "zlib@1.2:",
-        "+shared",
-        ("build", "run"),
-    )
     assert [(c.kind, c.spec, c.message) for c in found.conflicts] == [
         ("conflicts", "mode=slow", "use mode=fast"),
         ("requires", "+shared or mode=fast", "take one"),
     ]
     assert (found.provides, found.patches) == (("mpi@:3",), (("fix.patch", "@1.0"),))
-    assert found.unread == ()
 
 
 def test_blocks_loops_constants_and_functions(tmp_path: Path) -> None:
@@ -77,11 +70,11 @@ def test_blocks_loops_constants_and_functions(tmp_path: Path) -> None:
     found = recipe(
         tmp_path,
         'with when("@4:"):\n'
-        '    with default_args(type="build"):\n'
-        '        depends_on("bison")\n'
+        '    with default_args(when="+x", level=1):\n'
+        '        patch("old.patch")\n'
         "for _fabric, _needed in FABRICS.items():\n"
         "    if _needed:\n"
-        '        depends_on(f"libfabric {_needed}", when=f"fabrics={_fabric}")\n'
+        '        patch(f"{_fabric}.patch", when=f"fabrics={_fabric}")\n'
         'variant("fabrics", default="tcp", values=tuple(FABRICS), multi=True, description="Nets")\n'
         "_gpu('cuda')\n"
         "_gpu('rocm', what='AMD')\n"
@@ -89,14 +82,13 @@ def test_blocks_loops_constants_and_functions(tmp_path: Path) -> None:
         'requires(*_words, "netmod=both", msg="use one")\n',
         head,
     )
-    assert [(d.spec, d.when, d.types) for d in found.dependencies] == [
-        ("bison", "@4:", ("build",)),
-        ("libfabric fabrics=efa", "fabrics=efa", ("build", "link")),
+    assert [(p, when) for p, when in found.patches] == [
+        ("old.patch", "@4: +x"),
+        ("efa.patch", "fabrics=efa"),
     ]
     assert found.variant_values()["fabrics"] == {"tcp", "efa"}
     assert [v.description for v in found.variants][1:] == ["GPU cuda", "AMD rocm"]
     assert found.conflicts[0].spec == "netmod=ofi or netmod=both"
-    assert found.unread == ()
 
 
 def test_sets_of_values(tmp_path: Path) -> None:
@@ -175,8 +167,25 @@ def test_a_file_beside_it_is_read_as_well(tmp_path: Path) -> None:
         "version()",
     ],
 )
-def test_what_cannot_be_told_is_said(tmp_path: Path, line: str) -> None:
-    assert len(recipe(tmp_path, line).unread) == 1
+def test_what_cannot_be_told_is_an_error_at_its_line(tmp_path: Path, line: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read without Spack") as caught:
+        recipe(tmp_path, f"x = 1\n{line}")
+    assert caught.value.problems[0].where.endswith("package.py:8")
+
+
+def test_what_stands_below_the_class_is_not_run(tmp_path: Path) -> None:
+    head = HEAD + "import os\nTOP = os.path.join('a', 'b')\n"
+    body = 'license("MIT")\n\nfor one in MyPkg.requirements[Spec("+x")]:\n    one()'
+    text = recipe(tmp_path, "license('MIT')", head).path.read_text()
+    path = tmp_path / "spack_repo" / "mvapich_stack" / "packages" / "my_pkg" / "package.py"
+    path.write_text(text + "\n" + body.partition("\n\n")[2] + "\n")
+    assert read_recipe(path).licence == "MIT"
+
+
+def test_a_recipe_gets_nothing_of_the_machine(tmp_path: Path) -> None:
+    for line in ("import os\nos.remove('x')", "open('x', 'w')", "__import__('os').getcwd()"):
+        with pytest.raises(InvalidInput, match="cannot be read without Spack"):
+            recipe(tmp_path, line)
 
 
 def test_files_that_are_no_recipe_are_named_all_at_once(tmp_path: Path) -> None:

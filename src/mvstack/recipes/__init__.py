@@ -1,4 +1,4 @@
-"""The Spack recipes, read from their syntax tree: no Spack is needed, nothing of them is run."""
+"""The Spack recipes, read without Spack."""
 
 from mvstack.recipes.checks import check_recipes
 from mvstack.recipes.model import Recipe

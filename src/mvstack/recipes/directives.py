@@ -1,304 +1,257 @@
-"""What the directives in a class body say."""
+"""What stands for Spack while a recipe is read: directives that write down what they are told."""
 
 from __future__ import annotations
 
-import ast
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-from mvstack.recipes.model import Conflict, Dependency, Variant, Version, class_for
-from mvstack.recipes.modules import Module
-from mvstack.recipes.values import Unread, arguments_of, as_words, bound, value_of
+from mvstack.recipes.model import Conflict, Variant, Version
 
-_BUILTIN = "spack_repo.builtin.packages."
-_DIRECTIVES = {
-    "version",
-    "variant",
-    "depends_on",
-    "conflicts",
-    "requires",
-    "provides",
-    "license",
-    "patch",
+
+@dataclass
+class Said:
+    """What the directives in the body of one class say."""
+
+    licence: str = ""
+    versions: list[Version] = field(default_factory=list)
+    variants: list[Variant] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    provides: list[str] = field(default_factory=list)
+    patches: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Outside(type):
+    """A module or class that is not of this repository; ``origin`` is its full name.
+
+    It can be imported, inherited and asked for more of its kind; calling it is an error, since
+    only Spack knows what it does.
+    """
+
+    origin: str
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__") or "origin" not in vars(cls):
+            raise AttributeError(name)
+        found = outside(f"{cls.origin}.{name}")
+        return _CONSTANTS.get(found.origin.rpartition("build_systems.")[2], found)
+
+    def __call__(cls, *_: Any, **__: Any) -> Any:
+        """Refused: what it would give is not known here."""
+        raise LookupError(f"{getattr(cls, 'origin', cls.__name__)}() is not known without Spack")
+
+
+# Constants of Spack's own classes, one value standing for all: enough to read what a loop declares.
+_CONSTANTS: dict[str, Any] = {
+    "cuda.CudaPackage.cuda_arch_values": ("80",),
+    "rocm.ROCmPackage.amdgpu_targets": ("gfx90a",),
 }
-# Directives and calls that say nothing which is checked here.
-_OTHER = {
-    "maintainers",
-    "extends",
-    "resource",
-    "filter_compiler_wrappers",
-    "can_splice",
-    "build_system",
-    "redistribute",
-    "register",
-    "run_after",
-    "run_before",
-    "sanity_check_is_file",
-    "tags",
-    "print",
-}
 
 
-class Body:
-    """The directives of a class and of those that it inherits in this repository."""
+def outside(origin: str) -> Outside:
+    """What stands for the module or class ``origin``."""
+    return Outside(origin.rpartition(".")[2], (), {"origin": origin})
 
-    def __init__(self, home: Module) -> None:
-        self.home = home
-        self.builtin = ""
-        self.helpers: list[str] = []
-        self.constants: dict[str, Any] = {}
-        self.licence = ""
-        self.versions: list[Version] = []
-        self.variants: list[Variant] = []
-        self.dependencies: list[Dependency] = []
-        self.conflicts: list[Conflict] = []
-        self.provides: list[str] = []
-        self.patches: list[tuple[str, str]] = []
-        self.methods: set[str] = set()
-        self.unread: list[tuple[int, str]] = []
 
-    def take(self, node: ast.ClassDef, home: Module | None = None) -> None:
-        """Read the bases that are of this repository, then the class itself."""
-        home = home or self.home
-        for base in node.bases:
-            if not isinstance(base, (ast.Name, ast.Attribute)):
-                continue
-            name = ast.unparse(base)
-            if name in home.classes:
-                owner, inner = home.classes[name]
-                self.take(inner, owner)
-                continue
-            first, dot, rest = name.partition(".")
-            origin = home.imports.get(first, first) + dot + rest
-            folder = origin.removeprefix(_BUILTIN).partition(".")[0]
-            if origin.startswith(_BUILTIN) and origin.endswith(f".{class_for(folder)}"):
-                self.builtin = folder.removeprefix("_").replace("_", "-")
-            else:
-                self.helpers.append(name)
-        self._run(node.body, dict(home.names), "", {}, home)
+class Words(list[str]):
+    """Values of a variant as Spack's helpers make them; each call on it returns it again."""
 
-    # --- statements ------------------------------------------------------------------------
+    def __init__(self, values: Iterable[Any], default: str = "") -> None:
+        super().__init__()
+        self.default, self.conditional = default, dict[str, str]()
+        for one in values:
+            if isinstance(one, Conditional):
+                self += list(one)
+                self.conditional |= dict.fromkeys(one, one.when)
+            elif one is not None:
+                self.append(str(one))
 
-    def _run(
-        self,
-        body: list[ast.stmt],
-        names: dict[str, Any],
-        when: str,
-        defaults: dict[str, Any],
-        home: Module,
-    ) -> None:
-        for statement in body:
-            match statement:
-                case ast.Expr(value=ast.Call() as call):
-                    self._call(call, names, when, defaults, home)
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    with suppress(Unread):
-                        names[name] = self.constants[name] = value_of(value, names)
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                    with suppress(Unread):
-                        names[name] = self.constants[name] = value_of(value, names)
-                case ast.FunctionDef(name=name):
-                    self.methods.add(name)
-                case ast.With():
-                    self._with(statement, names, when, defaults, home)
-                case ast.For():
-                    self._for(statement, names, when, defaults, home)
-                case ast.If():
-                    for branch in _branches(statement, names):
-                        self._run(branch, names, when, defaults, home)
+    def with_default(self, default: str) -> Words:
+        """As Spack's."""
+        self.default = default
+        return self
 
-    def _with(
-        self,
-        node: ast.With,
-        names: dict[str, Any],
-        when: str,
-        defaults: dict[str, Any],
-        home: Module,
-    ) -> None:
-        for item in node.items:
-            call = item.context_expr
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
-                self._cannot(call)
-                continue
-            try:
-                if call.func.id == "when":
-                    when = _both(when, str(value_of(call.args[0], names)))
-                elif call.func.id == "default_args":
-                    more = {k.arg: value_of(k.value, names) for k in call.keywords if k.arg}
-                    when = _both(when, str(more.pop("when", "")))
-                    defaults = {**defaults, **more}
-                else:
-                    self._cannot(call)
-            except Unread:
-                self._cannot(call)
-        self._run(node.body, names, when, defaults, home)
+    def with_error(self, *_: object) -> Words:
+        """As Spack's, of which nothing is kept."""
+        return self
 
-    def _for(
-        self,
-        node: ast.For,
-        names: dict[str, Any],
-        when: str,
-        defaults: dict[str, Any],
-        home: Module,
-    ) -> None:
+    with_non_feature_values = with_error
+
+    def allow_empty_set(self) -> Words:
+        """As Spack's: ``none`` is a value."""
+        if "none" not in self:
+            self.insert(0, "none")
+        return self
+
+    def prohibit_empty_set(self) -> Words:
+        """As Spack's: ``none`` is no value."""
+        if "none" in self:
+            self.remove("none")
+        return self
+
+
+class Conditional(list[str]):
+    """``conditional("a", "b", when=…)``: values that exist under a condition."""
+
+    def __init__(self, *values: object, when: str = "") -> None:
+        super().__init__(map(str, values))
+        self.when = when
+
+
+def _disjoint(*sets: Iterable[Any]) -> Words:
+    words = Words([one for part in sets for one in part])
+    return words if "none" in words else Words([*words, "none"])  # Spack adds the empty set
+
+
+class _Under:
+    """``with when(…)`` and ``with default_args(…)``: what holds for the directives inside."""
+
+    def __init__(self, reader: Directives, condition: str = "", **options: Any) -> None:
+        self.reader = reader
+        self.more = {**options, "when": _both(condition, options.get("when"))}
+
+    def __enter__(self) -> None:
+        before = self.reader.options[-1]
+        when = _both(before.get("when"), self.more["when"])
+        self.reader.options.append({**before, **self.more, "when": when})
+
+    def __exit__(self, *_: object) -> None:
+        self.reader.options.pop()
+
+    def __call__(self, method: Any) -> Any:  # the decorator @when
+        return method
+
+
+class Directives:
+    """The directives of Spack as the recipe in ``path`` calls them."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.options: list[dict[str, Any]] = [{}]
+        self.saying: list[Said] = []
+
+    def names(self) -> dict[str, Any]:
+        """What ``from spack.package import *`` brings, as far as class bodies use it."""
+        own: dict[str, Callable[..., Any]] = {
+            "version": self._version,
+            "variant": self._variant,
+            "conflicts": self._conflicts,
+            "requires": self._requires,
+            "provides": self._provides,
+            "license": self._license,
+            "patch": self._patch,
+        }
+        return {
+            **{name: self._kept(directive) for name, directive in own.items()},
+            **dict.fromkeys(_NOT_READ, lambda *_, **__: None),
+            **dict.fromkeys(("run_after", "run_before"), lambda *_, **__: lambda method: method),
+            "when": lambda condition: _Under(self, str(condition)),
+            "default_args": lambda **options: _Under(self, **options),
+            "conditional": Conditional,
+            "any_combination_of": lambda *values: Words(("none", *values), "none"),
+            "auto_or_any_combination_of": lambda *values: Words(("auto", *values), "auto"),
+            "disjoint_sets": _disjoint,
+            "join_path": lambda *parts: "/".join(parts),
+            "find_libraries": outside("spack.package.find_libraries"),
+            "PackageBase": outside("spack.package.PackageBase"),
+        }
+
+    @contextmanager
+    def body(self) -> Iterator[Said]:
+        """What the directives say while the body of a class runs."""
+        said = Said()
+        self.saying.append(said)
         try:
-            for item in value_of(node.iter, names):
-                self._run(node.body, bound(node.target, item, names), when, defaults, home)
-        except (Unread, TypeError, ValueError):
-            self._cannot(node.iter)
+            yield said
+        finally:
+            self.saying.pop()
 
-    # --- calls -----------------------------------------------------------------------------
+    def _kept(self, directive: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: Any, **options: Any) -> None:
+            under = self.options[-1]
+            when = _both(under.get("when"), options.get("when"))
+            directive(*arguments, **{**under, **options, "when": when})
 
-    def _call(
-        self,
-        call: ast.Call,
-        names: dict[str, Any],
-        when: str,
-        defaults: dict[str, Any],
-        home: Module,
-    ) -> None:
-        if not isinstance(call.func, ast.Name) or call.func.id in _OTHER:
-            return
-        name = call.func.id
-        if name in home.functions:
-            owner, function = home.functions[name]
-            self._function(function, call, names, when, defaults, owner)
-            return
-        if name not in _DIRECTIVES:
-            self._cannot(call)
-            return
-        try:
-            arguments = arguments_of(call, names)
-            options = {
-                **defaults,
-                **{k.arg: value_of(k.value, names) for k in call.keywords if k.arg},
-            }
-        except Unread:
-            self._cannot(call)
-            return
-        options["when"] = _both(when, str(options.get("when") or ""))
-        try:
-            getattr(self, f"_{name}")(call.lineno, arguments, options)
-        except (IndexError, TypeError):
-            self._cannot(call)
+        return call
 
-    def _function(
-        self,
-        function: ast.FunctionDef,
-        call: ast.Call,
-        names: dict[str, Any],
-        when: str,
-        defaults: dict[str, Any],
-        home: Module,
-    ) -> None:
-        """A function of ours that declares: its body with its arguments known.
+    def _line(self) -> int:
+        """The line of the recipe that is being run."""
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_code.co_filename != self.path:
+            frame = frame.f_back
+        return frame.f_lineno
 
-        ``home`` is the file that it is of, whose names it sees.
-        """
-        parameters = [one.arg for one in function.args.args]
-        try:
-            inner = dict(home.names)
-            for one, value in zip(
-                reversed(parameters), reversed(function.args.defaults), strict=False
-            ):
-                inner[one] = value_of(value, home.names)
-            inner |= dict(zip(parameters, arguments_of(call, names), strict=False))
-            inner |= {k.arg: value_of(k.value, names) for k in call.keywords if k.arg}
-        except Unread:
-            self._cannot(call)
-            return
-        self._run(function.body, inner, when, defaults, home)
-
-    def _cannot(self, node: ast.expr) -> None:
-        found = (node.lineno, ast.unparse(node)[:120])
-        if found not in self.unread:
-            self.unread.append(found)
-
-    # --- directives ------------------------------------------------------------------------
-
-    def _version(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        sha256 = options.get("sha256") or (arguments[1] if len(arguments) > 1 else "")
-        self.versions.append(
+    def _version(self, name: object, sha256: str = "", **options: Any) -> None:
+        self.saying[-1].versions.append(
             Version(
-                str(arguments[0]),
+                str(name),
                 str(sha256 or ""),
                 str(options.get("url") or ""),
-                line,
+                self._line(),
                 bool(options.get("deprecated", False)),
                 str(options.get("commit") or ""),
             )
         )
 
-    def _variant(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        default = options.get("default", arguments[1] if len(arguments) > 1 else None)
-        given = options.get("values")
-        conditional: dict[str, str] = {}
-        values: tuple[str, ...] = ("true", "false")
-        if given is not None and given is not bool:
-            words = as_words(given)
-            values, conditional = tuple(words), words.conditional
-            default = words.default if default is None else default
-        elif given is None and not isinstance(default, (bool, type(None))):
-            values = ()
+    def _variant(
+        self, name: str, default: Any = None, description: str = "", values: Any = None, **more: Any
+    ) -> None:
+        words = Words(())
+        if values is bool or (values is None and isinstance(default, (bool, type(None)))):
+            words = Words(("true", "false"))
+        elif isinstance(values, Words):
+            words = values
+        elif callable(values) and not isinstance(values, type):  # a check of any word
+            raise TypeError("the values of a variant are known to Spack alone")
+        elif values is not None and not isinstance(values, type):  # `values=str` takes any word
+            words = Words([values] if isinstance(values, str) else values)
+        default = words.default if default is None else default
         if isinstance(default, (tuple, list)):
             default = ",".join(map(str, default))
-        self.variants.append(
+        self.saying[-1].variants.append(
             Variant(
-                str(arguments[0]),
+                name,
                 str(default).lower() if isinstance(default, bool) else str(default or ""),
-                values,
-                " ".join(str(options.get("description") or "").split()),
-                line,
-                options["when"],
-                bool(options.get("multi", given is not None and hasattr(given, "conditional"))),
-                conditional,
+                tuple(words),
+                _line(description),
+                self._line(),
+                more["when"],
+                words.conditional,
             )
         )
 
-    def _depends_on(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        types = options.get("type", ("build", "link"))
-        types = (types,) if isinstance(types, str) else tuple(types)
-        self.dependencies.append(Dependency(str(arguments[0]), options["when"], types, line))
+    def _conflicts(self, spec: str, *, msg: str = "", when: str = "", **_: Any) -> None:
+        self._refused("conflicts", spec, when, msg)
 
-    def _conflicts(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        self.conflicts.append(
-            Conflict(
-                "conflicts",
-                str(arguments[0]),
-                options["when"],
-                " ".join(str(options.get("msg") or "").split()),
-                line,
-            )
-        )
+    def _requires(self, *specs: str, msg: str = "", when: str = "", **_: Any) -> None:
+        self._refused("requires", " or ".join(specs), when, msg)
 
-    def _requires(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        self.conflicts.append(
-            Conflict(
-                "requires",
-                " or ".join(map(str, arguments)),
-                options["when"],
-                " ".join(str(options.get("msg") or "").split()),
-                line,
-            )
-        )
+    def _refused(self, kind: str, spec: str, when: str, message: str) -> None:
+        one = Conflict(kind, spec, when, _line(message), self._line())
+        self.saying[-1].conflicts.append(one)
 
-    def _provides(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        self.provides += [str(one) for one in arguments]
+    def _provides(self, *specs: str, **_: Any) -> None:
+        self.saying[-1].provides += specs
 
-    def _license(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        self.licence = str(arguments[0])
+    def _license(self, name: str, **_: Any) -> None:
+        self.saying[-1].licence = name
 
-    def _patch(self, line: int, arguments: list[Any], options: dict[str, Any]) -> None:
-        self.patches.append((str(arguments[0]), options["when"]))
+    def _patch(self, name: str, *, when: str = "", **_: Any) -> None:
+        self.saying[-1].patches.append((name, when))
 
 
-def _branches(node: ast.If, names: dict[str, Any]) -> list[list[ast.stmt]]:
-    """The branch that is taken; both where that depends on the platform."""
-    try:
-        return [node.body if value_of(node.test, names) else node.orelse]
-    except Unread:
-        return [node.body, node.orelse]
+# Directives of which nothing is checked here.
+_NOT_READ = (
+    *("depends_on", "maintainers", "extends", "resource", "filter_compiler_wrappers", "tags"),
+    *("can_splice", "build_system", "redistribute", "sanity_check_is_file"),
+)
 
 
-def _both(one: str, other: str) -> str:
+def _line(text: str | None) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _both(one: str | None, other: str | None) -> str:
     return " ".join(part for part in (one, other) if part)

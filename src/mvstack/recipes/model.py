@@ -1,4 +1,4 @@
-"""What a recipe says, as far as its syntax tree tells it."""
+"""What a recipe says, as far as it can be told without Spack."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ class Variant:
     description: str
     line: int
     when: str = ""
-    multi: bool = False
     conditional: dict[str, str] = field(default_factory=dict, hash=False)
 
     @property
@@ -67,23 +66,12 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Dependency:
-    """One ``depends_on(…)``."""
-
-    spec: str
-    when: str
-    types: tuple[str, ...]
-    line: int
-
-
-@dataclass(frozen=True)
 class Recipe:
     """One package.py below spack-repo.
 
     ``builtin`` is the package of Spack's own repository that it inherits ("" when none).
     ``helpers`` are the classes of Spack that it inherits (build systems, CudaPackage). ``patches``
-    are files with what they are applied to (``@4.0``; "" for all). ``unread``
-    lists what could not be told without running it, each as (line, what).
+    are files with what they are applied to (``@4.0``; "" for all).
     """
 
     path: Path
@@ -99,12 +87,10 @@ class Recipe:
     licence: str
     versions: tuple[Version, ...]
     variants: tuple[Variant, ...]
-    dependencies: tuple[Dependency, ...]
     conflicts: tuple[Conflict, ...]
     provides: tuple[str, ...]
     patches: tuple[tuple[str, str], ...]
     methods: frozenset[str]
-    unread: tuple[tuple[int, str], ...]
 
     @property
     def name(self) -> str:

@@ -1,30 +1,44 @@
-"""Read package.py files by their syntax tree: a small interpreter of Spack's directives.
+"""Read package.py files without Spack: they run, with directives of ours that write down.
 
-It follows what recipes do at class level: directives, ``with when(…)``, ``with default_args(…)``,
-loops over constants, constants and classes from files beside it. It runs nothing of the recipe.
-What it cannot tell is kept in ``Recipe.unread``, and the checks complain of it: nothing is skipped
-silently.
+A recipe is Python, as an easyconfig is; `spack` runs it and so do we. But it gets none of Python's
+functions that touch the machine, and whatever it imports from outside this repository is an empty
+name (:mod:`mvstack.recipes.directives`). What it would need of Spack to say what it declares is an
+error that names the line: nothing is skipped silently.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import inspect
 import io
 import tokenize
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
+from typing import Any
 
-from mvstack.recipes.directives import Body
+from mvstack.recipes.directives import Directives, Outside, Said, outside
 from mvstack.recipes.model import Recipe, class_for
-from mvstack.recipes.modules import Module, module
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.home import DATA
 
 NAMESPACE = "mvapich_stack"
 RECIPES = DATA / "spack-repo" / "spack_repo" / NAMESPACE / "packages"
+_OURS = f"spack_repo.{NAMESPACE}."
+_BUILTIN = "spack_repo.builtin.packages."
+_METHODS = (FunctionType, property, classmethod, staticmethod)
+_PYTHON = (
+    *("all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "isinstance", "len"),
+    *("list", "max", "min", "range", "set", "sorted", "str", "super", "tuple", "type", "zip"),
+    *("classmethod", "property", "staticmethod", "object", "Exception", "ValueError"),
+)
 
 
 def read_recipes(folder: Path = RECIPES) -> list[Recipe]:
-    """Every recipe below ``folder``, sorted. Raises InvalidInput with all that do not parse."""
+    """Every recipe below ``folder``, sorted. Raises InvalidInput with all that cannot be read."""
     found, problems = [], []
     for path in sorted(folder.glob("*/package.py")):
         try:
@@ -37,48 +51,156 @@ def read_recipes(folder: Path = RECIPES) -> list[Recipe]:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """The recipe in ``path``. Raises InvalidInput when it does not parse or holds no package."""
-    home = module(path)
-    node = _package_class(home)
-    body = Body(home)
-    body.take(node)
-    doc = ast.get_docstring(node) or ""
+    """The recipe in ``path``. Raises InvalidInput when it cannot be read or holds no package."""
+    run = _Run(path)
+    names = run.module(path)
+    package = _package_class(path, names, run.said)
+    own = [one for one in _inherited(package) if one in run.said]
+    constants = {key: value for one in own for key, value in vars(one).items()}
+    builtin, helpers = "", []
+    for one in _inherited(package):
+        origin = one.origin if isinstance(one, Outside) and "origin" in vars(one) else ""
+        folder = origin.removeprefix(_BUILTIN).partition(".")[0]
+        if origin.startswith(_BUILTIN) and origin.endswith(f".{class_for(folder)}"):
+            builtin = folder.removeprefix("_").replace("_", "-")
+        elif origin:
+            helpers.append(one.__name__)
+    said = [run.said[one] for one in own]
     return Recipe(
         path=path,
         folder=path.parent.name,
-        class_name=node.name,
-        line=node.lineno,
-        docstring=doc,
-        comments=_comments(home.text),
-        builtin=body.builtin,
-        helpers=tuple(body.helpers),
-        url=str(body.constants.get("url") or ""),
-        manual=bool(body.constants.get("manual_download", False)),
-        licence=body.licence,
-        versions=tuple(body.versions),
-        variants=tuple(body.variants),
-        dependencies=tuple(body.dependencies),
-        conflicts=tuple(body.conflicts),
-        provides=tuple(body.provides),
-        patches=tuple(body.patches),
-        methods=frozenset(body.methods),
-        unread=tuple(body.unread),
+        class_name=package.__name__,
+        line=run.lines[package],
+        docstring=inspect.cleandoc(package.__doc__ or ""),
+        comments=_comments(path.read_text(encoding="utf-8")),
+        builtin=builtin,
+        helpers=tuple(dict.fromkeys(helpers)),
+        url=str(constants.get("url") or ""),
+        manual=bool(constants.get("manual_download", False)),
+        licence=next((one.licence for one in reversed(said) if one.licence), ""),
+        versions=tuple(each for one in said for each in one.versions),
+        variants=tuple(each for one in said for each in one.variants),
+        conflicts=tuple(each for one in said for each in one.conflicts),
+        provides=tuple(each for one in said for each in one.provides),
+        patches=tuple(each for one in said for each in one.patches),
+        methods=frozenset(key for key, value in constants.items() if isinstance(value, _METHODS)),
     )
 
 
-def _package_class(home: Module) -> ast.ClassDef:
+class _Run:
+    """The recipe in ``path`` and the files of this repository that it imports, as they run."""
+
+    def __init__(self, path: Path) -> None:
+        self.directives = Directives(str(path))
+        self.said: dict[type, Said] = {}
+        self.lines: dict[type, int] = {}
+        self.modules: dict[Path, dict[str, Any]] = {}
+
+    def module(self, path: Path) -> dict[str, Any]:
+        """The names of the file at ``path`` after it ran."""
+        if path in self.modules:
+            return self.modules[path]
+        python = {name: getattr(builtins, name) for name in _PYTHON}
+        python |= {"__import__": self._importer(path), "__build_class__": self._class}
+        names = self.modules[path] = {"__builtins__": python, "__name__": path.stem}
+        try:
+            for statement in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
+                self._statement(statement, names, path)
+        except InvalidInput:
+            raise
+        except (SyntaxError, ValueError, OSError) as error:
+            line = getattr(error, "lineno", None) or _line_of(error, path)
+            message = f"it cannot be read as Python: {getattr(error, 'msg', error)}"
+            raise InvalidInput(Problem(message, _where(path, line))) from None
+        except Exception as error:
+            raise InvalidInput(
+                Problem(
+                    "this cannot be read without Spack, so CI could not check it",
+                    _where(path, _line_of(error, path)),
+                    found=f"{type(error).__name__}: {error}",
+                    todo="write it with literals, constants, loops over them, `when` or "
+                    "`default_args`",
+                )
+            ) from None
+        return names
+
+    def _statement(self, statement: ast.stmt, names: dict[str, Any], path: Path) -> None:
+        """Of what stands outside classes: imports, definitions, and the constants it can tell.
+
+        The rest changes what builtin's recipes declare, which only Spack knows.
+        """
+        code = compile(ast.Module([statement], []), str(path), "exec")
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            with suppress(Exception):  # who uses the name meets the error
+                exec(code, names)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
+            exec(code, names)
+
+    def _class(self, body: Callable[[], Any], name: str, *bases: type, **more: Any) -> Any:
+        with self.directives.body() as said:
+            made = builtins.__build_class__(body, name, *bases, **more)
+        self.said[made], self.lines[made] = said, body.__code__.co_firstlineno
+        return made
+
+    def _importer(self, path: Path) -> Callable[..., Any]:
+        def get(name: str, _: Any = None, __: Any = None, wanted: Any = (), level: int = 0) -> Any:
+            file = _beside(path, name, level)
+            if file is not None and file.is_file():
+                names = self.module(file)
+                return SimpleNamespace(**{k: v for k, v in names.items() if k[:2] != "__"})
+            if name == "spack.package":
+                return SimpleNamespace(**self.directives.names())
+            return outside(name if wanted else name.partition(".")[0])
+
+        return get
+
+
+def _package_class(path: Path, names: dict[str, Any], own: dict[type, Said]) -> type:
     """The class that Spack takes: the one named after the folder, else the last with bases."""
-    classes = [one for one in home.tree.body if isinstance(one, ast.ClassDef)]
-    named = [one for one in classes if one.name == class_for(home.path.parent.name)]
-    if named or classes:
-        return (named or classes)[-1]
-    raise InvalidInput(
-        Problem(
-            "there is no package class in it",
-            relative(home.path),
-            todo=f"write `class {class_for(home.path.parent.name)}(…)`",
+    wanted = class_for(path.parent.name)
+    classes = [
+        one for one in names.values() if isinstance(one, type) and one.__module__ == path.stem
+    ]
+    classes = [one for one in classes if one in own]
+    named = [one for one in classes if one.__name__ == wanted]
+    if not classes:
+        raise InvalidInput(
+            Problem(
+                "there is no package class in it",
+                relative(path),
+                todo=f"write `class {wanted}(…)`",
+            )
         )
-    )
+    return (named or classes)[-1]
+
+
+def _inherited(package: type) -> list[type]:
+    """The class and all that it inherits, bases first."""
+    return [one for base in package.__bases__ for one in _inherited(base)] + [package]
+
+
+def _beside(path: Path, origin: str, level: int) -> Path | None:
+    """The file that ``from <dots><origin> import …`` in ``path`` means; None for Spack's own."""
+    if level:
+        return path.parents[level - 1].joinpath(*origin.split(".")).with_suffix(".py")
+    root = next((one for one in path.parents if one.name == NAMESPACE), None)
+    if root is None or not origin.startswith(_OURS):
+        return None
+    return root.joinpath(*origin.removeprefix(_OURS).split(".")).with_suffix(".py")
+
+
+def _line_of(error: BaseException, path: Path) -> int | None:
+    """The last line of ``path`` that ran."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
+    return lines[-1] if lines else None
+
+
+def _where(path: Path, line: int | None) -> str:
+    return f"{relative(path)}:{line}" if line else relative(path)
 
 
 def _comments(text: str) -> str:
