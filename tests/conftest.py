@@ -7,7 +7,9 @@ Pytest's own list groups skips by line; this one names each test. `tests/run` se
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,48 @@ LEFT_OUT_KEY = pytest.StashKey[int]()
 COUNTED = {"passed": ("passed", "xfailed"), "failed": ("failed", "error", "xpassed")}
 
 
+HOME_KEY = pytest.StashKey[Path]()
+# Of the user's own settings only what says how packages and sources are reached.
+KEPT_FILES = {
+    "GIT_CONFIG_GLOBAL": (".gitconfig", ".config/git/config"),
+    "PIP_CONFIG_FILE": (".config/pip/pip.conf", ".pip/pip.conf"),
+    "PIP_CACHE_DIR": (".cache/pip",),
+    "NPM_CONFIG_USERCONFIG": (".npmrc",),
+    "NPM_CONFIG_CACHE": (".npm",),
+    "PYENV_ROOT": (".pyenv",),
+}
+OURS = ("MVSTACK_", "EASYBUILD_", "SPACK_", "RFM_", "XDG_")
+
+
+def _leave_the_users_home() -> Path | None:
+    """Give the tests a home of their own: no test depends on what a person has done before.
+
+    Without it `sources add --accept-hash`, which the docs recommend, changed what tests saw.
+    Returns the new home; None in a process that was started by one that has it already.
+    """
+    if "MVSTACK_TEST_HOME" in os.environ:
+        return None
+    user = Path.home()
+    for name, places in KEPT_FILES.items():
+        found = [user / place for place in places if (user / place).exists()]
+        if found and name not in os.environ:
+            os.environ[name] = str(found[0])
+    for name in [*os.environ]:
+        if name.startswith(OURS) and not name.startswith("MVSTACK_TEST_"):
+            del os.environ[name]
+    home = Path(tempfile.mkdtemp(prefix="mvstack-test-home-"))
+    os.environ |= {"HOME": str(home), "MVSTACK_TEST_HOME": str(home)}
+    return home
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if home := config.stash.get(HOME_KEY, None):
+        shutil.rmtree(home, ignore_errors=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if home := _leave_the_users_home():
+        config.stash[HOME_KEY] = home
     # A shell's `&` has its children ignore Ctrl-C, and so would all that tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than a few seconds (-m 'not slow')")

@@ -1,6 +1,6 @@
 """Tables of configure options: consistent, and true to the sources that they were read from.
 
-The second half needs unpacked source trees: set MVSTACK_MPI_SOURCES to a folder that holds
+The second half needs unpacked source trees: set MVSTACK_TEST_MPI_SOURCES to a folder that holds
 mvapich-4.0, mvapich-3.0 (with its configure scripts made), mvapich2-2.3.7, mpich-4.0.2, or some of
 them.
 """
@@ -23,7 +23,7 @@ import mvapich_configure  # noqa: E402
 import mvapich_options as tables  # noqa: E402
 
 VERSIONS = sorted(tables.VERSIONS)
-SOURCES = os.environ.get("MVSTACK_MPI_SOURCES", "")
+SOURCES = os.environ.get("MVSTACK_TEST_MPI_SOURCES", "")
 READ = {
     "mvapich2-2.3.7": tables.TABLE_2_3_7,
     "mvapich-3.0": tables.TABLE_3_0,
@@ -34,7 +34,9 @@ READ = {
 def source_tree(name):
     """The unpacked source, or a skip that says how to get it looked at."""
     if not SOURCES:
-        pytest.skip("MVSTACK_MPI_SOURCES is not set: the tables were not compared with any source")
+        pytest.skip(
+            "MVSTACK_TEST_MPI_SOURCES is not set: the tables were not compared with any source"
+        )
     tree = Path(SOURCES) / name
     if not (tree / "configure").is_file():
         pytest.skip(f"{tree}/configure is not there: {name} was not compared")

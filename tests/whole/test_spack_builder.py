@@ -46,7 +46,7 @@ import json, os, sys
 from pathlib import Path
 from mvstack.builders.spack import isolated, lock
 isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
-from mvstack import stages
+from mvstack.install import stages
 from mvstack.support.errors import MvstackError
 from mvstack.install import builders
 from mvstack.model.load import load_system

@@ -27,7 +27,7 @@ import json, sys
 from pathlib import Path
 from mvstack.builders.spack import isolated, lock
 isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
-from mvstack import stages
+from mvstack.install import stages
 from mvstack.cache.use import site_caches
 from mvstack.support.errors import MvstackError
 from mvstack.install import builders
