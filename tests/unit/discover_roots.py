@@ -1,42 +1,63 @@
-"""Roots for the tests of discovery: those of tests/data/discover, and ones made on the spot."""
+"""Machines for the tests of discovery: those of tests/data/discover, and ones made here."""
 
 from __future__ import annotations
 
 import json
+import shlex
+from functools import cache
 from pathlib import Path
 
 from mvstack.discover import Machine, system_yaml
-from mvstack.discover.view import capture_name
+from mvstack.discover.capture import TIMED_OUT, Capture, read_capture
 from mvstack.model.system import System
 from mvstack.model.yamlfile import parse_yaml
 
 DATA = Path(__file__).parent.parent / "data" / "discover"
+MACHINES = sorted(path.stem for path in DATA.glob("*.yaml"))
 VERBS = "/sys/class/infiniband"
 
 
-def make(root: Path, files: dict[str, str], links: dict[str, str] | None = None) -> Path:
-    """``files`` and ``links`` (path → text or target) below ``root``."""
-    for path, text in files.items():
-        file = root / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    for path, target in (links or {}).items():
-        file = root / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.symlink_to(target)
+def kept(name: str) -> Capture:
+    """A machine of tests/data/discover, to be changed."""
+    return _read(name).model_copy(deep=True)
+
+
+@cache
+def _read(name: str) -> Capture:
+    return read_capture(DATA / f"{name}.yaml")
+
+
+def make(root: Capture, files: dict[str, str], links: dict[str, str] | None = None) -> Capture:
+    """``root`` with more ``files`` and ``links`` (path → text or target)."""
+    root.files.update(files)
+    root.links.update(links or {})
     return root
 
 
-def tool(root: Path, name: str, *args: str, text: str, status: str = "") -> None:
-    """The captured output of a tool."""
-    file = f"/mvstack-capture/{capture_name(name, args)}"
-    make(root, {file: text, f"/mvstack-capture/which-{name}.txt": f"/usr/bin/{name}\n"})
+def without(root: Capture, folder: str) -> Capture:
+    """``root`` without a file, or a folder and what is in it."""
+    gone = [
+        path
+        for path in (*root.files, *root.links, *root.there)
+        if path == folder or path.startswith(f"{folder}/")
+    ]
+    for path in gone:
+        root.files.pop(path, None)
+        root.links.pop(path, None)
+        root.there.discard(path)
+    return root
+
+
+def tool(root: Capture, *words: str, text: str, status: str = "") -> None:
+    """A tool, and what it prints when it is asked."""
+    root.tools[words[0]] = f"/usr/bin/{words[0]}"
+    root.outputs[shlex.join(words)] = text
     if status:
-        make(root, {f"{file}.status": status})
+        root.failed[shlex.join(words)] = TIMED_OUT if status == "timeout" else int(status)
 
 
 def port(
-    root: Path,
+    root: Capture,
     device: str,
     driver: str = "mlx5_core",
     layer: str = "InfiniBand",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from pathlib import Path
 
 import archspec.cpu
 import pytest
-from discover_roots import DATA, make, system_of
+from discover_roots import MACHINES, kept, make, system_of, tool
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mvstack.discover import capture, look
+from mvstack.discover.capture import Capture, read_capture, write_capture
+from mvstack.discover.look import examine
 from mvstack.discover.machine import REQUIRED
 from mvstack.discover.view import View, ask
 from mvstack.support.errors import InvalidInput
@@ -31,36 +34,37 @@ def test_target_of_this_machine_is_archspecs():
 
 
 def test_capture_gives_the_same_findings(tmp_path):
-    capture(tmp_path / "captured")
-    assert look(tmp_path / "captured") == look()
+    capture(tmp_path / "captured.yaml")
+    assert look(tmp_path / "captured.yaml") == look()
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in DATA.iterdir() if path.is_dir()))
-def test_capture_of_a_captured_root_is_the_same(tmp_path, name):
-    capture(tmp_path / "again", DATA / name)
-    assert look(tmp_path / "again") == look(DATA / name)
+@pytest.mark.parametrize("name", MACHINES)
+def test_capture_of_a_captured_machine_is_the_same(tmp_path, name):
+    again = again_of(kept(name), tmp_path)
+    assert look(again) == look(kept(name))
+
+
+def again_of(root: Capture, folder: Path) -> Capture:
+    """The capture of a machine that is a capture, written and read."""
+    view = View(root)
+    examine(view)
+    write_capture(view.seen, folder / "again.yaml")
+    return read_capture(folder / "again.yaml")
 
 
 def test_capture_keeps_links_denials_and_failures(tmp_path):
-    root = tmp_path / "root"
-    make(
-        root,
-        {
-            "/sys/devices/0000:4d:00.0/vendor": "0x10de",
-            "/mvstack-capture/denied.txt": "/etc/os-release\n",
-            "/mvstack-capture/scontrol-show-config.txt": "no controller\n",
-            "/mvstack-capture/scontrol-show-config.txt.status": "1\n",
-            "/mvstack-capture/sinfo---version.txt": "slurm 23.02.1\n",
-            "/mvstack-capture/lsid.txt": "",
-            "/mvstack-capture/lsid.txt.status": "timeout\n",
-        },
+    root = make(
+        Capture(denied={"/etc/os-release"}),
+        {"/sys/class/drm/card0/device/vendor": "0x10de"},
         {
             "/sys/class/drm/card0/device": "../../../devices/0000:4d:00.0",
-            "/sys/devices/0000:4d:00.0/driver": "../nouveau",
+            "/sys/class/drm/card0/device/driver": "../nouveau",
         },
     )
-    capture(tmp_path / "again", root)
-    machine = look(tmp_path / "again")
+    tool(root, "scontrol", "show", "config", text="no controller\n", status="1")
+    tool(root, "sinfo", "--version", text="slurm 23.02.1\n")
+    tool(root, "lsid", text="", status="timeout")
+    machine = look(again_of(root, tmp_path))
     assert machine == look(root)
     text = "\n".join(machine.notes)
     for words in ("no permission to read /etc/os-release", "nouveau", "lsid did not answer"):
@@ -68,33 +72,64 @@ def test_capture_keeps_links_denials_and_failures(tmp_path):
     assert "no controller" in text
 
 
+ODD = st.text(st.sampled_from(" \n\t\r:#-|'\"\\a\x00\x7f\x85\u2028\u00a0\ufeff\U0001f600"))
+ANY = st.text(st.characters(codec="utf-8"))
+
+
+@given(path=ANY, text=ANY, odd=ODD)
+def test_any_text_is_read_as_it_was_written(tmp_path_factory, path, text, odd):
+    file = tmp_path_factory.mktemp("any") / "capture.yaml"
+    seen = Capture(files={path: text, "odd": odd}, outputs={"a": odd}, environment={odd: text})
+    write_capture(seen, file)
+    back = read_capture(file)
+    found = (back.files, back.outputs, back.environment)
+    assert found == (seen.files, seen.outputs, seen.environment)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- a", "files: 1", "hostname: x", "files: {/a: [1]}", "{", "files:\n  /a: 1\n"]
+)
+def test_a_file_that_is_no_capture_is_named(tmp_path, text):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        look(file)
+    assert "mine.yaml" in caught.value.problems[0].where
+
+
 def test_capture_holds_only_what_is_looked_at(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "do-not-tell")
     capture(tmp_path / "captured")
-    for path in (tmp_path / "captured").rglob("*"):
-        assert not path.is_file() or b"do-not-tell" not in path.read_bytes()
-    assert not (tmp_path / "captured/etc/passwd").exists()
+    text = (tmp_path / "captured").read_text()
+    assert "do-not-tell" not in text and "/etc/passwd" not in text
 
 
 def test_capture_leaves_out_slurms_configuration_and_serial_numbers(tmp_path):
-    root = tmp_path / "root"
-    shutil.copytree(DATA / "gpu-v100", root, symlinks=True)
-    config = root / "mvstack-capture/scontrol-show-config.txt"
-    config.write_text(config.read_text() + "AccountingStorageHost = db.private\n")
-    capture(tmp_path / "again", root)
-    kept = "".join(p.read_text() for p in (tmp_path / "again/mvstack-capture").iterdir())
-    assert "db.private" not in kept and "GPU-0000" not in kept
-    assert look(tmp_path / "again") == look(root)
+    root = kept("gpu-v100")
+    root.outputs["scontrol show config"] += "AccountingStorageHost = db.private\n"
+    root.outputs["nvidia-smi -L"] = "GPU 0: V100 (UUID: GPU-0000-1)\n" * 4
+    again = again_of(root, tmp_path)
+    text = (tmp_path / "again.yaml").read_text()
+    assert "db.private" not in text and "GPU-0000" not in text
+    assert look(again) == look(root)
 
 
-def test_capture_refuses_a_folder_in_use(tmp_path):
+def test_later_processors_are_kept_where_they_differ(tmp_path):
+    block = "processor: {}\nvendor_id: GenuineIntel\nflags: {}\nphysical id: 0\ncore id: {}\n"
+    text = "\n".join(block.format(number, "sse " * 9 + "avx" * number, number) for number in (0, 1))
+    root = make(Capture(), {"/proc/cpuinfo": text})
+    assert look(again_of(root, tmp_path)) == look(root)
+    assert (tmp_path / "again.yaml").read_text().count("GenuineIntel") == 1
+    assert any("differ in their flags" in note for note in look(root).notes)
+
+
+def test_capture_refuses_a_name_in_use(tmp_path):
     (tmp_path / "kept").write_text("mine")
-    with pytest.raises(InvalidInput) as caught:
-        capture(tmp_path)
-    assert "new or empty folder" in str(caught.value)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    with pytest.raises(InvalidInput):
-        capture(tmp_path / "kept")
+    for name in ("kept", "."):
+        with pytest.raises(InvalidInput) as caught:
+            capture(tmp_path / name)
+        assert "already" in str(caught.value)
+    assert (tmp_path / "kept").read_text() == "mine"
 
 
 def test_capture_where_nothing_can_be_written():
@@ -105,10 +140,11 @@ def test_capture_where_nothing_can_be_written():
 
 def test_tools_are_not_run_for_another_root(tmp_path, monkeypatch):
     marker = tmp_path / "ran"
-    tool = tmp_path / "bin" / "sinfo"
-    make(tmp_path, {"/bin/sinfo": f"#!/bin/sh\ntouch {marker}\necho slurm 1.2.3\n"})
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    program = tmp_path / "bin" / "sinfo"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {marker}\necho slurm 1.2.3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     look(tmp_path)
     assert not marker.exists()
     assert View(Path("/")).say("sinfo") == "slurm 1.2.3\n"
@@ -116,16 +152,13 @@ def test_tools_are_not_run_for_another_root(tmp_path, monkeypatch):
 
 
 def test_tool_of_this_machine_is_asked(tmp_path, monkeypatch):
-    make(
-        tmp_path,
-        {
-            "/sinfo": "#!/bin/sh\necho slurm 23.11.4\n",
-            "/scontrol": "#!/bin/sh\necho 'MpiDefault = pmix'\n",
-            "/srun": "#!/bin/sh\nprintf 'MPI plugin types are...\\n\\tpmix\\n' >&2\n",
-        },
-    )
-    for tool in tmp_path.iterdir():
-        tool.chmod(0o755)
+    for name, does in {
+        "sinfo": "echo slurm 23.11.4",
+        "scontrol": "echo 'MpiDefault = pmix'",
+        "srun": "printf 'MPI plugin types are...\\n\\tpmix\\n' >&2",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     machine = look()
     assert (machine.scheduler, machine.pmi) == ("slurm", "pmix")
@@ -149,7 +182,7 @@ def test_child_that_keeps_the_output_open_is_not_waited_for():
 
 
 def test_tool_that_cannot_be_started(tmp_path):
-    make(tmp_path, {"/broken": "\x7fELF nothing"})
+    (tmp_path / "broken").write_text("\x7fELF nothing")
     (tmp_path / "broken").chmod(0o755)
     assert ask([str(tmp_path / "broken")]) is None
     assert ask(["/nowhere/tool"]) is None

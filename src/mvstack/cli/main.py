@@ -91,13 +91,19 @@ def _progress(as_json: bool, total: int = 0) -> Any:
 @app.command(epilog="Examples: mvstack discover > mine.yaml   ·   mvstack discover --json")
 def discover(
     root: Annotated[
-        Path, typer.Option(help="Look at this folder as if it were /; nothing is run then.")
+        Path,
+        typer.Option(
+            metavar="FILE|FOLDER",
+            help="Look at a capture, or at a folder as if it were /; no tool is run then.",
+        ),
     ] = Path("/"),
     name: Annotated[str, typer.Option(help="Name of the system in the file.")] = "local",
     as_json: Json = False,
     capture: Annotated[
         Path | None,
-        typer.Option(help="Keep all that was looked at in this folder, e.g. for a bug report."),
+        typer.Option(
+            metavar="FILE", help="Write all that is looked at to this file, for a bug report."
+        ),
     ] = None,
     builder: Annotated[
         Literal["easybuild", "spack"], typer.Option(help="The builder that the file names.")
@@ -111,7 +117,7 @@ def discover(
         if root != Path("/"):
             raise InvalidInput(
                 Problem(
-                    "a capture is made of this machine, not of a folder",
+                    "a capture is made of this machine, not of another",
                     "--capture with --root",
                     todo="leave one of them out",
                 )
@@ -123,8 +129,8 @@ def discover(
             text = f"wrote {capture}: `mvstack discover --root {capture}` looks at it"
             typer.echo(text, err=True)
         return
-    if not root.is_dir():
-        raise InvalidInput(Problem("there is no such folder", str(root)))
+    if not root.exists():
+        raise InvalidInput(Problem("there is no such file or folder", str(root)))
     if not SYSTEM_NAME.fullmatch(name):
         raise InvalidInput(
             Problem(

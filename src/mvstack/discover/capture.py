@@ -1,114 +1,158 @@
-"""Keeping what discovery looked at, as a root that gives the same findings elsewhere."""
+"""A capture: all that was looked at on a machine, as one YAML file that a person can read and mail.
+
+What is found in a capture is what was found on the machine.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, Literal
 
-from mvstack.discover.look import examine
-from mvstack.discover.view import CAPTURE, Output, Seen, View
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.files import write_atomically
+
+TIMED_OUT: Literal["timed out"] = "timed out"
+HEAD = """\
+# What `mvstack discover --capture` looked at on {host}; `mvstack discover --root FILE` reads it.
+# It holds the host's name and the mounts with their servers: read it before you send it.
+"""
+# Of the processors after the first, /proc/cpuinfo is kept where it differs, and these always.
+PLACE = ("processor", "physical id", "core id")
 
 
-def capture(target: Path, root: Path = Path("/")) -> None:
-    """Write all that ``look(root)`` reads and asks below ``target``, a new or empty folder.
+class Capture(BaseModel):
+    """What a machine showed: path → text or link's target, command → output, and so on.
 
-    ``look(target)`` then finds what was found here. Raises InvalidInput when ``target`` is not
-    empty or cannot be written; then nothing that was there is changed.
+    ``there`` are other paths that exist, ``denied`` those without permission to read. ``failed`` is
+    the exit status of a command whose status was not 0.
     """
-    _must_be_empty(target)
-    view = View(root)
-    examine(view)
+
+    model_config = ConfigDict(extra="forbid")
+
+    environment: dict[str, str] = Field(default_factory=dict)
+    tools: dict[str, str] = Field(default_factory=dict)
+    failed: dict[str, int | Literal["timed out"]] = Field(default_factory=dict)
+    outputs: dict[str, str] = Field(default_factory=dict)
+    denied: set[str] = Field(default_factory=set)
+    links: dict[str, str] = Field(default_factory=dict)
+    there: set[str] = Field(default_factory=set)
+    files: dict[str, str] = Field(default_factory=dict)
+
+
+def read_capture(file: Path) -> Capture:
+    """The capture in ``file``. Raises InvalidInput when it holds none."""
+    data = read_yaml(file).data
     try:
-        _write(view.seen, target)
+        return Capture.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidInput(
+            Problem(
+                "this is no capture of a machine",
+                relative(file),
+                found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+                todo="make one with `mvstack discover --capture FILE`",
+            )
+        ) from None
+
+
+def write_capture(seen: Capture, file: Path) -> None:
+    """Write ``seen``, less what is private, to a new file.
+
+    Raises InvalidInput when there is one already, or when it cannot be written.
+    """
+    if file.exists() or file.is_symlink():
+        raise InvalidInput(
+            Problem(
+                "there is a file of that name already",
+                relative(file),
+                todo="name a file that does not exist yet",
+            )
+        )
+    try:
+        write_atomically(file, as_text(seen), mode=None)
     except OSError as error:
         raise InvalidInput(
             Problem(
                 "the capture cannot be written",
-                relative(target),
-                found=str(error),
-                todo="name a folder on a disk that you may write to",
+                relative(file),
+                found=error.strerror or str(error),
+                todo="name a file on a disk that you may write to",
             )
         ) from error
 
 
-def _must_be_empty(target: Path) -> None:
-    try:
-        used = target.is_symlink() or (target.exists() and any(target.iterdir()))
-    except OSError as error:
-        raise InvalidInput(
-            Problem("this is no folder to write to", relative(target), found=str(error))
-        ) from error
-    if used:
-        raise InvalidInput(
-            Problem(
-                "a capture goes to a new or empty folder, and this one holds something",
-                relative(target),
-                todo="name a folder that does not exist yet",
-            )
-        )
+def as_text(seen: Capture) -> str:
+    """A capture as YAML, with texts as blocks that can be read."""
+    host = seen.files.get("/proc/sys/kernel/hostname", "").strip()
+    lines = [HEAD.format(host=host if host.isprintable() and host else "a machine").rstrip()]
+    known = {*seen.files, *seen.links}
+    # a folder is there when something in it is
+    bare = {path for path in seen.there if not any(one.startswith(f"{path}/") for one in known)}
+    sections: dict[str, Mapping[str, object] | Iterable[str]] = {
+        "environment": seen.environment,
+        "tools": seen.tools,
+        "failed": seen.failed,
+        "outputs": {name: _public(name, text) for name, text in seen.outputs.items()},
+        "denied": seen.denied,
+        "links": seen.links,
+        "there": bare - known,
+        "files": {
+            path: _cpuinfo(text) if path == "/proc/cpuinfo" else text
+            for path, text in seen.files.items()
+        },
+    }
+    for name, rows in sections.items():
+        if isinstance(rows, Mapping):
+            items = [f"  {_scalar(key)}: {_scalar(value)}" for key, value in sorted(rows.items())]
+        else:
+            items = [f"  - {_scalar(one)}" for one in sorted(rows)]
+        lines += [f"{name}:", *items] if items else []
+    return "\n".join(lines) + "\n"
 
 
-def _write(seen: Seen, target: Path) -> None:
-    kept = target / CAPTURE
-    kept.mkdir(parents=True, exist_ok=True)
-    for path, names in seen.folders.items():
-        for name in names:
-            child = f"{path.rstrip('/')}/{name}"
-            if child not in seen.texts and child not in seen.links:
-                _below(target, child).mkdir(parents=True, exist_ok=True)
-        _below(target, path).mkdir(parents=True, exist_ok=True)
-    for path, text in seen.texts.items():
-        file = _below(target, path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode())
-    _write_links(seen, target)
-    for path in sorted(seen.present, reverse=True):  # what is below a folder before the folder
-        file = _below(target, path)
-        if not file.exists() and not file.is_symlink():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
-    _write_tools(seen, kept)
+def _scalar(value: Any) -> str:
+    """A number, a path as it is, a text of several lines as a block, and other text in quotes."""
+    if not isinstance(value, str):
+        return str(value)
+    if re.fullmatch(r"/[\w./:@+-]*\w", value):
+        return value
+    if "\n" in value and all(char.isprintable() or char in "\n\t" for char in value):
+        body = value.removesuffix("\n")
+        lines = [f"    {line}" if line else "" for line in body.split("\n")]
+        kept = "-" if body == value else "" if body and body[-1] != "\n" else "+"
+        return "\n".join([f"|2{kept}", *lines])
+    plain = (char if char.isprintable() and char not in '"\\' else None for char in value)
+    return (
+        '"'
+        + "".join(one or f"\\U{ord(char):08x}" for one, char in zip(plain, value, strict=True))
+        + '"'
+    )
 
 
-def _write_links(seen: Seen, target: Path) -> None:
-    """Links keep the last part of their target only: that is all that is ever looked at.
-
-    A link to a device's folder below which something was read (/sys/class/drm/card0/device)
-    leads to a folder of that name beside it; other links dangle.
-    """
-    for path, points in sorted(seen.links.items()):
-        file = _below(target, path)
-        if file.is_dir() and not file.is_symlink():
-            file.rename(file.with_name(Path(points).name))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.is_symlink():
-            file.symlink_to(Path(points).name)
-
-
-def _write_tools(seen: Seen, kept: Path) -> None:
-    for name, output in seen.outputs.items():
-        (kept / name).write_bytes(_without_private(name, output).encode())
-        if output.timed_out:
-            (kept / f"{name}.status").write_text("timeout\n")
-        elif output.status:
-            (kept / f"{name}.status").write_text(f"{output.status}\n")
-    for tool, path in seen.paths.items():
-        (kept / f"which-{tool}.txt").write_text(f"{path}\n")
-    if seen.environment:
-        lines = [f"{name}={value}\n" for name, value in sorted(seen.environment.items())]
-        (kept / "environment.txt").write_text("".join(lines).replace("\r", ""))
-    if seen.denied:
-        (kept / "denied.txt").write_text("".join(f"{path}\n" for path in sorted(seen.denied)))
-
-
-def _without_private(name: str, output: Output) -> str:
+def _public(command: str, text: str) -> str:
     """What a tool printed, less what is not looked at and is nobody's business."""
-    if name.startswith("scontrol-") and output.ok:
-        lines = output.text.splitlines(keepends=True)
+    if command.startswith("scontrol ") and "MpiDefault" in text:
+        lines = text.splitlines(keepends=True)
         return "".join(line for line in lines if line.startswith(("MpiDefault", "SLURM_VERSION")))
-    return re.sub(r"UUID: [A-Z]+-[0-9a-f-]+", "UUID: not kept", output.text)
+    return re.sub(r"UUID: [A-Z]+-[0-9a-f-]+", "UUID: not kept", text)
 
 
-def _below(target: Path, path: str) -> Path:
-    return target / path.lstrip("/")
+def _cpuinfo(text: str) -> str:
+    """/proc/cpuinfo with the lines of later processors that repeat the first one's left out."""
+    first, *others = text.split("\n\n")
+    known = set(first.splitlines())
+    kept = [
+        "\n".join(
+            line
+            for line in other.split("\n")
+            if line not in known or line.partition(":")[0].strip() in PLACE
+        )
+        for other in others
+    ]
+    return "\n\n".join([first, *kept])

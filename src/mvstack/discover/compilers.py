@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mvstack.discover.findings import Findings
-from mvstack.discover.machine import Compiler, Modules
+from mvstack.discover.machine import Compiler, Findings, Modules
 from mvstack.discover.view import View
 
 GCC_NEWEST, GCC_OLDEST = 20, 7

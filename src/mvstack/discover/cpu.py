@@ -1,17 +1,30 @@
-"""Processors, cores that we may use, NUMA nodes and memory."""
+"""Processors, cores that we may use, NUMA nodes and memory.
+
+archspec names the CPU of the machine that it runs on; its checks are used here on any cpuinfo text,
+which may be another machine's. A test holds the two against each other.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
-from mvstack.discover.cgroup import cpu_quota, memory_limit
-from mvstack.discover.findings import Findings
-from mvstack.discover.machine import Cpu
-from mvstack.discover.processor import architecture_of, named, processor, records
+from archspec.cpu import TARGETS, Microarchitecture
+from archspec.cpu.detect import COMPATIBILITY_CHECKS, partial_uarch
+from archspec.cpu.schema import TARGETS_JSON
+
+from mvstack.discover.machine import Cpu, Findings
 from mvstack.discover.view import View
 
 GIB = 1 << 30
+NEAR = 3
+"""How many missing flags still make a named target worth mentioning."""
+
+MOUNT = "/sys/fs/cgroup"
+MOST = 1 << 60
+"""Bytes above which cgroups of version 1 mean "no limit" (they write a number near 2^63)."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,7 @@ class Node:
 def read_cpu(view: View, findings: Findings) -> Node:
     """Look at /proc/cpuinfo, the topology below /sys, affinity, cgroups and /proc/meminfo."""
     text = view.text("/proc/cpuinfo")
-    blocks = records(text or "")
+    blocks = _records(text or "")
     if text is None:
         for name in ("target", "cores"):
             findings.found(name, "/proc/cpuinfo cannot be read")
@@ -54,29 +67,114 @@ def read_cpu(view: View, findings: Findings) -> Node:
 def _target(
     blocks: list[dict[str, str]], uname: str, findings: Findings
 ) -> tuple[str | None, str | None]:
-    architecture = architecture_of(blocks[0], uname)
+    architecture = _architecture(blocks[0], uname)
     if architecture is None:
         said = f", while uname -m says {uname}" if uname else ""
         findings.found("target", f"/proc/cpuinfo describes no processor that is known here{said}")
         return None, None
     if not uname and architecture == "ppc64le":
         findings.note("no `uname -m`: POWER is taken to be little-endian (ppc64le)")
-    cpu = processor(blocks[0], architecture)
+    cpu = _processor(blocks[0], architecture)
     if not cpu.features and architecture in ("x86_64", "aarch64"):
         findings.found("target", "/proc/cpuinfo lists no CPU flags")
         return architecture, None
-    result = named(cpu)
+    best, near = named(cpu, architecture)
     findings.found("target", f"archspec's table, flags of /proc/cpuinfo ({cpu.vendor})")
-    if result.near:
+    if near is not None:
         findings.note(
-            f"target {result.target}: {result.near} would fit but for "
-            f"{', '.join(result.lacking)}, which /proc/cpuinfo does not list "
+            f"target {best.name}: {near.name} would fit but for "
+            f"{', '.join(sorted(near.features - cpu.features))}, which /proc/cpuinfo does not list "
             "(a hypervisor or the firmware may hide it)"
         )
-    others = {processor(block, architecture).features for block in blocks if "flags" in block}
-    if len(others) > 1:
+    if len({frozenset(block["flags"].split()) for block in blocks if "flags" in block}) > 1:
         findings.note("the processors of this machine differ in their flags; the first was used")
-    return architecture, result.target
+    return architecture, best.name
+
+
+def _records(cpuinfo: str) -> list[dict[str, str]]:
+    """The blocks of a cpuinfo text as key and value; lines without a colon are passed over."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", cpuinfo):
+        pairs = [line.partition(":") for line in block.splitlines()]
+        fields = {key.strip(): value.strip() for key, colon, value in pairs if colon}
+        if fields:
+            blocks.append(fields)
+    return blocks
+
+
+def _architecture(record: dict[str, str], uname: str) -> str | None:
+    """The architecture that both ``uname -m`` (may be "") and the record speak for, else None."""
+    if "vendor_id" in record and "flags" in record:
+        seen = ["x86_64"]
+    elif "CPU implementer" in record:
+        seen = ["aarch64"]
+    elif re.search(r"POWER[0-9]+", record.get("cpu", "")):
+        seen = ["ppc64le", "ppc64"]
+    elif record.get("isa", "").startswith("rv64"):
+        seen = ["riscv64"]
+    else:
+        return None
+    if not uname:
+        return seen[0]
+    return uname if uname in seen else None
+
+
+def _processor(record: dict[str, str], architecture: str) -> Microarchitecture:
+    """The processor of one cpuinfo record as archspec describes processors.
+
+    archspec adds what a flag implies (ssse3: sse3).
+    """
+    arm = TARGETS_JSON["conversions"]["arm_vendors"]
+    implementer = record.get("CPU implementer", "")
+    power = re.search(r"POWER([0-9]{1,3})", record.get("cpu", ""))
+    uarch = {"sifive,u74-mc": "u74mc", "spacemit,x60": "x60"}.get(record.get("uarch", ""), "")
+    return partial_uarch(
+        name=uarch if architecture == "riscv64" else "",
+        vendor={
+            "x86_64": record.get("vendor_id", ""),
+            "aarch64": str(arm.get(implementer, implementer)),
+        }.get(architecture, "generic"),
+        features=set(record.get("flags", record.get("Features", "")).split()),
+        generation=int(power[1]) if power else 0,
+        cpu_part=record.get("CPU part", ""),
+    )
+
+
+def named(
+    cpu: Microarchitecture, architecture: str
+) -> tuple[Microarchitecture, Microarchitecture | None]:
+    """The most special target of archspec's table that ``cpu`` can run, as archspec chooses it.
+
+    And, where that is a generic one, the vendor's that it misses by a few flags only.
+    """
+    root, fits = TARGETS[architecture], COMPATIBILITY_CHECKS[architecture]
+    if architecture.startswith("ppc"):  # whose check is for the architecture it runs on
+
+        def fits(cpu: Microarchitecture, target: Microarchitecture) -> bool:
+            return bool(target.family == root and target.generation <= cpu.generation)
+
+    fitting = [target for target in TARGETS.values() if fits(cpu, target)]
+    generic = [target for target in fitting if target.vendor == "generic"]
+    base = max(generic, key=_rank, default=root)
+    if cpu.cpu_part and any(target.cpu_part == cpu.cpu_part for target in fitting):
+        fitting = [target for target in fitting if target.cpu_part == cpu.cpu_part]
+    # Only below the best generic target: a newer CPU that lacks one rare flag must not be
+    # called by the name of a much older one.
+    best = max((target for target in fitting if target > base), key=_rank, default=base)
+    if best.vendor != "generic":
+        return best, None  # a zen2 is no zen3 that lacks three flags
+    near = [
+        target
+        for target in TARGETS.values()
+        if target.vendor == cpu.vendor
+        and target > best
+        and 0 < len(target.features - cpu.features) <= NEAR
+    ]
+    return best, max(near, key=_rank, default=None)
+
+
+def _rank(target: Microarchitecture) -> tuple[int, int]:
+    return len(target.ancestors), len(target.features)
 
 
 def _places(view: View, blocks: list[dict[str, str]]) -> dict[int, tuple[str, str]]:
@@ -112,7 +210,7 @@ def _usable(view: View, places: dict[int, tuple[str, str]], findings: Findings) 
         findings.note(
             f"this process may run on {cores} of {total} cores (affinity): cores says {cores}"
         )
-    quota = cpu_quota(view)
+    quota = _cpu_quota(view)
     if quota is not None and quota < cores:
         limited = max(1, int(quota))
         findings.note(
@@ -151,7 +249,7 @@ def _memory(view: View, findings: Findings) -> int | None:
         findings.found("memory_gb", "/proc/meminfo has no MemTotal")
         return None
     total, how = int(match[1]) * 1024, "/proc/meminfo: MemTotal in GiB, rounded down"
-    limit = memory_limit(view)
+    limit = _memory_limit(view)
     if limit is not None and limit < total:
         findings.note(f"a cgroup limits memory to {limit / GIB:.1f} of {total / GIB:.1f} GiB")
         total, how = limit, "cgroup memory limit in GiB, rounded down"
@@ -159,3 +257,49 @@ def _memory(view: View, findings: Findings) -> int | None:
     if total < GIB:
         findings.note(f"memory is {total / GIB:.2f} GiB: memory_gb says 1, the least it can")
     return max(1, total // GIB)
+
+
+# --- what the cgroups (version 2 or 1) of this process allow: the tightest level counts ----------
+
+
+def _cpu_quota(view: View) -> float | None:
+    """CPUs that may be used at a time, or None for no limit."""
+    found = []
+    for folder in _folders(view, ""):
+        words = view.word(f"{folder}/cpu.max").split()
+        if len(words) == 2:
+            found.append(_ratio(words[0], words[1]))
+    for folder in _folders(view, "cpu"):
+        quota = view.word(f"{folder}/cpu.cfs_quota_us")
+        period = view.word(f"{folder}/cpu.cfs_period_us")
+        found.append(_ratio(quota, period))
+    limits = [value for value in found if value is not None]
+    return min(limits, default=None)
+
+
+def _memory_limit(view: View) -> int | None:
+    """Bytes that may be used, or None for no limit."""
+    texts = [view.word(f"{folder}/memory.max") for folder in _folders(view, "")]
+    texts += [view.word(f"{folder}/memory.limit_in_bytes") for folder in _folders(view, "memory")]
+    values = [int(text) for text in texts if re.fullmatch(r"[0-9]{1,20}", text)]
+    return min((value for value in values if 0 < value < MOST), default=None)
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    if not (re.fullmatch(r"[0-9]{1,15}", quota) and re.fullmatch(r"[0-9]{1,15}", period)):
+        return None  # "max", "-1" or absent: no limit
+    return int(quota) / int(period) if int(period) and int(quota) else None
+
+
+def _folders(view: View, controller: str) -> Iterator[str]:
+    """The folders of this process's group and all above it; controller "" is version 2."""
+    for line in (view.text("/proc/self/cgroup") or "").splitlines():
+        parts = line.split(":", 2)
+        if len(parts) != 3 or controller not in parts[1].split(","):
+            continue
+        base = f"{MOUNT}/{controller}" if controller else MOUNT
+        path = PurePosixPath("/" + parts[2].lstrip("/"))
+        if ".." in path.parts:
+            path = PurePosixPath("/")
+        for level in (path, *path.parents):
+            yield base + str(level).rstrip("/")

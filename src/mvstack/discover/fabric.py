@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mvstack.discover.findings import Findings
-from mvstack.discover.machine import Port
+from mvstack.discover.machine import Findings, Port
 from mvstack.discover.view import View
 
 ORDER = ("slingshot-11", "infiniband", "omni-path", "efa", "aries", "roce", "iwarp")

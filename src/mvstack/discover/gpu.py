@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from mvstack.discover.findings import Findings
-from mvstack.discover.machine import Accelerator
+from mvstack.discover.machine import Accelerator, Findings
 from mvstack.discover.view import View
 
 KFD = "/sys/class/kfd/kfd/topology/nodes"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mvstack.discover import compilers, libraries, scheduler, site
+from mvstack.discover.capture import TIMED_OUT, Capture, read_capture, write_capture
 from mvstack.discover.cpu import read_cpu
 from mvstack.discover.fabric import choose_fabric
-from mvstack.discover.findings import Findings
 from mvstack.discover.gpu import read_gpus
-from mvstack.discover.machine import Machine
+from mvstack.discover.machine import Findings, Machine
 from mvstack.discover.ports import read_ports
 from mvstack.discover.system import read_os
 from mvstack.discover.view import View
@@ -26,13 +26,22 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 """Every question asked of a tool."""
 
 
-def look(root: Path = Path("/")) -> Machine:
-    """What the machine below ``root`` is.
+def look(machine: Path | Capture = Path("/")) -> Machine:
+    """What the machine is that is this one (``/``), a capture, or files below a folder.
 
-    Tools are run below ``/`` only (at most 5 s each, side by side); for another root their
-    outputs are read from ``mvstack-capture/`` in it. Never raises for what it finds.
+    Tools are run on this machine only, side by side, each for 5 s at the most. Raises InvalidInput
+    for a file that is no capture, and nothing for what a machine holds.
     """
-    return examine(View(root))
+    if isinstance(machine, Path) and machine.is_file():
+        machine = read_capture(machine)
+    return examine(View(machine))
+
+
+def capture(file: Path) -> None:
+    """Write all that ``look()`` sees to a new file. Raises InvalidInput when it cannot."""
+    view = View(Path("/"))
+    examine(view)
+    write_capture(view.seen, file)
 
 
 def examine(view: View) -> Machine:
@@ -83,8 +92,8 @@ def examine(view: View) -> Machine:
 
 
 def _say_unanswered(view: View, findings: Findings) -> None:
-    for name, output in sorted(view.seen.outputs.items()):
-        if output.timed_out:
-            findings.note(f"{name.removesuffix('.txt')} did not answer in time: taken as unknown")
+    for command, status in sorted(view.seen.failed.items()):
+        if status == TIMED_OUT:
+            findings.note(f"{command} did not answer in time: what it knows is taken as unknown")
     for path in sorted(view.seen.denied):
         findings.note(f"no permission to read {path}: what it holds is not known")

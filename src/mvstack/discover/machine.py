@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mvstack.support.errors import Problem
+from mvstack.support.units import one_line
+
+NOT_FOUND = "not found: fill in"
+LONGEST = 400  # characters of a note
 
 
 class Part(BaseModel):
@@ -177,3 +182,21 @@ REQUIRED = (
     "compiler",
 )
 """The fields that a system file cannot do without."""
+
+
+@dataclass
+class Findings:
+    """Notes (unknown, contradictory, worth knowing) and, for each field, how it was found."""
+
+    notes: list[str] = field(default_factory=list)
+    how: dict[str, str] = field(default_factory=dict)
+
+    def note(self, text: str) -> None:
+        """Say ``text`` once, as one printable line whatever a file held."""
+        line = one_line(text, LONGEST)
+        if line not in self.notes:
+            self.notes.append(line)
+
+    def found(self, name: str, how: str) -> None:
+        """Say how the field ``name`` was found."""
+        self.how[name] = one_line(how, LONGEST)

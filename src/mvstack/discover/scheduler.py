@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from mvstack.discover.findings import Findings
+from mvstack.discover.machine import Findings
 from mvstack.discover.view import View
 
 COMMANDS: tuple[tuple[str, ...], ...] = (

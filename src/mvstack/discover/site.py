@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mvstack.discover.findings import Findings
-from mvstack.discover.machine import Limits, Mount
+from mvstack.discover.machine import Findings, Limits, Mount
 from mvstack.discover.view import View
 
 COMMANDS: tuple[tuple[str, ...], ...] = (("df", "-Pk", "/dev/shm"),)

@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from mvstack.discover.findings import Findings
+from mvstack.discover.machine import Findings
 from mvstack.discover.view import View
 
 MAJOR_ONLY = {"debian", "rocky", "almalinux", "rhel", "centos", "ol", "sles", "amzn", "fedora"}

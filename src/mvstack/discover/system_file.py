@@ -6,8 +6,8 @@ import json
 import re
 from datetime import date
 
-from mvstack.discover.findings import NOT_FOUND, one_line
-from mvstack.discover.machine import Library, Machine
+from mvstack.discover.machine import NOT_FOUND, Library, Machine
+from mvstack.support.units import one_line
 
 TAKEN = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 """Words that YAML 1.1 or 1.2 reads as something other than text."""

@@ -1,23 +1,24 @@
-"""The only way that discovery sees a machine: files below a root, and the outputs of tools.
+"""The only way that discovery sees a machine: files, folders, links, tools and variables.
 
-Below ``/`` tools are run. Below any other root nothing is run: outputs come from
-``<root>/mvstack-capture/``, and a tool that is not there counts as absent. Every reader returns
-None or an empty list for what is absent; none of them raises for the state of the machine.
+They come from this machine, from a folder that holds another's files (no tool is run then), or from
+a capture. What was asked is kept as a capture. Every reader returns an empty value or None for what
+is absent; none of them raises for the state of the machine.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from mvstack.discover.capture import TIMED_OUT, Capture
 from mvstack.support.processes import run
 
-CAPTURE = "mvstack-capture"
 LIMIT = 1 << 20
 """Bytes read of one file: /proc/cpuinfo of 512 threads is about 0.8 MB."""
 
@@ -26,11 +27,6 @@ TIMEOUT = 5.0
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where ldconfig is; often not on a user's PATH."""
-
-
-def capture_name(tool: str, args: Iterable[str]) -> str:
-    """The file of a tool's output: its name and arguments, joined by dashes, without slashes."""
-    return re.sub(r"[^A-Za-z0-9._=,+-]", "_", "-".join([tool, *args])) + ".txt"
 
 
 @dataclass(frozen=True)
@@ -56,53 +52,137 @@ def ask(command: list[str], timeout: float = TIMEOUT) -> Output | None:
     return Output(done.said, done.status, done.timed_out)
 
 
-@dataclass
-class Seen:
-    """All that was looked at, for ``capture``."""
-
-    texts: dict[str, str] = field(default_factory=dict)
-    folders: dict[str, list[str]] = field(default_factory=dict)
-    links: dict[str, str] = field(default_factory=dict)
-    present: set[str] = field(default_factory=set)
-    denied: set[str] = field(default_factory=set)
-    outputs: dict[str, Output] = field(default_factory=dict)
-    paths: dict[str, str] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)
-
-
-class View:
-    """A machine below ``root``; paths are given as on that machine, with a leading slash."""
+class Files:
+    """A machine's files below a folder; its tools and variables too where that is ``/``."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
-        self.live = self.root == Path("/")
-        self.seen = Seen()
-        self._kept: dict[str, Output | None] = {}
-        self._captured = self.root / CAPTURE
-        self._environment = dict(os.environ) if self.live else self._captured_environment()
-        if not self.live:
-            self.seen.denied.update(self._captured_lines("denied.txt"))
+        self.live = self.tools_known = self.root == Path("/")
+
+    def text(self, path: str) -> str:
+        """The text of a file, undecodable bytes replaced."""
+        with self._inside(path).open("rb") as file:
+            return file.read(LIMIT).decode("utf-8", "replace")
+
+    def names(self, path: str) -> list[str]:
+        """The names in a folder."""
+        return [entry.name for entry in self._inside(path).iterdir()]
+
+    def link(self, path: str) -> str:
+        """The target of a link, which may dangle."""
+        return str((self._inside(str(Path(path).parent)) / Path(path).name).readlink())
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file, folder or device of this name."""
+        return self._inside(path).exists()
+
+    def environment(self, name: str) -> str:
+        """An environment variable; "" when it is not set."""
+        return os.environ.get(name, "") if self.live else ""
+
+    def which(self, tool: str) -> str:
+        """The path of a tool on PATH or in an sbin folder; "" when there is none."""
+        search = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
+        return (shutil.which(tool, path=search) or "") if self.live else ""
+
+    def ask(self, words: tuple[str, ...]) -> Output | None:
+        """What a tool prints."""
+        path = self.which(words[0])
+        return ask([path, *words[1:]]) if path else None
+
+    def _inside(self, path: str) -> Path:
+        """``path`` below the root. Raises FileNotFoundError when a link leads out of the root."""
+        full = self.root / path.lstrip("/")
+        if self.live or Path(os.path.realpath(full)).is_relative_to(self.root):
+            return full
+        raise FileNotFoundError(path)
+
+
+class Kept:
+    """A machine as a capture has it."""
+
+    live = False
+
+    def __init__(self, capture: Capture) -> None:
+        self.kept = capture
+        self.tools_known = bool(capture.tools or capture.outputs)
+        self._below: dict[str, set[str]] = {}
+        for path in (*capture.files, *capture.links, *capture.there):
+            parts = path.split("/")
+            for end in range(1, len(parts)):
+                self._below.setdefault("/".join(parts[:end]) or "/", set()).add(parts[end])
+
+    def text(self, path: str) -> str:
+        """The text of a file."""
+        self._refuse(path)
+        if path not in self.kept.files:
+            raise FileNotFoundError(path)
+        return self.kept.files[path]
+
+    def names(self, path: str) -> list[str]:
+        """The names in a folder."""
+        self._refuse(path)
+        if path not in self._below and path not in self.kept.there:
+            raise FileNotFoundError(path)
+        return sorted(self._below.get(path, ()))
+
+    def link(self, path: str) -> str:
+        """The target of a link."""
+        self._refuse(path)
+        return self.kept.links.get(path, "")
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file, folder or device of this name."""
+        kept = self.kept
+        return any(path in one for one in (self._below, kept.files, kept.links, kept.there))
+
+    def environment(self, name: str) -> str:
+        """An environment variable."""
+        return self.kept.environment.get(name, "")
+
+    def which(self, tool: str) -> str:
+        """The path of a tool."""
+        return self.kept.tools.get(tool, "")
+
+    def ask(self, words: tuple[str, ...]) -> Output | None:
+        """What a tool printed."""
+        command = shlex.join(words)
+        if command not in self.kept.outputs:
+            return None
+        failed = self.kept.failed.get(command, 0)
+        if failed == TIMED_OUT:
+            return Output(self.kept.outputs[command], -9, True)
+        return Output(self.kept.outputs[command], int(failed))
+
+    def _refuse(self, path: str) -> None:
+        if path in self.kept.denied:
+            raise PermissionError(path)
+
+
+class View:
+    """A machine; paths are given as on that machine, with a leading slash."""
+
+    def __init__(self, machine: Path | Capture) -> None:
+        self.source = Kept(machine) if isinstance(machine, Capture) else Files(machine)
+        self.seen = Capture()
+        if isinstance(machine, Capture):
+            self.seen.denied |= machine.denied
+        self._asked: dict[tuple[str, ...], Output | None] = {}
 
     @property
     def tools_known(self) -> bool:
         """Whether it is known which tools this machine has (else their absence says nothing)."""
-        return self.live or self._captured.is_dir()
+        return self.source.tools_known
 
     def text(self, path: str) -> str | None:
-        """The text of a file, undecodable bytes replaced; None when it cannot be read."""
-        found = self._inside(path)
-        if found is None:
-            return None
+        """The text of a file; None when it cannot be read."""
         try:
-            with found.open("rb") as file:
-                text = file.read(LIMIT).decode("utf-8", "replace")
+            self.seen.files[path] = self.source.text(path)
         except PermissionError:
             self.seen.denied.add(path)
-            return None
-        except OSError:
-            return None
-        self.seen.texts[path] = text
-        return text
+        except (OSError, ValueError):
+            pass
+        return self.seen.files.get(path)
 
     def word(self, path: str) -> str:
         """A one-line file without the white space around it; "" when it cannot be read."""
@@ -110,145 +190,81 @@ class View:
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, in natural order (mlx5_2 before mlx5_10); [] when absent."""
-        found = self._inside(path)
-        if found is None:
-            return []
         try:
-            # A name that cannot be printed is no device's; it would not survive JSON either.
-            there = [entry.name for entry in found.iterdir() if entry.name.isprintable()]
-            names = sorted(there, key=_natural)
+            found = self.source.names(path)
         except PermissionError:
             self.seen.denied.add(path)
             return []
-        except OSError:
+        except (OSError, ValueError):
             return []
-        self.seen.folders[path] = names
+        # a name that cannot be printed is no device's; it would not survive JSON either
+        names = sorted((name for name in found if name.isprintable()), key=_natural)
+        self.seen.there |= {path, *(f"{path.rstrip('/')}/{name}" for name in names)}
         return names
 
     def link(self, path: str) -> str:
-        """The last part of a symbolic link's target, e.g. a driver's name; "" when there is none.
-
-        The target itself is not looked at, so a link may dangle.
-        """
-        parent = self._inside(str(Path(path).parent))
-        if parent is None:
-            return ""
+        """The last part of a link's target, e.g. a driver's name; "" when there is none."""
         try:
-            target = str((parent / Path(path).name).readlink())
+            target = self.source.link(path)
         except PermissionError:
             self.seen.denied.add(path)
             return ""
-        except OSError:
+        except (OSError, ValueError):
             return ""
-        if not target.isprintable():
+        if not target or not target.isprintable():
             return ""
-        self.seen.links[path] = target
+        self.seen.links[path] = Path(target).name
         return Path(target).name
 
     def exists(self, path: str) -> bool:
         """Whether there is a file, folder or device of this name."""
-        found = self._inside(path)
         try:
-            there = found is not None and found.exists()
-        except OSError:
+            there = self.source.exists(path)
+        except (OSError, ValueError):
             return False
-        if there:
-            self.seen.present.add(path)
+        self.seen.there |= {path} if there else set()
         return there
 
     def environment(self, name: str) -> str:
         """An environment variable; "" when it is not set."""
-        value = self._environment.get(name, "")
-        value = value if value.isprintable() else ""
-        if value:
-            self.seen.environment[name] = value
+        value = self.source.environment(name)
+        if not value or not value.isprintable():
+            return ""
+        self.seen.environment[name] = value
         return value
 
     def which(self, tool: str) -> str:
-        """The path of a tool on PATH (or in an sbin folder), or ""."""
-        if self.live:
-            search = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
-            path = shutil.which(tool, path=search) or ""
-        else:
-            path = self._captured_word(f"which-{capture_name(tool, [])}")
+        """The path of a tool, or ""."""
+        path = self.source.which(tool)
         if not path.startswith("/") or not path.isprintable():
             return ""
-        self.seen.paths[tool] = path
+        self.seen.tools[tool] = path
         return path
 
-    def ask(self, tool: str, *args: str) -> Output | None:
-        """What ``tool`` printed (both streams); None when this machine has no such tool."""
-        name = capture_name(tool, args)
-        if name not in self._kept:
-            self._kept[name] = self._ask(tool, args, name)
-        output = self._kept[name]
+    def ask(self, *words: str) -> Output | None:
+        """What a tool printed (both streams); None when this machine has no such tool."""
+        if words not in self._asked:
+            self._asked[words] = self.source.ask(words)
+        output = self._asked[words]
         if output is not None:
-            self.seen.outputs[name] = output
+            command = shlex.join(words)
+            self.seen.outputs[command] = output.text
+            if not output.ok:
+                self.seen.failed[command] = TIMED_OUT if output.timed_out else output.status
         return output
 
-    def say(self, tool: str, *args: str) -> str:
+    def say(self, *words: str) -> str:
         """The text of a tool that succeeded, otherwise ""."""
-        output = self.ask(tool, *args)
+        output = self.ask(*words)
         return output.text if output is not None and output.ok else ""
 
     def ask_together(self, commands: Iterable[tuple[str, ...]]) -> None:
         """Run these now, side by side, so that one slow tool does not add to another."""
-        wanted = [command for command in commands if self.live]
-        if wanted:
+        if self.source.live:
             with ThreadPoolExecutor(max_workers=8) as pool:
-                list(pool.map(lambda command: self.ask(*command), wanted))
-
-    def _ask(self, tool: str, args: tuple[str, ...], name: str) -> Output | None:
-        if self.live:
-            path = self.which(tool)
-            return ask([path, *args]) if path else None
-        text = self._captured_text(name)
-        if text is None:
-            return None
-        status = self._captured_word(f"{name}.status")
-        return Output(text, 0 if not status else _status(status), status == "timeout")
-
-    def _inside(self, path: str) -> Path | None:
-        """``path`` below the root; None when a link in it leads out of the root."""
-        if "\0" in path:
-            return None
-        full = self.root / path.lstrip("/")
-        if self.live:
-            return full
-        try:
-            real = Path(os.path.realpath(full))
-        except (OSError, ValueError):
-            return None
-        return full if real.is_relative_to(self.root) else None
-
-    def _captured_text(self, name: str) -> str | None:
-        try:
-            with (self._captured / name).open("rb") as file:
-                return file.read(LIMIT).decode("utf-8", "replace")
-        except OSError:
-            return None
-
-    def _captured_word(self, name: str) -> str:
-        return (self._captured_text(name) or "").strip()
-
-    def _captured_lines(self, name: str) -> list[str]:
-        return (self._captured_text(name) or "").splitlines()
-
-    def _captured_environment(self) -> dict[str, str]:
-        pairs = (line.partition("=") for line in self._captured_lines("environment.txt"))
-        return {name: value for name, _, value in pairs if name}
+                list(pool.map(lambda command: self.ask(*command), commands))
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
-    return [
-        (part.isdigit() and part.isascii(), int(part) if _digits(part) else 0, part)
-        for part in re.split(r"([0-9]+)", name)
-    ]
-
-
-def _digits(part: str) -> bool:
-    return part.isascii() and part.isdigit() and len(part) < 20
-
-
-def _status(text: str) -> int:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,4}", text) else 1
+    parts = re.split(r"([0-9]{1,19})", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
