@@ -35,9 +35,38 @@ def test_what_is_not_yaml_is_named_with_its_line(text, line):
 
 
 def test_what_never_ends_is_an_error_of_the_file():
-    with pytest.raises(InvalidInput, match=r"some.yaml: not valid YAML: nested too deeply"):
+    with pytest.raises(InvalidInput, match=r"some.yaml:1: not valid YAML: nested too deeply"):
         parse_yaml("a: " + "[" * 20_000, HERE)
-    assert parse_yaml("a: &a {b: *a}\n", HERE).data == {"a": {"b": None}}
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (BOMB, 4, "its aliases repeat more than 1,000 values"),
+        ("a: 1\nb: &b\n  c: *b\n", 3, "an anchor that holds its own alias"),
+        ("a: 1\nb: !!python/object [x]\n", 2, "the tag python/object is not used here"),
+        ("a: 1\nb: !mine x\n", 2, "the tag !mine is not used here"),
+        ("a: 1\nb: " + "9" * 5000, 2, "4300 digits"),
+        ("a: 1\n? [b]\n: 2\n", 2, "a key that is a list or a mapping"),
+        ("a: 2026-13-01\n", 1, "month must be in 1..12"),
+    ],
+)
+def test_tricks_of_yaml_are_refused_at_once_with_their_line(text, line, says):
+    with pytest.raises(InvalidInput) as caught:
+        parse_yaml(text, HERE)
+    (problem,) = caught.value.problems
+    assert problem.where == f"some.yaml:{line}" and says in problem.message
+
+
+def test_aliases_and_merges_that_stay_small_are_read():
+    text = "x: &x {a: 1, b: [2]}\ny: {<<: *x, a: 3}\nz: *x\n"
+    both = {"a": 1, "b": [2]}
+    assert parse_yaml(text, HERE).data == {"x": both, "y": {**both, "a": 3}, "z": both}
 
 
 def test_a_file_that_is_no_text_or_not_there(tmp_path):

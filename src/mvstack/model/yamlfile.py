@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from mvstack.support.errors import InvalidInput, Problem, relative
 
 Place = tuple[str | int, ...]
+
+TAGS = "null|bool|int|float|str|seq|map|merge|timestamp"
+"""What YAML makes of plain text; a tag such as !!python/object is somebody's trick."""
+
+REPEATED = 1000
+"""How many values a file's aliases may repeat."""
 
 
 @dataclass
@@ -55,51 +61,89 @@ def read_yaml(path: Path) -> YamlFile:
 
 def parse_yaml(text: str, path: Path) -> YamlFile:
     """Parse ``text`` as if it had been read from ``path``; errors as :func:`read_yaml`."""
+    file = YamlFile(path, None)
+    yaml = YAML(typ="safe", pure=True)
     try:
-        tree = YAML(typ="rt").load(text)
+        node = yaml.compose(text)
+        file.data = _Reader(file, yaml).value(node, ()) if node is not None else None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
         # ruamel adds paragraphs of advice to programmers below the first line
         what = (error.problem or error.context or "not valid YAML").splitlines()[0]
-        raise InvalidInput(Problem(f"not valid YAML: {what}", f"{relative(path)}:{line}")) from None
+        raise _not_yaml(path, what, mark.line + 1 if mark else 1) from None
     except (YAMLError, ValueError) as error:
         found = re.search(r"position (\d+)", str(error))
         line = text.count("\n", 0, int(found.group(1))) + 1 if found else 1
-        what = str(error).splitlines()[0]
-        raise InvalidInput(Problem(f"not valid YAML: {what}", f"{relative(path)}:{line}")) from None
+        raise _not_yaml(path, str(error).splitlines()[0], line) from None
     except RecursionError:
-        raise InvalidInput(
-            Problem(
-                "not valid YAML: nested too deeply",
-                relative(path),
-                todo="look for brackets that are not closed",
-            )
-        ) from None
-    file = YamlFile(path, None)
-    file.data = _plain(tree, (), file.lines)
+        todo = "look for brackets that are not closed"
+        raise _not_yaml(path, "nested too deeply", 1, todo) from None
     return file
 
 
-def _plain(node: Any, place: Place, lines: dict[Place, int]) -> Any:
-    if isinstance(node, CommentedMap):
-        result = {}
-        for key in node:
-            lines[(*place, key)] = node.lc.key(key)[0] + 1 if key in node.lc.data else 1
-            result[key] = _plain(node[key], (*place, key), lines)
-        return result
-    if isinstance(node, CommentedSeq):
-        items = []
-        for index, item in enumerate(node):
-            lines[(*place, index)] = node.lc.item(index)[0] + 1
-            items.append(_plain(item, (*place, index), lines))
-        return items
-    return _scalar(node)
+def _not_yaml(path: Path, what: str, line: int, todo: str = "") -> InvalidInput:
+    return InvalidInput(Problem(f"not valid YAML: {what}", f"{relative(path)}:{line}", todo=todo))
 
 
-def _scalar(node: Any) -> Any:
-    """ruamel's own scalar types (kept for writing back) as Python's."""
-    for kind in (bool, int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    return node
+class _Reader:
+    """Turns YAML's nodes into plain data and notes their lines.
+
+    Aliases may repeat REPEATED values in all, so that ten lines cannot stand for a billion.
+    """
+
+    def __init__(self, file: YamlFile, yaml: YAML) -> None:
+        self.file, self.yaml = file, yaml
+        self.seen: set[int] = set()
+        self.open: set[int] = set()
+        self.repeated = 0
+
+    def value(self, node: Node, place: Place) -> Any:
+        line = node.start_mark.line + 1
+        if id(node) in self.open:
+            what = "an anchor that holds its own alias"
+            raise _not_yaml(self.file.path, what, self.file.line(place))
+        self.repeated += id(node) in self.seen
+        if self.repeated > REPEATED:
+            what = f"its aliases repeat more than {REPEATED:,} values"
+            at = self.file.line(place[:1])
+            raise _not_yaml(self.file.path, what, at, "write the values out")
+        if not re.fullmatch(f"tag:yaml.org,2002:({TAGS})", str(node.tag)):
+            what = f"the tag {str(node.tag).removeprefix('tag:yaml.org,2002:')} is not used here"
+            raise _not_yaml(self.file.path, what, line, "leave out what begins with !")
+        self.seen.add(id(node))
+        self.open.add(id(node))
+        try:
+            if isinstance(node, MappingNode):
+                return self.mapping(node, place)
+            if isinstance(node, SequenceNode):
+                return [self.item(one, (*place, at)) for at, one in enumerate(node.value)]
+            return self.yaml.constructor.construct_object(node)
+        except (ValueError, OverflowError) as error:
+            raise _not_yaml(self.file.path, str(error).splitlines()[0], line) from None
+        finally:
+            self.open.discard(id(node))
+
+    def item(self, node: Node, place: Place) -> Any:
+        self.file.lines[place] = node.start_mark.line + 1
+        return self.value(node, place)
+
+    def mapping(self, node: MappingNode, place: Place) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        merged: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                raise _not_yaml(self.file.path, "a key that is a list or a mapping", line)
+            if str(key_node.tag).endswith(":merge"):
+                whole = self.value(value_node, place)
+                for one in whole if isinstance(whole, list) else [whole]:
+                    if not isinstance(one, dict):
+                        raise _not_yaml(self.file.path, "<< takes mappings only", line)
+                    merged = {**one, **merged}
+                continue
+            key = self.value(key_node, place)
+            if key in result:
+                raise _not_yaml(self.file.path, f'found duplicate key "{key}"', line)
+            self.file.lines[(*place, key)] = line
+            result[key] = self.value(value_node, (*place, key))
+        return {**merged, **result}
