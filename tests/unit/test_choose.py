@@ -4,10 +4,11 @@ import pytest
 
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.system import Wish
-from mvstack.model.vocabulary import FABRICS, GPUS, LAUNCHERS
+from mvstack.model.vocabulary import words
 from mvstack.plan.choose import choose
 from mvstack.support.errors import Refused
 
+FABRICS, GPUS, LAUNCHERS = words("fabric"), words("gpu"), words("launcher")
 POLICY, RELEASE, BASE = load_policy(), load_release(), load_system("expanse")
 
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack.plan import spackspecs
 from mvstack.recipes import RECIPES, read_recipe
 
 TOP = Path(__file__).resolve().parents[2]
@@ -289,7 +288,6 @@ def test_the_three_releases_are_there_and_none_is_deprecated():
 
 def test_what_environments_ask_for_are_words_of_the_recipe():
     managers = VARIANTS["process_managers"].values
-    assert not set(spackspecs.PROCESS_MANAGERS.values()) - set(managers) - {"none"}
     assert "flux" in managers
 
 

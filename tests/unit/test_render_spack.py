@@ -125,9 +125,9 @@ def test_an_external_without_a_version_is_said_to_be_of_no_use() -> None:
 
 def test_a_library_of_the_site_is_asked_for_no_more_than_it_has() -> None:
     site = External(prefix="/opt/x", version="1.0", providers=["cxi", "tcp;ofi_rxm"])
-    spec = spackspecs.transport("libfabric", "fabrics=cxi,shm,tcp +cuda", "external", site)
+    spec = spackspecs.transport("libfabric", "fabrics=cxi,shm,tcp +cuda", "external", site, POLICY)
     assert spec == "libfabric fabrics=cxi,tcp +cuda"
-    assert spackspecs.transport("libfabric", "fabrics=tcp", "embedded", None) == ""
+    assert spackspecs.transport("libfabric", "fabrics=tcp", "embedded", None, POLICY) == ""
 
 
 def test_providers_that_spack_does_not_know_are_left_out() -> None:
@@ -138,7 +138,7 @@ def test_providers_that_spack_does_not_know_are_left_out() -> None:
         ),
         Path("here.yaml"),
     )
-    ((package, spec, prefix),) = spackspecs.externals(system.partitions["node"])
+    ((package, spec, prefix),) = spackspecs.externals(system.partitions["node"], POLICY)
     assert (package, prefix) == ("libfabric", "/usr")
     assert spec == "libfabric@1.17.0 fabrics=rxm,tcp,verbs"
 

@@ -1,4 +1,4 @@
-"""The covering set of the recipe `mvapich`, its tables beside the policy, and the tool's own parts.
+"""The covering set of the recipe `mvapich`, its tables of fabrics, and the tool's own parts.
 
 Nothing here needs Spack.
 """
@@ -30,12 +30,11 @@ def beside_the_recipe(name):
     return module
 
 
-tables = beside_the_recipe("tables")
+tables = beside_the_recipe("fabrics")
 said = beside_the_recipe("said")
 checking = beside_the_recipe("checking")
 GIVEN = YAML(typ="safe").load(SET.read_text())
 ROWS, _ = cover.read_set(SET)
-POLICY = YAML(typ="safe").load((TOP / "environments/policy/builds.yaml").read_text())["builds"]
 
 
 # --- the set ---------------------------------------------------------------------------------
@@ -121,36 +120,7 @@ def test_what_srun_starts_runs_beside_a_slurm():
             assert row.slurm == ("process_managers=slurm" in row.spec), row.id
 
 
-# --- the recipe's tables and the policy ------------------------------------------------------
-
-
-def policy_rows():
-    for row in POLICY:
-        if row["use"].get("product") == "mvapich" and row["when"].get("gpu") == ["none"]:
-            for device in row["use"]["devices"]:
-                for fabric in row["when"]["fabric"]:
-                    yield row, device, fabric
-
-
-@pytest.mark.parametrize(
-    ("row", "device", "fabric"),
-    [pytest.param(*case, id=f"{case[0]['id']}-{case[1]}-{case[2]}") for case in policy_rows()],
-)
-def test_the_recipe_requires_of_the_transport_what_the_policy_asks(row, device, fabric):
-    transport = row["use"]["transports"][device]
-    if transport.get("provision") == "embedded":
-        assert row["use"]["environment"]["FI_PROVIDER"]["value"] == transport["variants"]
-        return
-    asked = transport["variants"]
-    if transport["library"] == "ucx":
-        always = {"+cma", "+thread_multiple"}
-        assert set(asked.split()) == set(tables.UCX[fabric].split()) | always
-    else:
-        required = tables.LIBFABRIC[fabric].removeprefix("fabrics=").split(",")
-        assert set(asked.removeprefix("fabrics=").split(",")) == set(required)
-        provider = row["use"].get("environment", {}).get("FI_PROVIDER")
-        if provider:
-            assert provider["value"] == tables.PROVIDER[fabric]
+# --- the recipe's tables of fabrics -----------------------------------------------------------
 
 
 def test_no_fabric_is_left_to_tcp_unasked():

@@ -18,12 +18,13 @@ from mvstack.model.ci_policy import CiPolicy, ci_policy
 from mvstack.model.gates import Gates, load_gates
 from mvstack.model.image_policy import ImagePolicy, image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals, When
+from mvstack.model.policy import FILES, Policy, When
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.plan.types import Plan
 from mvstack.recipes.page import recipes_page
+from mvstack.recipes.tables import fabric_tables
 from mvstack.render.partition import RENDERED, render, stale, write
 from mvstack.render.templates import template
 from mvstack.support.errors import CheckFailed, MvstackError, Problem, relative, together
@@ -60,7 +61,7 @@ def render_systems(
             errors.append(error)
     if errors:
         raise together(errors, "Nothing was rendered.")
-    tables = {} if names or to else {**pages(policy), **schemas()}
+    tables = {} if names or to else {**pages(policy), **schemas(), **fabric_tables(policy)}
     if check:
         _fresh(rendered, base, tables, everything=not names)
     else:
@@ -95,10 +96,7 @@ def schemas() -> dict[Path, str]:
     kinds: dict[str, type[BaseModel]] = {
         "system": System,
         "release": Release,
-        "builds": Builds,
-        "launchers": Launchers,
-        "refusals": Refusals,
-        "products": Products,
+        **FILES,
         "gates": Gates,
         "images": ImagePolicy,
         "ci": CiPolicy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -68,6 +69,8 @@ def _place(file: YamlFile, loc: tuple[str | int, ...]) -> Place:
 
 def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     loc = tuple(item["loc"])
+    if loc and loc[-1] == "[key]":
+        loc = loc[:-1]
     name = str(loc[-1]) if loc else ""
     context = ": ".join(str(part) for part in loc[:-1])
     where = file.where(_place(file, loc)) + (f": {context}" if context else "")
@@ -77,6 +80,10 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     if kind == "literal_error":
         words = [word.strip("'") for word in _literals(item["ctx"]["expected"])]
         return _unknown("word", item, str(item["input"]), where, words, name)
+    if kind == "unknown_word":
+        unknown = _unknown("word", item, str(item["input"]), where, item["ctx"]["allowed"], name)
+        todo = f"use one of these, or add a row to environments/policy/{item['ctx']['file']}"
+        return replace(unknown, todo=todo)
     if kind == "missing":
         return Problem(f"{name}: this field must be given", where, todo=f"add a line `{name}: …`")
     if kind == "string_type" and isinstance(item["input"], (int, float, bool)):

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.constraint import parse
-from mvstack.model.system import Name
+from mvstack.model.text import Name, Text
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import home
@@ -47,17 +47,17 @@ def _is_spec(text: str) -> str:
 class Gate(Strict):
     """One gate: what it asks, and why."""
 
-    asks: str
-    why: str
-    source: str
+    asks: Text
+    why: Text
+    source: Text
 
 
 class Reasoned(Strict):
     """Package names, with the reason why these."""
 
-    packages: Annotated[list[str], Field(min_length=1)]
-    why: str
-    source: str
+    packages: Annotated[list[Text], Field(min_length=1)]
+    why: Text
+    source: Text
 
 
 class MpiVariant(Strict):
@@ -68,26 +68,26 @@ class MpiVariant(Strict):
 
     gate: Literal["device", "pmi", "process-manager"]
     exact: bool
-    why: str
+    why: Text
 
 
 class Unique(Strict):
     """Packages of which there may be one; within one root, or in the whole environment."""
 
-    packages: Annotated[list[str], Field(min_length=1)]
+    packages: Annotated[list[Text], Field(min_length=1)]
     within: Literal["root", "environment"]
-    why: str
-    source: str
+    why: Text
+    source: Text
 
 
 class KnownBad(Strict):
     """What must not be installed: a spec that no package may satisfy, and one that passes."""
 
     id: Name
-    spec: str
-    instead: str
-    why: str
-    source: str
+    spec: Text
+    instead: Text
+    why: Text
+    source: Text
 
     @field_validator("spec", "instead")
     @classmethod
@@ -101,7 +101,7 @@ class Gates(Strict):
     gates: dict[GateId, Gate]
     mpis: Reasoned
     not_compiled: Reasoned
-    mpi_variants: dict[str, MpiVariant]
+    mpi_variants: dict[Name, MpiVariant]
     unique: list[Unique]
     known_bad: list[KnownBad]
 

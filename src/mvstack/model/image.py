@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from mvstack.model.base import Strict
+from mvstack.model.text import Text
 
 Cloud = Literal["azure", "aws", "qemu"]
 NicStack = Literal["inbox", "doca", "efa", "none"]
@@ -29,13 +30,13 @@ class Base(Strict):
     the AMI. QEMU: the distribution's suite, which is made a disk from its packages.
     """
 
-    publisher: str | None = None
-    offer: str | None = None
-    sku: str | None = None
-    version: str | None = None
-    owner: str | None = None
-    name: str | None = None
-    suite: str | None = None
+    publisher: Text | None = None
+    offer: Text | None = None
+    sku: Text | None = None
+    version: Text | None = None
+    owner: Text | None = None
+    name: Text | None = None
+    suite: Text | None = None
 
 
 class Links(Strict):
@@ -54,18 +55,18 @@ class ImageSpec(Strict):
     """
 
     cloud: Cloud
-    machine: str
-    serves: list[str] = Field(default_factory=list)
-    built_on: str | None = None
+    machine: Text
+    serves: list[Text] = Field(default_factory=list)
+    built_on: Text | None = None
     base: Base
     disk_gb: Annotated[int, Field(ge=1)]
     nic_stack: NicStack = "inbox"
     gpu_stack: GpuStack = "none"
     secure_boot: bool = False
-    secure_boot_why: str
+    secure_boot_why: Text
     links: Links | None = None
-    source: str
-    why: str = ""
+    source: Text
+    why: Text = ""
 
     @model_validator(mode="after")
     def _base_fits_the_cloud(self) -> ImageSpec:

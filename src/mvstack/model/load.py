@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.model.base import M, validated
-from mvstack.model.policy import Builds, Launchers, Policy, Products, Refusals
+from mvstack.model.policy import FILES, Policy
 from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
+from mvstack.model.vocabulary import policy_folders, policy_of
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.home import home
@@ -111,33 +112,41 @@ def _release(name: str, folders: list[Path]) -> Release:
 
 def load_policy(folder: Path | None = None) -> Policy:
     """The policy tables, the site's rows before ours, with the errors of all of them at once."""
-    folders = [folder] if folder else home().folders("policy")
+    folders = [folder] if folder else policy_folders()
     problems: list[Problem] = []
     parts: dict[str, Any] = {}
-    for name, model in (
-        ("builds", Builds),
-        ("launchers", Launchers),
-        ("refusals", Refusals),
-        ("products", Products),
-    ):
+    with policy_of(*folders):
         for place in folders:
-            path = place / f"{name}.yaml"
-            if place != folders[-1] and not path.is_file():
-                continue
-            try:
-                rows = getattr(_model(model, path), name)
-            except InvalidInput as error:
-                problems += error.problems
-                continue
-            if name not in parts:
-                parts[name] = rows
-            elif isinstance(rows, dict):
-                parts[name] = {**rows, **parts[name]}
-            else:
-                parts[name] = [*parts[name], *rows]
-    if problems:
-        raise InvalidInput(*problems)
-    return Policy(**parts)
+            for name, model in FILES.items():
+                path = place / f"{name}.yaml"
+                if place != folders[-1] and not path.is_file():
+                    continue
+                try:
+                    parts = _merged(parts, dict(_model(model, path)))
+                except InvalidInput as error:
+                    problems += error.problems
+        if problems:
+            raise InvalidInput(*problems)
+        return Policy(**parts)
+
+
+def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
+    """The tables of both, the first one's rows before the other's and instead of those.
+
+    A fabric's own build stands where its row is, before the builds of the same policy.
+    """
+    merged = dict(first)
+    for name, rows in then.items():
+        there = merged.get(name)
+        if isinstance(rows, dict):
+            new = {key: row for key, row in rows.items() if key not in (there or {})}
+            merged[name] = {**(there or {}), **new}
+            if name == "fabrics":
+                own = [build for key, row in new.items() if (build := row.build(key))]
+                merged["builds"] = [*merged.get("builds", []), *own]
+        else:
+            merged[name] = [*(there or []), *rows]
+    return merged
 
 
 def _model(model: type[M], path: Path) -> M:

@@ -5,6 +5,8 @@ Three kinds of rows, each in the order in which it is tried:
 * builds: what fits a machine (`use`), what a check must see to believe it (`believe`);
 * launchers: how a product of given versions is launched, and the PMI that this takes;
 * refusals: combinations that do not work, each with its reason and what works instead.
+
+The names of the other rows (fabrics, GPUs, products, …) are the words of hand-written files.
 """
 
 from __future__ import annotations
@@ -12,11 +14,18 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from mvstack.model.base import Strict
-from mvstack.model.system import Name
-from mvstack.model.vocabulary import Fabric, Gpu, Launcher, Pmi, Product, Provision
+from mvstack.model.text import Device, Name, PackageName, Text, Variable
+from mvstack.model.vocabulary import (
+    Fabric,
+    Gpu,
+    Launcher,
+    Pmi,
+    Product,
+    Provision,
+)
 
 
 class When(Strict):
@@ -26,18 +35,18 @@ class When(Strict):
     """
 
     fabric: list[Fabric] = Field(default_factory=list)
-    nic: list[str] = Field(default_factory=list)
+    nic: list[Text] = Field(default_factory=list)
     gpu: list[Gpu] = Field(default_factory=list)
     gpu_buffers: Literal["direct", "staged"] | None = None
     launcher: list[Launcher] = Field(default_factory=list)
     pmi: list[Pmi] = Field(default_factory=list)
-    os: list[str] = Field(default_factory=list)
-    not_os: list[str] = Field(default_factory=list)
-    arch: list[str] = Field(default_factory=list)
-    not_arch: list[str] = Field(default_factory=list)
+    os: list[Text] = Field(default_factory=list)
+    not_os: list[Text] = Field(default_factory=list)
+    arch: list[Text] = Field(default_factory=list)
+    not_arch: list[Text] = Field(default_factory=list)
     product: list[Product] = Field(default_factory=list)
-    version: str | None = None
-    device: list[str] = Field(default_factory=list)
+    version: Text | None = None
+    device: list[Text] = Field(default_factory=list)
     libfabric: Provision | None = None
     fallback: bool | None = None
 
@@ -57,9 +66,9 @@ class When(Strict):
 class Setting(Strict):
     """A variable that the MPI's module sets, with the reason."""
 
-    value: str
-    why: str
-    source: str
+    value: Text
+    why: Text
+    source: Text
 
 
 class Transport(Strict):
@@ -67,24 +76,24 @@ class Transport(Strict):
 
     library: Literal["libfabric", "ucx", "rdma-core", "psm2", "none"]
     provision: Provision = "external"
-    variants: str = ""
+    variants: Text = ""
 
 
 class Use(Strict):
     """The build: ``devices`` in order, the first is the default of the module hierarchy."""
 
     product: Product
-    devices: Annotated[list[str], Field(min_length=1)]
-    transports: dict[str, Transport]
-    environment: dict[str, Setting] = Field(default_factory=dict)
-    configure: dict[str, str] = Field(default_factory=dict)
+    devices: Annotated[list[Device], Field(min_length=1)]
+    transports: dict[Device, Transport]
+    environment: dict[Variable, Setting] = Field(default_factory=dict)
+    configure: dict[Name, Text] = Field(default_factory=dict)
 
 
 class Believe(Strict):
     """What a check must see at run time to believe that this is the build which was planned."""
 
-    providers: list[str] = Field(default_factory=list)
-    transports: list[str] = Field(default_factory=list)
+    providers: list[Text] = Field(default_factory=list)
+    transports: list[Text] = Field(default_factory=list)
 
 
 class BuildRow(Strict):
@@ -95,8 +104,8 @@ class BuildRow(Strict):
     by_name: bool = False
     use: Use
     believe: Believe = Believe()
-    why: str
-    source: str
+    why: Text
+    source: Text
 
 
 class LauncherRow(Strict):
@@ -105,11 +114,11 @@ class LauncherRow(Strict):
     id: Name
     when: When
     pmi: Annotated[list[Pmi], Field(min_length=1)]
-    launch: str
-    configure: dict[str, str] = Field(default_factory=dict)
-    environment: dict[str, Setting] = Field(default_factory=dict)
-    why: str
-    source: str
+    launch: Text
+    configure: dict[Name, Text] = Field(default_factory=dict)
+    environment: dict[Variable, Setting] = Field(default_factory=dict)
+    why: Text
+    source: Text
 
 
 class RefusalRow(Strict):
@@ -117,55 +126,230 @@ class RefusalRow(Strict):
 
     id: Name
     when: When
-    refuse: str
-    nearest: str
-    todo: str
-    source: str
+    refuse: Text
+    nearest: Text
+    todo: Text
+    source: Text
 
 
 class ProductRow(Strict):
     """What each product is: how its version is told at run time, its form, its library's name.
 
+    ``gpu_buffers``: its MPI calls take buffers in GPU memory, and packages over it are built so.
     ``version_text`` is the regular expression that MPI_Get_library_version or mpichversion must
     match, with ``{version}`` for the version planned.
     """
 
-    title: str
+    title: Text
     form: Literal["source", "binary"]
-    version_text: str
-    sonames: dict[str, str]
-    easybuild: str | None = None
-    source: str
+    version_text: Text
+    gpu_buffers: bool = False
+    sonames: dict[Text, Text]
+    easybuild: PackageName | None = None
+    source: Text
+
+
+class Reasoned(Strict):
+    """A row with its reason and its source."""
+
+    why: Text
+    source: Text = ""
+
+
+class Embedded(Strict):
+    """What a copy in the MPI's source needs for a fabric, and the word that proves it was found."""
+
+    needs: list[PackageName]
+    proof: Variable
+
+
+class Libfabric(Strict):
+    """libfabric's providers for a fabric, in Spack's words; ``provider`` is for FI_PROVIDER."""
+
+    fabrics: Annotated[list[Name], Field(min_length=1)]
+    provider: Text = ""
+    embedded: Embedded | None = None
+    why: Text = ""
+    source: Text = ""
+
+    @property
+    def variants(self) -> str:
+        """As Spack's variant."""
+        return f"fabrics={','.join(self.fabrics)}"
+
+
+class Ucx(Strict):
+    """UCX's variants for a fabric; ``believe`` are the transports that prove it."""
+
+    variants: Text
+    believe: list[Text] = Field(default_factory=list)
+    embedded: Embedded | None = None
+
+
+class Seen(Strict):
+    """How a port shows its fabric below /sys: all that is given must hold."""
+
+    driver: Text | None = None
+    nic: Text | None = None
+    link_layer: Text | None = None
+    node_type: Text | None = None
+
+
+class FabricRow(Reasoned):
+    """One fabric: what drives it, how it is seen, and MVAPICH's devices for it without GPUs."""
+
+    title: Text
+    devices: list[Literal["ch4:ofi", "ch4:ucx"]] = Field(default_factory=list)
+    libfabric: Libfabric | None = None
+    ucx: Ucx | None = None
+    seen: list[Seen] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _devices_have_libraries(self) -> FabricRow:
+        for device in self.devices:
+            if (self.libfabric if device == "ch4:ofi" else self.ucx) is None:
+                library = "libfabric" if device == "ch4:ofi" else "ucx"
+                raise ValueError(f"device {device} needs a field {library}")
+        return self
+
+    def build(self, name: str) -> BuildRow | None:
+        """The row that ``devices`` stand for among those of builds.yaml; None without them."""
+        transports: dict[str, Transport] = {}
+        environment, believe = {}, Believe()
+        for device in self.devices:
+            if device == "ch4:ucx" and self.ucx:
+                words = f"{self.ucx.variants} {UCX_ALWAYS}".strip()
+                transports[device] = Transport(library="ucx", variants=words)
+                believe = Believe(transports=self.ucx.believe)
+            elif self.libfabric:
+                transports[device] = Transport(
+                    library="libfabric", variants=self.libfabric.variants
+                )
+                if self.libfabric.provider:
+                    environment["FI_PROVIDER"] = Setting(
+                        value=self.libfabric.provider,
+                        why=self.libfabric.why or self.why,
+                        source=self.libfabric.source or self.source,
+                    )
+                    believe = Believe(providers=[self.libfabric.provider])
+        if not transports:
+            return None
+        return BuildRow(
+            id=name,
+            when=When(fabric=[name], gpu=["none"]),
+            use=Use(
+                product="mvapich",
+                devices=list(self.devices),
+                transports=transports,
+                environment=environment,
+            ),
+            believe=believe,
+            why=self.why,
+            source=self.source,
+        )
+
+
+UCX_ALWAYS = "+cma +thread_multiple"
+"""What MVAPICH asks of every UCX."""
+
+
+class GpuRow(Reasoned):
+    """A kind of GPU: the binary products' word, and what compilers write for by model."""
+
+    package: Name
+    architectures: dict[PackageName, Text] = Field(default_factory=dict)
+
+
+class Program(Reasoned):
+    """What starts ranks: the process manager by EasyBuild's word, and by Spack's if it differs."""
+
+    manager: Name
+    spack: Name | None = None
+
+
+class PmiRow(Reasoned):
+    """A PMI, and the names by which ``srun --mpi=list`` offers it."""
+
+    plugins: list[Name] = Field(default_factory=list)
+
+
+class FileSystemRow(Reasoned):
+    """A driver of ROMIO, the types of mounts that lead to it, the products that lack it."""
+
+    mounts: list[Name] = Field(default_factory=list)
+    not_in: list[Product] = Field(default_factory=list)
+
+
+class External(Reasoned):
+    """A package that a site may provide, and Spack's packages that it stands for."""
+
+    packages: list[PackageName] = Field(default_factory=list)
+
+
+class Fabrics(Strict):
+    """fabrics.yaml."""
+
+    fabrics: dict[Name, FabricRow] = Field(default_factory=dict)
+    providers: dict[Name, Literal[""] | Name] = Field(default_factory=dict)
+
+
+class Gpus(Strict):
+    """gpus.yaml."""
+
+    gpus: dict[Name, GpuRow] = Field(default_factory=dict)
+    interfaces: dict[Name, Text] = Field(default_factory=dict)
 
 
 class Builds(Strict):
     """builds.yaml."""
 
-    builds: list[BuildRow]
+    builds: list[BuildRow] = Field(default_factory=list)
 
 
 class Launchers(Strict):
     """launchers.yaml."""
 
-    launchers: list[LauncherRow]
+    launchers: list[LauncherRow] = Field(default_factory=list)
+    programs: dict[Name, Program] = Field(default_factory=dict)
+    pmis: dict[Name, PmiRow] = Field(default_factory=dict)
 
 
 class Refusals(Strict):
     """refusals.yaml."""
 
-    refusals: list[RefusalRow]
+    refusals: list[RefusalRow] = Field(default_factory=list)
 
 
 class Products(Strict):
     """products.yaml."""
 
-    products: dict[Product, ProductRow]
+    products: dict[Name, ProductRow] = Field(default_factory=dict)
 
 
-class Policy(Strict):
-    """All policy files together."""
+class FileSystems(Strict):
+    """file-systems.yaml."""
 
-    builds: list[BuildRow]
-    launchers: list[LauncherRow]
-    refusals: list[RefusalRow]
-    products: dict[Product, ProductRow]
+    file_systems: dict[Name, FileSystemRow] = Field(default_factory=dict)
+
+
+class Externals(Strict):
+    """externals.yaml."""
+
+    externals: dict[Name, External] = Field(default_factory=dict)
+
+
+class Policy(Fabrics, Gpus, Builds, Launchers, Refusals, Products, FileSystems, Externals):
+    """All policy files together; ``builds`` holds the fabrics' own too."""
+
+
+FILES: dict[str, type[BaseModel]] = {
+    "fabrics": Fabrics,
+    "gpus": Gpus,
+    "builds": Builds,
+    "launchers": Launchers,
+    "refusals": Refusals,
+    "products": Products,
+    "file-systems": FileSystems,
+    "externals": Externals,
+}
+"""The files of the policy that choose and plan, each with its model."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict
-from mvstack.model.system import Version
+from mvstack.model.text import ModuleName, Name, PackageName, Suffix, Text, Version
 from mvstack.model.vocabulary import GpuKind, Product, Profile
 
 Licence = Literal["open", "registration", "commercial"]
@@ -31,15 +31,15 @@ class MpiVersion(Strict):
     """The version of one MPI product in this release, with the reason for it."""
 
     version: Version
-    why: str
-    source: str = ""
+    why: Text
+    source: Text = ""
 
 
 class Variant(Strict):
     """One choice within a package, by the builder's own word, with the reason for it."""
 
-    what: str
-    why: str
+    what: Text
+    why: Text
 
 
 class GpuVariant(Strict):
@@ -48,9 +48,9 @@ class GpuVariant(Strict):
     ``{cuda_arch}`` stands for the number of the partition's GPU; ``otherwise`` is added elsewhere.
     """
 
-    spack: str
-    otherwise: str = ""
-    why: str
+    spack: Text
+    otherwise: Text = ""
+    why: Text
 
 
 class Where(Strict):
@@ -71,26 +71,26 @@ class Package(Strict):
     when Spack has none. ``page`` is where it comes from, or where a licensed file is had.
     """
 
-    name: str
+    name: PackageName
     version: Version
-    title: str
+    title: Text
     group: Group = "benchmarks"
     profile: Profile = "default"
     toolchain: Literal["", "gcc", "gmvapich", "mvfoss"] = "gmvapich"
-    suffix: str = ""
-    easybuild: str = ""
+    suffix: Suffix = ""
+    easybuild: Text = ""
     only_over: list[Product] = Field(default_factory=list)
-    instead: str = ""
-    module: str
-    spack: str = ""
+    instead: Literal[""] | Name = ""
+    module: ModuleName
+    spack: Text = ""
     variants: list[Variant] = Field(default_factory=list)
     gpu: GpuVariant | None = None
     where: Where = Field(default_factory=Where)
     licence: Licence = "open"
-    terms: str = ""
-    page: str = ""
-    why: str = ""
-    source: str = ""
+    terms: Text = ""
+    page: Text = ""
+    why: Text = ""
+    source: Text = ""
 
 
 ReleaseName = Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$")]
@@ -102,7 +102,7 @@ class Release(Strict):
 
     name: ReleaseName
     status: Status
-    title: str = ""
+    title: Text = ""
     mpi: dict[Product, list[MpiVersion]]
     packages: list[Package] = Field(default_factory=list)
 
@@ -116,6 +116,6 @@ class Addition(Strict):
     name: ReleaseName
     extends: ReleaseName
     status: Status | None = None
-    title: str = ""
+    title: Text = ""
     mpi: dict[Product, list[MpiVersion]] = Field(default_factory=dict)
     packages: list[Package] = Field(default_factory=list)

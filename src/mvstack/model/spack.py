@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict, validated
+from mvstack.model.text import Text
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
 
@@ -17,20 +18,20 @@ Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 class Pin(Strict):
     """One upstream repository: a clone whose ``tag`` is not ``commit`` is refused."""
 
-    url: str
-    tag: str
+    url: Text
+    tag: Text
     commit: Commit
-    why: str
-    source: str
+    why: Text
+    source: Text
 
 
 class Requirement(Strict):
     """What every environment requires of one package."""
 
-    package: str
-    require: str
-    why: str
-    source: str
+    package: Text
+    require: Text
+    why: Text
+    source: Text
 
 
 class SpackPins(Strict):

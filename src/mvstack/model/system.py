@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from mvstack.model.base import Strict
 from mvstack.model.image import ImageSpec
+from mvstack.model.text import (
+    CompilerName,
+    Count,
+    Device,
+    Folder,
+    Group,
+    Name,
+    PackageName,
+    Root,
+    Text,
+    Version,
+)
 from mvstack.model.vocabulary import (
     Builder,
+    ExternalName,
     Fabric,
     Gpu,
     Launcher,
@@ -17,20 +30,17 @@ from mvstack.model.vocabulary import (
     Pmi,
     Product,
     Profile,
+    Provider,
     Provision,
     Scheduler,
 )
 from mvstack.support.words import nearest
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]*$", max_length=40)]
-Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+-]*$")]
-Folder = Annotated[str, StringConstraints(pattern=r"^/")]
-
 
 class Compiler(Strict):
     """The compiler that the MPI is built with, and who provides it; ``prefix`` of the site's."""
 
-    name: str = "gcc"
+    name: CompilerName = "gcc"
     version: Version
     origin: Origin = "system"
     prefix: Folder = "/usr"
@@ -41,10 +51,10 @@ class External(Strict):
 
     version: Version | None = None
     prefix: Folder
-    providers: list[str] = Field(default_factory=list)
-    transports: list[str] = Field(default_factory=list)
-    mpi: list[str] = Field(default_factory=list)
-    variants: str = ""
+    providers: list[Provider] = Field(default_factory=list)
+    transports: list[Name] = Field(default_factory=list)
+    mpi: list[Name] = Field(default_factory=list)
+    variants: Text = ""
 
 
 class Wish(Strict):
@@ -52,9 +62,9 @@ class Wish(Strict):
 
     product: Product | None = None
     version: Version | None = None
-    device: str | None = None
+    device: Device | None = None
     libfabric: Provision | None = None
-    why: str = ""
+    why: Text = ""
 
 
 class Partition(Strict):
@@ -64,27 +74,27 @@ class Partition(Strict):
     packages of it that are left out here, each with the reason.
     """
 
-    title: str = ""
-    nodes: Annotated[int, Field(ge=1)] = 1
-    cores: Annotated[int, Field(ge=1)]
-    memory_gb: Annotated[int, Field(ge=1)]
-    target: str
+    title: Text = ""
+    nodes: Count = 1
+    cores: Count
+    memory_gb: Count
+    target: Text
     fabric: Fabric
-    nic: str | None = None
+    nic: Name | None = None
     gpu: Gpu = "none"
-    gpus: Annotated[int, Field(ge=0)] = 0
-    gpu_model: str = ""
-    gpu_buffers: str = "direct"
+    gpus: Annotated[int, Field(ge=0, le=1024)] = 0
+    gpu_model: Text = ""
+    gpu_buffers: Literal["direct", "staged"] = "direct"
     launcher: Launcher
     pmi: Pmi | None = None
     os: Name | None = None
-    scheduler_options: list[str] = Field(default_factory=list)
-    file_systems: list[str] = Field(default_factory=list)
+    scheduler_options: list[Text] = Field(default_factory=list)
+    file_systems: list[Name] = Field(default_factory=list)
     compiler: Compiler
-    externals: dict[str, External] = Field(default_factory=dict)
+    externals: dict[ExternalName, External] = Field(default_factory=dict)
     mpi: Wish = Wish()
     profile: Profile | None = None
-    without: dict[str, str] = Field(default_factory=dict)
+    without: dict[PackageName, Text] = Field(default_factory=dict)
     image: ImageSpec | None = None
 
     @field_validator("target")
@@ -96,13 +106,6 @@ class Partition(Strict):
             close = nearest(value, archspec.cpu.TARGETS)
             hint = f"; did you mean {close}?" if close else ""
             raise ValueError(f"{value} is not an archspec target{hint} (`archspec cpu` prints one)")
-        return value
-
-    @field_validator("gpu_buffers")
-    @classmethod
-    def _known_buffers(cls, value: str) -> str:
-        if value not in ("direct", "staged"):
-            raise ValueError(f"{value}: use direct, or staged (copied through host memory)")
         return value
 
     @model_validator(mode="after")
@@ -119,9 +122,9 @@ class Install(Strict):
     members may read it.
     """
 
-    root: Folder | None = None
-    group: str | None = None
-    licensed: dict[str, str] = Field(default_factory=dict)
+    root: Root | None = None
+    group: Group | None = None
+    licensed: dict[PackageName, Group] = Field(default_factory=dict)
     umask: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$")] = "022"
 
 
@@ -134,15 +137,15 @@ class System(Strict):
     """
 
     name: Name
-    title: str = ""
-    site: str = ""
+    title: Text = ""
+    site: Text = ""
     builder: Builder = "easybuild"
     os: Name | None = None
     scheduler: Scheduler = "none"
     discover: bool = False
     install: Install = Install()
-    source: str = ""
-    confirm: dict[str, str] = Field(default_factory=dict)
+    source: Text = ""
+    confirm: dict[Text, Text] = Field(default_factory=dict)
     partitions: dict[Name, Partition] = Field(default_factory=dict)
 
     @model_validator(mode="after")

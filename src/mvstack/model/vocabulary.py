@@ -1,47 +1,121 @@
-"""The words that hand-written files may use; the field's own, wherever it has one."""
+"""The words that hand-written files may use: most are the names of the policy's rows.
+
+A new fabric, GPU, launcher or product is a row under environments/policy/; nothing here names it.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
-Fabric = Literal[
-    "infiniband",
-    "roce",
-    "iwarp",
-    "omni-path",
-    "slingshot-10",
-    "slingshot-11",
-    "efa",
-    "psm3",
-    "rockport",
-    "aries",
-    "tcp",
-    "shm",
-]
-Gpu = Literal["none", "nvidia", "amd", "amd-mi300a", "intel", "gaudi"]
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
+
+from mvstack.model.yamlfile import read_yaml
+from mvstack.support.home import home
+
+ROWS = {
+    "fabric": ("fabrics", "fabrics"),
+    "gpu": ("gpus", "gpus"),
+    "launcher": ("launchers", "programs"),
+    "pmi": ("launchers", "pmis"),
+    "product": ("products", "products"),
+    "file system": ("file-systems", "file_systems"),
+    "external": ("externals", "externals"),
+    "provider": ("fabrics", "providers"),
+}
+"""Kind of word → the policy's file and the key whose rows are named by it."""
+
+_folders: ContextVar[tuple[Path, ...]] = ContextVar("policy", default=())
+
+
+@contextmanager
+def policy_of(*folders: Path) -> Iterator[None]:
+    """Within it the policy is that of ``folders``, and not that of the site and ours."""
+    token = _folders.set(folders)
+    try:
+        yield
+    finally:
+        _folders.reset(token)
+
+
+def policy_folders() -> list[Path]:
+    """The folders of the policy that holds now, the site's before ours."""
+    return list(_folders.get()) or home().folders("policy")
+
+
+def words(kind: str) -> tuple[str, ...]:
+    """The words of ``kind``, in the order of the policy's rows."""
+    file, key = ROWS[kind]
+    rows = [_rows(folder / f"{file}.yaml", key) for folder in policy_folders()]
+    return tuple(dict.fromkeys(str(word) for found in rows for word in found))
+
+
+@cache
+def _rows(path: Path, key: str) -> dict[str, Any]:
+    data = read_yaml(path).data if path.is_file() else None
+    rows = data.get(key) if isinstance(data, dict) else None
+    return rows if isinstance(rows, dict) else {}
+
+
+@dataclass(frozen=True)
+class Word:
+    """Marks text that must be a word of ``kind``; pydantic validates and describes it so."""
+
+    kind: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Text that is one of the words."""
+        return core_schema.no_info_after_validator_function(
+            self._known, core_schema.str_schema(strict=True)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The words, for editors that complete them."""
+        return {"type": "string", "enum": list(words(self.kind))}
+
+    def _known(self, value: str) -> str:
+        allowed = words(self.kind)
+        if any(part not in allowed for part in self._parts(value)):
+            file = ROWS[self.kind][0]
+            raise PydanticCustomError(
+                "unknown_word",
+                "unknown {kind}",
+                {"kind": self.kind, "allowed": list(allowed), "file": f"{file}.yaml"},
+            )
+        return value
+
+    def _parts(self, value: str) -> list[str]:
+        """A provider may stand on others, ``tcp;ofi_rxm``, and bear libfabric's prefix."""
+        if self.kind != "provider":
+            return [value]
+        return [part.removeprefix("ofi_") for part in value.split(";")]
+
+
+Fabric = Annotated[str, Word("fabric")]
+Gpu = Annotated[str, Word("gpu")]
+Launcher = Annotated[str, Word("launcher")]
+Pmi = Annotated[str, Word("pmi")]
+Product = Annotated[str, Word("product")]
+FileSystem = Annotated[str, Word("file system")]
+ExternalName = Annotated[str, Word("external")]
+Provider = Annotated[str, Word("provider")]
+
 GpuKind = Literal["none", "nvidia", "amd", "intel"]
-Launcher = Literal[
-    "srun",
-    "hydra",
-    "mpirun_rsh",
-    "flux",
-    "mpijob",
-    "jsrun",
-    "pals",
-    "gforker",
-    "remshell",
-]
-Pmi = Literal["simple", "pmi1", "pmi2", "pmix", "cray"]
 Builder = Literal["easybuild", "spack"]
 Scheduler = Literal["none", "slurm", "flux", "pbs", "lsf", "kubernetes"]
-Product = Literal["mvapich", "mvapich2", "mvapich-plus", "mvapich2-gdr", "mvapich2-x", "mpich"]
 Origin = Literal["system", "easybuild", "spack", "external"]
 Profile = Literal["default", "small", "full"]
 Provision = Literal["external", "embedded", "none"]
 
-FABRICS: tuple[str, ...] = get_args(Fabric)
-GPUS: tuple[str, ...] = get_args(Gpu)
-LAUNCHERS: tuple[str, ...] = get_args(Launcher)
-PRODUCTS: tuple[str, ...] = get_args(Product)
 PROFILES: tuple[str, ...] = get_args(Profile)
 """How much of a release is installed: each profile holds what those before it hold."""

@@ -39,6 +39,7 @@ class Choice:
     launcher: LauncherRow
     pmi: str
     facts: Facts
+    policy: Policy
     passed_over: tuple[PassedOver, ...] = field(default_factory=tuple)
 
     @property
@@ -89,6 +90,7 @@ def choose(
             launcher=launcher,
             pmi=facts.pmi or launcher.pmi[0],
             facts=candidate.facts,
+            policy=policy,
             passed_over=tuple(dict.fromkeys(passed)),
         )
     raise _refusal(system, partition, release, policy, passed)

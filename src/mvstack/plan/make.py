@@ -18,20 +18,6 @@ from mvstack.support.words import listed, nearest
 
 DEFAULT_ROOT = "/opt/mvapich-stack"
 
-# Words of the easyblock's `launcher` parameter for those of the policy.
-PROCESS_MANAGERS = {
-    "srun": "slurm",
-    "hydra": "hydra",
-    "mpijob": "hydra",
-    "mpirun_rsh": "mpirun_rsh",
-    "flux": "none",
-    "jsrun": "jsm",
-    "gforker": "gforker",
-    "remshell": "remshell",
-}
-# ROMIO's drivers; what a machine mounts beyond these needs none of its own.
-ROMIO = ("ufs", "nfs", "lustre", "gpfs", "panfs", "daos", "testfs", "pvfs2", "xfs")
-
 
 def split_name(name: str) -> tuple[str, str]:
     """``expanse/cpu`` as its two parts; a path to a file may hold slashes of its own."""
@@ -124,7 +110,7 @@ def make_plan(
         passed_over=[dict(item.__dict__) for item in choice.passed_over],
         externals=[
             {"package": package, "spec": spec, "prefix": prefix}
-            for package, spec, prefix in spackspecs.externals(part)
+            for package, spec, prefix in spackspecs.externals(part, policy)
         ],
         fallback=_fallback_sentence(choice),
         profile=profile,
@@ -238,8 +224,8 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "device": device,
         "pmi": built.get("built_pmi", choice.pmi),
-        "launcher": built.get("built_launcher", PROCESS_MANAGERS.get(part.launcher, part.launcher)),
-        "file_systems": _file_systems(part),
+        "launcher": built.get("built_launcher", choice.policy.programs[part.launcher].manager),
+        "file_systems": spackspecs.drivers(part, choice.product, choice.policy),
     }
     if choice.row.use.configure.get("gpu"):
         parameters["gpu"] = choice.row.use.configure["gpu"]
@@ -257,14 +243,9 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     return parameters
 
 
-def _file_systems(part: Partition) -> list[str]:
-    return [word for word in part.file_systems if word in ROMIO] or ["ufs", "nfs"]
-
-
 def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     """What Spack is asked for: the MPI's package and spec, and that of the library beneath it."""
-    ask = spackspecs.mpi(
-        part,
+    build = spackspecs.Build(
         product=choice.product,
         version=choice.version,
         device=device,
@@ -272,8 +253,8 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         gpu=choice.facts.gpu,
         configure=choice.row.use.configure,
         pm=choice.launcher.configure.get("pm", ""),
-        file_systems=_file_systems(part),
     )
+    ask = spackspecs.mpi(part, build, choice.policy)
     under = choice.row.use.transports[device]
     provision = part.mpi.libfabric if under.library == "libfabric" else None
     spec = spackspecs.transport(
@@ -281,6 +262,7 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         under.variants,
         provision or under.provision,
         part.externals.get(under.library),
+        choice.policy,
     )
     transport = {"package": under.library, "spec": spec} if spec else None
     return {"package": ask.product, "spec": ask.spec, "transport": transport}

@@ -10,10 +10,6 @@ from mvstack.plan import easyconfigs
 from mvstack.plan.choose import Choice
 from mvstack.plan.types import Accepted, MpiBuild, Package
 
-# Products whose MPI calls take buffers in GPU memory: a package's GPU variant is built over these.
-WITH_GPU_BUFFERS = ("mvapich-plus", "mvapich2-gdr")
-# Compute capability by the first word of a model's name; source: NVIDIA's table of CUDA GPUs.
-CUDA_ARCH = {"V100": "70", "A100": "80", "H100": "90", "H200": "90", "GH200": "90", "B200": "100"}
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
 
 
@@ -111,10 +107,11 @@ def _not_here(
         return f"it needs gcc {least} or newer; this has {has.name} {has.version}"
     if builder == "spack" and not package.spack:
         return "Spack has no recipe of it"
-    if builder == "spack" and "{cuda_arch}" in package.spack and not _cuda_arch(part):
+    if builder == "spack" and "{cuda_arch}" in package.spack and not _cuda_arch(part, choice):
+        known = ", ".join(choice.policy.gpus[part.gpu].architectures)
         return (
             "it is compiled for one kind of GPU, and the partition's gpu_model "
-            f"{part.gpu_model or '(none)'} begins with none of {', '.join(CUDA_ARCH)}"
+            f"{part.gpu_model or '(none)'} begins with none of {known}"
         )
     if builder == "easybuild" and not package.toolchain:
         return f"no easyconfig: {package.easybuild}"
@@ -173,17 +170,17 @@ def _easyconfig(
 
 def _spec(package: ReleasePackage, part: Partition, choice: Choice) -> str:
     """The spec for Spack; with GPUs, over an MPI that takes their buffers, that of the variant."""
-    spec, arch = package.spack, _cuda_arch(part)
+    spec, arch = package.spack, _cuda_arch(part, choice)
     if spec and package.gpu:
         known = arch or "{cuda_arch}" not in package.gpu.spack
-        with_gpus = choice.product in WITH_GPU_BUFFERS and known
+        with_gpus = choice.policy.products[choice.product].gpu_buffers and known
         spec = f"{spec} {package.gpu.spack if with_gpus else package.gpu.otherwise}".rstrip()
     return spec.replace("{cuda_arch}", arch)
 
 
-def _cuda_arch(part: Partition) -> str:
+def _cuda_arch(part: Partition, choice: Choice) -> str:
     """The compute capability of the partition's GPUs as compilers write it; "" if not known."""
-    return CUDA_ARCH.get(part.gpu_model.partition("-")[0], "")
+    return choice.policy.gpus[part.gpu].architectures.get(part.gpu_model.partition("-")[0], "")
 
 
 def _numbers(version: str) -> list[int]:

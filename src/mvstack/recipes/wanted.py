@@ -12,9 +12,6 @@ from mvstack.recipes.model import Recipe
 from mvstack.support.errors import Problem, relative
 from mvstack.support.words import listed, nearest
 
-# Drivers of MPI-IO that a site's file systems lead to (stages of the plan name them).
-FILE_SYSTEMS = ("lustre", "gpfs", "nfs", "ufs")
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -32,32 +29,27 @@ def wanted(policy: Policy) -> set[Wanted]:
         for launcher in policy.launchers:
             if launcher.when.product and build.use.product not in launcher.when.product:
                 continue
-            for package, word in _words(build, launcher):
+            for package, word in _words(build, launcher, policy):
                 rows = f"builds.yaml {build.id}, launchers.yaml {launcher.id}"
                 found.setdefault((package, word), Wanted(package, word, rows))
     return set(found.values())
 
 
-def _words(build: BuildRow, launcher: LauncherRow) -> Iterator[tuple[str, str]]:
+def _words(build: BuildRow, launcher: LauncherRow, policy: Policy) -> Iterator[tuple[str, str]]:
     for device in build.use.devices:
         for fabric in build.when.fabric or ["tcp"]:
             for gpu in build.when.gpu or ["none"]:
                 for starts in launcher.when.launcher:
                     for pmi in launcher.pmi:
-                        ask = spackspecs.mpi(
-                            _partition(build, fabric, gpu, starts),
-                            product=build.use.product,
-                            version="0",
-                            device=device,
-                            pmi=pmi,
-                            gpu=gpu,
-                            configure=build.use.configure,
-                            pm=launcher.configure.get("pm", ""),
-                            file_systems=list(FILE_SYSTEMS),
+                        part = _partition(build, fabric, gpu, starts)
+                        part = part.model_copy(update={"file_systems": list(policy.file_systems)})
+                        pm = launcher.configure.get("pm", "")
+                        asked = spackspecs.Build(
+                            build.use.product, "0", device, pmi, gpu, build.use.configure, pm
                         )
-                        for word in ask.words:
+                        for word in spackspecs.mpi(part, asked, policy).words:
                             # `:=` is these values and no others; which, is all one here
-                            yield ask.product, word.replace(":=", "=")
+                            yield asked.product, word.replace(":=", "=")
 
 
 def _partition(build: BuildRow, fabric: str, gpu: str, launcher: str) -> Partition:

@@ -2,7 +2,7 @@
 
 What each version's configure takes was read from its configure scripts (3.0: of the release
 candidate; 4.1: taken from 4.0) and is held in easyconfigs/easyblocks/mvapich_options.py too; a test
-compares. Which transport serves which fabric is environments/policy/builds.yaml; a test compares.
+compares. Which transport serves which fabric is environments/policy/fabrics.yaml.
 """
 
 import os
@@ -17,18 +17,10 @@ from spack_repo.mvapich_stack.products import mpi_libraries
 from spack.package import *
 
 from .checking import known_options, left_out, level_of, unknown_options, without_foreign_spawn
+from .fabrics import EMBEDDED, LIBFABRIC, PROVIDER, UCX
 from .said import variants_said
 from .standalone import StandAloneTests
-from .tables import (
-    EMBEDDED,
-    FILE_SYSTEMS,
-    LIBFABRIC,
-    OUTSIDE,
-    PROVIDER,
-    REFUSALS,
-    REFUSED_4_1,
-    UCX,
-)
+from .tables import FILE_SYSTEMS, OUTSIDE, REFUSALS, REFUSED_4_1
 
 
 class Mvapich(
