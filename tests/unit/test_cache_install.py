@@ -275,7 +275,11 @@ def test_a_cache_that_cannot_be_looked_into_is_not_called_empty(site: Site) -> N
         list(look(site.place, whole=False))
     (site.cache / "loop").symlink_to("loop")
     (site.cache / "file").touch()
-    for name, why in (("loop", "Too many levels"), ("file", "no folder"), ("x", "no such folder")):
+    for name, why in (
+        ("loop", "Too many levels"),
+        ("file", "not a folder"),
+        ("x", "no such folder"),
+    ):
         with pytest.raises(Unreachable, match=why):
             place(str(site.cache / name)).read("easybuild/index.json")
 
@@ -292,7 +296,7 @@ def test_the_first_cache_that_may_be_used_counts(site: Site) -> None:
 
 
 def test_only_without_a_cache_is_refused() -> None:
-    with pytest.raises(Refused, match="no cache is named"):
+    with pytest.raises(Refused, match="none is named"):
         use.site_caches([], only=True)
 
 
@@ -341,7 +345,7 @@ def kill_at(moment: str) -> None:
     def die(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, sync, rewritten = unpack._take, os.sync, unpack._rewritten
+    take, sync, content = unpack._take, os.sync, unpack._content
 
     def taken(source: Path, target: Path) -> None:
         if "mvapich" in str(target).lower() and "/gmvapich" not in str(target):
@@ -354,7 +358,7 @@ def kill_at(moment: str) -> None:
     def unpacked(item: object, *rest: object) -> bytes:
         if moment == "mkdir" and "MVAPICH" in getattr(item, "path", ""):
             die()
-        return rewritten(item, *rest)  # type: ignore[arg-type]
+        return content(item, *rest)  # type: ignore[arg-type]
 
     def synced() -> None:
         if moment == "sync" and any(Path(p).name == "MVAPICH" for p in incoming()):
@@ -371,7 +375,7 @@ def kill_at(moment: str) -> None:
             die()
         built(self, easyconfig, content)
 
-    unpack._take, os.sync, unpack._rewritten = taken, synced, unpacked  # type: ignore[assignment]
+    unpack._take, os.sync, unpack._content = taken, synced, unpacked  # type: ignore[assignment]
     Records.built = recorded  # type: ignore[method-assign]
 
 
@@ -432,7 +436,7 @@ def test_a_cache_is_a_folder_or_an_address(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput):
             place(name)
-    with pytest.raises(InvalidInput, match="into a folder"):
+    with pytest.raises(InvalidInput, match="only a folder can be pushed to"):
         place("https://example.org/cache").writable()
     assert place(tmp_path.as_uri()).folder == tmp_path
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache import gpg, store, unpack
-from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
 from mvstack.plan.types import Plan
@@ -126,18 +126,18 @@ def _copied(source: Place, target: Place, os_name: str, content: str) -> str:
             return ""
         for needed in entry.manifest.requires:
             if not _copied(source, target, os_name, needed):
-                raise store.NotBelieved(f"what it requires is not there ({needed[:12]}…)")
+                raise NotBelieved(f"what it requires is not there ({needed[:12]}…)")
         with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
             archive = Path(folder) / "archive"
             if not source.bring(entry.archive, archive):
-                raise store.NotBelieved("its archive is not there")
+                raise NotBelieved("its archive is not there")
             unpack.hashed(entry.manifest, archive)
             signed = source.read(store.manifest_name(os_name, content)) or b""
             key = next(key for key in gpg.trusted() if key.fingerprint == entry.signer)
             store.put(target, entry.manifest, signed.decode(), archive, key)
     except Unreachable:
         return ""
-    except (store.NotBelieved, unpack.NotWhole) as error:
+    except NotBelieved as error:
         raise Refused(
             Problem(
                 f"an entry of this cache is refused: {error}",

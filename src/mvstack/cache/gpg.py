@@ -12,9 +12,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mvstack.cache.place import NotBelieved
 from mvstack.sources.accepted import state_dir
 from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
@@ -45,12 +46,8 @@ class Key:
     own: bool
 
 
-class BadSignature(Exception):
-    """A text is not signed by a trusted key; the text says why and ``todo`` what to do."""
-
-    def __init__(self, why: str, todo: str = "") -> None:
-        super().__init__(why)
-        self.todo = todo
+class BadSignature(NotBelieved):
+    """A text is not signed by a trusted key."""
 
 
 def home() -> Path:
@@ -63,8 +60,10 @@ def trusted() -> list[Key]:
     """The keys that are trusted here; none when there is no home yet."""
     if not os.path.lexists(home()):  # what is there and is no folder is an error
         return []
-    own = {key.fingerprint for key in _listed("--list-secret-keys", own=True)}
-    return [Key(k.fingerprint, k.name, k.fingerprint in own) for k in _listed("--list-keys")]
+    secret = _from_colons(_gpg("--list-secret-keys", "--with-colons"))
+    own = {key.fingerprint for key in secret}
+    public = _from_colons(_gpg("--list-keys", "--with-colons"))
+    return [replace(key, own=key.fingerprint in own) for key in public]
 
 
 def own_key(wanted: str = "") -> Key:
@@ -79,21 +78,18 @@ def own_key(wanted: str = "") -> Key:
     if len(own) == 1:
         return own[0]
     listed = ", ".join(f"{key.fingerprint} ({key.name})" for key in own)
-    raise Refused(
-        Problem(
-            "several keys could sign" if own else "there is no key to sign with",
-            str(home()),
-            found=listed or wanted,
-            todo="name one: --key FINGERPRINT"
-            if own
-            else 'mvstack cache keys create "Name of the site"   (once; `keys trust` on machines '
-            "that install)",
+    if own:
+        what, todo = "several keys could sign", "name one: --key FINGERPRINT"
+    else:
+        what = "there is no key to sign with"
+        todo = (
+            'mvstack cache keys create "Name of the site"   (once; other machines `keys trust` it)'
         )
-    )
+    raise Refused(Problem(what, str(home()), found=listed or wanted, todo=todo))
 
 
 def create(name: str, email: str) -> Key:
-    """Make a key that can sign. It has no passphrase: what protects it is who may read the home.
+    """Make a key that can sign. It has no passphrase: the permissions of the home protect it.
 
     Raises InvalidInput for a name or address that a key cannot have, Missing without gpg.
     """
@@ -106,10 +102,10 @@ def create(name: str, email: str) -> Key:
             )
         )
     if not re.fullmatch(r"[\w.+-]+@[\w.-]+", email):
-        raise InvalidInput(Problem("this is no e-mail address", email, allowed="name@host"))
-    before = {key.fingerprint for key in trusted()}
-    done = _gpg("--gen-key", "-", text=_KEY.format(name=name, email=email))
-    made = [key for key in trusted() if key.own and key.fingerprint not in before]
+        raise InvalidInput(Problem("not an e-mail address", email, allowed="name@host"))
+    before = trusted()
+    done = _gpg("--gen-key", "-", data=_KEY.format(name=name, email=email).encode())
+    made = _new(before)
     if done.status or len(made) != 1:
         said = _words(done)
         todo = "install gpg-agent, then the same command" if "agent" in said else "see above"
@@ -119,27 +115,21 @@ def create(name: str, email: str) -> Key:
 
 def export(fingerprint: str) -> str:
     """The public half of a key, as text for others to trust."""
-    return _gpg("--armor", "--export", fingerprint).text
+    return _gpg("--armor", "--export", fingerprint).stdout.decode()
 
 
 def fingerprints_in(text: bytes) -> list[Key]:
     """The public keys that ``text`` holds, without trusting them."""
-    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-        done = _gpg("--with-colons", "--show-keys", "-", data=text, at=Path(folder))
-    return _from_colons(done.text)
+    return _from_colons(_gpg("--show-keys", "--with-colons", "-", data=text))
 
 
 def trust(text: bytes) -> list[Key]:
     """Trust every public key in ``text``. Raises InvalidInput when it holds none."""
     found = fingerprints_in(text)
     if not found:
-        raise InvalidInput(
-            Problem(
-                "this is no public key",
-                allowed="what `mvstack cache keys export` writes",
-                found=text[:40].decode("utf-8", "replace").partition("\n")[0],
-            )
-        )
+        head = text[:40].decode("utf-8", "replace").partition("\n")[0]
+        allowed = "what `mvstack cache keys export` writes"
+        raise InvalidInput(Problem("no public key was found", allowed=allowed, found=head))
     done = _gpg("--import", data=text)
     there = {key.fingerprint for key in trusted()}
     if not {key.fingerprint for key in found} <= there:
@@ -152,9 +142,9 @@ def take_own(text: bytes) -> Key:
 
     Raises InvalidInput when ``text`` holds no secret key or one with a passphrase.
     """
-    before = {key.fingerprint for key in trusted() if key.own}
+    before = [key for key in trusted() if key.own]
     done = _gpg("--import", data=text)
-    made = [key for key in trusted() if key.own and key.fingerprint not in before]
+    made = _new(before)
     if len(made) != 1:
         raise InvalidInput(
             Problem(
@@ -166,14 +156,29 @@ def take_own(text: bytes) -> Key:
     return made[0]
 
 
+def _new(before: list[Key]) -> list[Key]:
+    """The keys that can sign and are not among ``before``."""
+    known = {key.fingerprint for key in before}
+    return [key for key in trusted() if key.own and key.fingerprint not in known]
+
+
 def forget(fingerprint: str) -> None:
-    """Trust a key no longer, and lose its secret half too if it is here."""
+    """Trust a key no longer, and delete its secret half if it is here."""
     _gpg("--yes", "--delete-secret-and-public-key", fingerprint)
 
 
 def sign(text: str, fingerprint: str) -> str:
     """``text`` with a signature around it, as one text. Raises Refused when gpg will not."""
-    done = _gpg("--local-user", fingerprint, "--digest-algo", "SHA256", "--clear-sign", text=text)
+    return _signed(text.encode(), fingerprint, "--clear-sign")
+
+
+def sign_detached(data: bytes, fingerprint: str) -> str:
+    """A signature of ``data`` for a file of its own. Raises Refused when gpg will not."""
+    return _signed(data, fingerprint, "--armor", "--detach-sign")
+
+
+def _signed(data: bytes, fingerprint: str, *words: str) -> str:
+    done = _gpg("--local-user", fingerprint, "--digest-algo", "SHA256", *words, data=data)
     if done.status:
         raise Refused(Problem("gpg could not sign", str(home()), found=_words(done)))
     return done.text
@@ -186,53 +191,46 @@ def verified(signed: bytes) -> tuple[str, str]:
     BadSignature for anything but exactly one good signature.
     """
     if b"-----BEGIN PGP SIGNED MESSAGE-----" not in signed:
-        raise BadSignature("it is not signed", "have it pushed again by who built it")
+        raise BadSignature("it is not signed")
     done = _gpg("--decrypt", data=signed)
     signer = _signer(done)
     return done.text, signer
 
 
-def sign_detached(data: bytes, fingerprint: str) -> str:
-    """A signature of ``data`` for a file of its own. Raises Refused when gpg will not."""
-    words = ("--local-user", fingerprint, "--digest-algo", "SHA256", "--armor", "--detach-sign")
-    done = _gpg(*words, data=data)
-    if done.status:
-        raise Refused(Problem("gpg could not sign", str(home()), found=_words(done)))
-    return done.text
-
-
 def verified_detached(data: bytes, signature: bytes) -> str:
     """The fingerprint of the trusted key that signed ``data``. Raises BadSignature."""
-    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-        file = Path(folder) / "signature"
-        file.write_bytes(signature)
-        return _signer(_gpg("--verify", str(file), "-", data=data))
+    with tempfile.NamedTemporaryFile(prefix="mvstack-") as file:
+        file.write(signature)
+        file.flush()
+        return _signer(_gpg("--verify", file.name, "-", data=data))
 
 
 def _signer(done: Done) -> str:
     """The key of exactly one good signature that gpg has checked. Raises BadSignature."""
-    status = [line.split() for line in _status(done)]
-    words = {line[0] for line in status if line}
-    if unknown := [line for line in status if line and line[0] == "ERRSIG"]:
-        signer = unknown[0][-1] if FINGERPRINT.fullmatch(unknown[0][-1]) else unknown[0][1]
+    status = [line.split()[1:] for line in done.errors.splitlines() if line.startswith(_STATUS)]
+    rows = {word: [line for line in status if line[:1] == [word]] for word in _TELLING}
+    for _, short, *more in rows["ERRSIG"]:
+        signer = more[-1] if FINGERPRINT.fullmatch(more[-1]) else short
         raise BadSignature(
             f"it is signed with the key {signer}, which is not trusted here",
             "if that is your site's key: mvstack cache keys trust FILE, where FILE is what "
             "`mvstack cache keys export` wrote on the machine that built it",
         )
-    if "BADSIG" in words:
-        raise BadSignature(
-            "it was changed after it was signed", "have it pushed again by who built it"
-        )
-    valid = [line[1] for line in status if line and line[0] == "VALIDSIG"]
-    good = [line for line in status if line and line[0] == "GOODSIG"]
-    if len(valid) != 1 or len(good) != 1 or done.status:
-        said = ", ".join(sorted(words & _TELLING)) or _words(done)
+    if rows["BADSIG"]:
+        raise BadSignature("it was changed after it was signed")
+    if len(rows["VALIDSIG"]) != 1 or len(rows["GOODSIG"]) != 1 or done.status:
+        told = [word for word in _TELLING[4:] if rows[word]]
+        said = ", ".join(told) or _words(done)
         raise BadSignature(f"its signature cannot be relied on ({said})")
-    return valid[0]
+    return rows["VALIDSIG"][0][1]
 
 
-_TELLING = {"EXPKEYSIG", "REVKEYSIG", "EXPSIG", "NODATA", "NO_PUBKEY"}
+_STATUS = "[GNUPG:] "
+# gpg's own words (doc/DETAILS of GnuPG); from the fifth on, why a signature is not good.
+_TELLING = (
+    *("ERRSIG", "BADSIG", "VALIDSIG", "GOODSIG"),
+    *("EXPKEYSIG", "EXPSIG", "NODATA", "NO_PUBKEY", "REVKEYSIG"),
+)
 
 
 @contextlib.contextmanager
@@ -254,16 +252,11 @@ def agent_home() -> Iterator[None]:
                 os.environ["MVSTACK_GNUPGHOME"] = before
 
 
-def _listed(what: str, own: bool = False) -> list[Key]:
-    text = _gpg("--with-colons", what).text
-    return [Key(key.fingerprint, key.name, own) for key in _from_colons(text)]
-
-
-def _from_colons(text: str) -> list[Key]:
+def _from_colons(done: Done) -> list[Key]:
     """Primary keys of gpg's listing for programs (doc/DETAILS of GnuPG)."""
     found: list[Key] = []
     primary = False
-    for line in text.splitlines():
+    for line in done.text.splitlines():
         fields = line.split(":")
         if fields[0] in ("pub", "sec"):
             primary = True
@@ -271,40 +264,35 @@ def _from_colons(text: str) -> list[Key]:
             found.append(Key(fields[9], "", False))
             primary = False
         elif fields[0] == "uid" and found and not found[-1].name:
-            found[-1] = Key(found[-1].fingerprint, fields[9].replace("\\x3a", ":"), False)
+            found[-1] = replace(found[-1], name=fields[9].replace("\\x3a", ":"))
     return found
 
 
-def _status(done: Done) -> list[str]:
-    mark = "[GNUPG:] "
-    lines = done.errors.splitlines()
-    return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
-
-
 def _words(done: Done) -> str:
-    lines = done.errors.splitlines()
-    said = [line for line in lines if line.strip() and not line.startswith("[GNUPG:]")]
+    said = [
+        line for line in done.errors.splitlines() if line.strip() and not line.startswith(_STATUS)
+    ]
     return " | ".join(said[-3:]) or f"status {done.status}"
 
 
-def _gpg(*words: str, text: str = "", data: bytes = b"", at: Path | None = None) -> Done:
+def _gpg(*words: str, data: bytes = b"") -> Done:
     """Run gpg in our home; what it started in the background is ended with it."""
     program = shutil.which("gpg2") or shutil.which("gpg")
     if program is None:
         raise Missing(
             Problem(
-                "gpg is not installed, and a binary cache is signed",
+                "gpg is not installed; binary caches are signed",
                 todo="Debian: apt-get install gnupg; RHEL: dnf install gnupg2",
             )
         )
-    needs_agent = at is None and words[0] not in ("--decrypt", "--verify")
-    with _usable(at or home()) as folder, _alone(Path(folder), needs_agent):
+    needs_agent = words[0] not in ("--decrypt", "--verify", "--show-keys")
+    with _usable(home()) as folder, _alone(Path(folder), needs_agent):
         command = [
             *(program, "--homedir", folder, "--batch", "--no-tty", "--quiet"),
             *("--no-options", "--trust-model", "always", "--status-fd", "2", *words),
         ]
         try:
-            return run(command, data=text.encode() or data, env=english(GNUPGHOME=folder))
+            return run(command, data=data, env=english(GNUPGHOME=folder))
         finally:
             if needs_agent:
                 _end_agent(folder)

@@ -29,15 +29,11 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
 
     Raises Refused for files that cannot be in an archive, Missing when the tree is not whole.
     """
-    tree = Path(plan.tree)
+    tree, easyconfig = Path(plan.tree), node.node.easyconfig
     if not node.software.is_dir():
-        raise Missing(
-            Problem(
-                f"the files of {node.node.easyconfig} are not where its module says",
-                str(node.software),
-                todo=f"mvstack install {plan.system}/{plan.partition}",
-            )
-        )
+        what = f"the files of {easyconfig} are not where its module says"
+        todo = f"mvstack install {plan.system}/{plan.partition}"
+        raise Missing(Problem(what, str(node.software), todo=todo))
     same = Move(plan.tree, plan.tree)
     items: list[Item] = []
     with (
@@ -53,12 +49,14 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
         content=node.content,
         os=plan.os,
         target=plan.target,
-        easyconfig=node.node.easyconfig,
+        easyconfig=easyconfig,
         package=node.node.name,
         version=node.node.version,
         module=node.node.module,
         mpi=node.node.mpi,
-        accepted=_accepted(plan, node),
+        accepted=next(
+            (one.accepted_sha256 for one in plan.mpi if one.easyconfig == easyconfig), ""
+        ),
         tree=plan.tree,
         module_file=str(node.module_file.relative_to(tree)),
         software=str(node.software.relative_to(tree)),
@@ -68,11 +66,6 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
         build={name: node.build[name] for name in TOLD if name in node.build},
         items=items,
     )
-
-
-def _accepted(plan: Plan, node: Installed) -> str:
-    own = [build for build in plan.mpi if build.easyconfig == node.node.easyconfig]
-    return own[0].accepted_sha256 if own else ""
 
 
 def _walk(folder: Path) -> Iterator[Path]:

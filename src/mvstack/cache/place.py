@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +14,21 @@ from mvstack.sources.files import copied
 from mvstack.sources.hosts import SilentHosts
 from mvstack.support.errors import InvalidInput, Problem
 
+# What to do about an entry that must not be used, where nothing else helps.
+PUSH_AGAIN = "push it again from the tree that has it: mvstack cache push"
+
 
 class Unreachable(Exception):
     """A cache cannot be asked now; the text says why."""
+
+
+class NotBelieved(Exception):
+    """An entry is there and must not be used; the text says why, ``todo`` what helps beside
+    pushing it again."""
+
+    def __init__(self, why: str, todo: str = "") -> None:
+        super().__init__(why)
+        self.todo = todo
 
 
 @dataclass(frozen=True)
@@ -75,23 +86,19 @@ class Place:
     def writable(self) -> Path:
         """Its folder, made if need be. Raises InvalidInput for a URL."""
         if self.folder is None:
-            raise InvalidInput(
-                Problem(
-                    "entries are pushed into a folder, not to a URL",
-                    self.name,
-                    todo="push to a folder, and have a web server serve it, or copy it there",
-                )
-            )
+            todo = "push to a folder, and serve it with a web server or copy it there"
+            raise InvalidInput(Problem("only a folder can be pushed to", self.name, todo=todo))
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder
 
 
 def reachable(folder: Path) -> None:
-    """Raise Unreachable, with the reason, when ``folder`` is none or nobody may look there."""
+    """Raise Unreachable, with the reason, when ``folder`` is not a folder that we may read."""
     try:
-        if stat.S_ISDIR(folder.stat().st_mode):
+        if folder.is_dir():
             return
-        why = "it is no folder"
+        folder.stat()
+        why = "not a folder"
     except FileNotFoundError:
         why = "there is no such folder"
     except OSError as error:
@@ -101,34 +108,26 @@ def reachable(folder: Path) -> None:
 
 def place(name: str) -> Place:
     """The cache called ``name``: a path, file://… or http(s)://…. Raises InvalidInput."""
-    if not name.strip():
-        raise InvalidInput(Problem("a cache is a folder or an address", name, allowed=_ALLOWED))
     if why := _wrong(name):
-        raise InvalidInput(
-            Problem("a cache is a folder or an address", name, found=why, allowed=_ALLOWED)
-        )
+        allowed = "a path, file:///path, http://host/… or https://host/…"
+        problem = Problem("a cache is a folder or a URL", name, found=why, allowed=allowed)
+        raise InvalidInput(problem)
     return Place(name, SilentHosts(state_dir()))
 
 
-_ALLOWED = "a path, file:///path, http://host/… or https://host/…"
-
-
 def _wrong(name: str) -> str:
-    """Why ``name`` can be no place at all; "" when it can."""
-    if "://" not in name:
-        try:
-            Path(name).expanduser()
-        except RuntimeError:
-            return f"there is no user {name.partition('/')[0].removeprefix('~')}"
-        return ""
+    """Why ``name`` cannot be a place; "" when it can."""
     try:
         parts = urlsplit(name)
         host, _ = parts.hostname, parts.port
-    except ValueError as error:
+        Path(name).expanduser()
+    except (ValueError, RuntimeError) as error:  # no such user
         return str(error)
+    if "://" not in name:
+        return "" if name.strip() else "an empty name"
     if parts.scheme == "file":
         here = host in (None, "localhost") and parts.path.startswith("/")
-        return "" if here else "file:// names a folder of this machine, by its whole path"
+        return "" if here else "file:// needs an absolute path on this machine"
     if parts.scheme not in ("http", "https"):
         return f"{parts.scheme}:// is not supported"
     return "" if host else "it names no host"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.manifest import Manifest
 from mvstack.cache.pack import Libraries, pack
-from mvstack.cache.place import Place, Unreachable
+from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.tree import Installed, installed
 from mvstack.support import locks
 from mvstack.support.errors import Locked, Problem, Refused
@@ -39,13 +39,8 @@ def push(
     with _nobody_installs(Path(plan["root"])):
         made, nodes = installed(plan)
         if not nodes:
-            raise Refused(
-                Problem(
-                    "nothing of this tree is installed",
-                    plan["tree"],
-                    todo=f"mvstack install {made.system}/{made.partition}",
-                )
-            )
+            todo = f"mvstack install {made.system}/{made.partition}"
+            raise Refused(Problem("nothing is installed in this tree", plan["tree"], todo=todo))
         libraries = Libraries(nodes)
         for node in nodes if only is None else _of(nodes, only, made.tree):
             what = f"{node.node.name} {node.node.version}"
@@ -94,7 +89,7 @@ def _of(nodes: list[Installed], only: frozenset[str], tree: str) -> list[Install
                 f"{', '.join(lost)} is not installed in this tree",
                 tree,
                 found=", ".join(node.node.easyconfig for node in nodes),
-                todo="install it first: the same command goes on from there",
+                todo="install it first, then run the same command again",
             ),
             outcome="Nothing was pushed.",
         )
@@ -103,34 +98,28 @@ def _of(nodes: list[Installed], only: frozenset[str], tree: str) -> list[Install
 
 
 def good(place: Place, os_name: str, content: str) -> Manifest | None:
-    """The manifest of an entry if the cache has it whole; None when it must be pushed."""
+    """The manifest of an entry if the cache has it whole; None when it must be pushed.
+
+    Where it was built does not count: a longer path was pushed to fit in more places.
+    """
     try:
         entry = store.find(place, os_name, content)
         if entry is None:
             return None
-        with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-            archive = Path(folder) / "archive.tar.gz"
-            if not place.bring(entry.archive, archive):
-                return None
-            unpack.hashed(entry.manifest, archive)
-    except (store.NotBelieved, unpack.NotWhole, Unreachable):
+        with entry.brought():
+            return entry.manifest
+    except (NotBelieved, Unreachable):
         return None
-    # a longer tree was pushed to fit in more places than the one at hand
-    return entry.manifest
+
+
+def _about(manifest: Manifest) -> dict[str, Any]:
+    """What listings tell of a package."""
+    names = ("package", "version", "module", "mpi", "easyconfig", "target")
+    return {**{name: getattr(manifest, name) for name in names}, "bytes": manifest.archive.size}
 
 
 def _row(result: str, manifest: Manifest) -> dict[str, Any]:
-    return {
-        "result": result,
-        "package": manifest.package,
-        "version": manifest.version,
-        "module": manifest.module,
-        "easyconfig": manifest.easyconfig,
-        "hash": manifest.content,
-        "os": manifest.os,
-        "target": manifest.target,
-        "bytes": manifest.archive.size,
-    }
+    return {"result": result, **_about(manifest), "hash": manifest.content, "os": manifest.os}
 
 
 @dataclass(frozen=True)
@@ -144,6 +133,14 @@ class Verdict:
     signer: str = ""
     manifest: Manifest | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict for ``--json``."""
+        row: dict[str, Any] = {"os": self.os, "hash": self.content, "state": self.state}
+        if self.manifest:
+            signed = {"tree": self.manifest.tree, "signed_by": self.signer}
+            row |= {**_about(self.manifest), **signed}
+        return row | ({"why": self.why} if self.why else {})
+
 
 def look(place: Place, whole: bool) -> Iterator[Verdict]:
     """Every entry of a cache, its signature checked; with ``whole`` every byte of it too.
@@ -154,21 +151,14 @@ def look(place: Place, whole: bool) -> Iterator[Verdict]:
         try:
             entry = store.find(place, os_name, content)
             if entry is None:
-                raise store.NotBelieved("the index names it, and it is not there")
+                raise NotBelieved("the index names it, and it is not there")
             if whole:
-                _whole(entry)
+                with entry.brought() as archive:
+                    unpack.check(entry.manifest, archive)
             yield Verdict(os_name, content, "good", "", entry.signer, entry.manifest)
-        except (store.NotBelieved, unpack.NotWhole) as error:
+        except NotBelieved as error:
             yield Verdict(os_name, content, "refused", str(error))
         except Unreachable as error:
             if place.folder is None or not place.folder.is_dir():
                 raise
             yield Verdict(os_name, content, "refused", f"it cannot be read: {error}")
-
-
-def _whole(entry: store.Entry) -> None:
-    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-        archive = Path(folder) / "archive.tar.gz"
-        if not entry.place.bring(entry.archive, archive):
-            raise unpack.NotWhole("its archive is not there")
-        unpack.check(entry.manifest, archive)

@@ -11,28 +11,23 @@ The manifest is one file with its signature inside, so that it appears and chang
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.cache import gpg
+from mvstack.cache import gpg, unpack
 from mvstack.cache.manifest import Manifest, parse
-from mvstack.cache.place import Place, Unreachable, reachable
+from mvstack.cache.place import NotBelieved, Place, Unreachable, reachable
 from mvstack.support import locks
 from mvstack.support.files import write_atomically
 
 INDEX = "easybuild/index.json"
-
-
-class NotBelieved(Exception):
-    """An entry is there and must not be used; the text says why and ``todo`` what to do."""
-
-    def __init__(self, why: str, todo: str = "") -> None:
-        super().__init__(why)
-        self.todo = todo
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,23 @@ class Entry:
     def archive(self) -> str:
         """The archive's name in the cache."""
         return archive_name(self.manifest)
+
+    def bring(self, target: Path) -> None:
+        """Copy the archive to ``target`` and check its size and hash.
+
+        Raises NotBelieved, Unreachable.
+        """
+        if not self.place.bring(self.archive, target):
+            raise NotBelieved(f"its archive {self.archive} is not there")
+        unpack.hashed(self.manifest, target)
+
+    @contextlib.contextmanager
+    def brought(self) -> Iterator[Path]:
+        """The checked archive, here for as long as the block runs. Raises as :meth:`bring`."""
+        with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+            archive = Path(folder) / "archive.tar.gz"
+            self.bring(archive)
+            yield archive
 
 
 def manifest_name(os_name: str, content: str) -> str:
@@ -71,17 +83,14 @@ def find(place: Place, os_name: str, content: str) -> Entry | None:
     signed = place.read(manifest_name(os_name, content))
     if signed is None:
         return None
+    text, signer = gpg.verified(signed)
     try:
-        text, signer = gpg.verified(signed)
         manifest = parse(text)
-    except gpg.BadSignature as error:
-        raise NotBelieved(str(error), error.todo) from None
     except ValueError as error:
         raise NotBelieved(f"its manifest cannot be used: {error}") from None
     if (manifest.content, manifest.os) != (content, os_name):
         raise NotBelieved(
-            f"its manifest is that of {manifest.easyconfig} for {manifest.os}, filed as another",
-            "have it pushed again by who built it",
+            f"its manifest is that of {manifest.easyconfig} for {manifest.os}, filed as another"
         )
     return Entry(place, manifest, signer)
 
@@ -110,14 +119,12 @@ def rows(place: Place) -> list[dict[str, Any]]:
         found = json.loads(place.read(INDEX) or b"[]")
     except (ValueError, RecursionError):
         return []
-    good = isinstance(found, list)
-    return [one for one in found if _is_row(one)] if good else []
-
-
-def _is_row(row: Any) -> bool:
-    return isinstance(row, dict) and all(
-        isinstance(row.get(name), str) for name in ("os", "content", "easyconfig")
-    )
+    names = ("os", "content", "easyconfig")
+    return [
+        row
+        for row in (found if isinstance(found, list) else ())
+        if isinstance(row, dict) and all(isinstance(row.get(name), str) for name in names)
+    ]
 
 
 def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.Key) -> None:
@@ -138,17 +145,11 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     if not public.is_file():
         write_atomically(public, gpg.export(key.fingerprint))
     with locks.hold(folder / ".lock"):
-        row = {
-            "content": manifest.content,
-            "os": manifest.os,
-            "target": manifest.target,
-            "easyconfig": manifest.easyconfig,
-            "accepted": manifest.accepted,
-        }
+        names = ("content", "os", "target", "easyconfig", "accepted")
         same = (manifest.os, manifest.content)
         kept = [one for one in rows(place) if (one["os"], one["content"]) != same]
-        text = json.dumps([*kept, row], indent=1) + "\n"
-        write_atomically(folder / INDEX, text)
+        row = {name: getattr(manifest, name) for name in names}
+        write_atomically(folder / INDEX, json.dumps([*kept, row], indent=1) + "\n")
     for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
         if old != target:  # of the entry that this one replaced
             old.unlink(missing_ok=True)

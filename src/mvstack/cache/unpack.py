@@ -14,12 +14,14 @@ import tarfile
 from pathlib import Path
 
 from mvstack.cache.manifest import Item, Manifest
+from mvstack.cache.place import NotBelieved
 from mvstack.cache.prefix import Move
+from mvstack.sources.files import sha256_of
 
 INCOMING = ".incoming-from-cache"
 
 
-class NotWhole(Exception):
+class NotWhole(NotBelieved):
     """An archive is not what its manifest says; the text names the first difference."""
 
 
@@ -77,9 +79,7 @@ def hashed(manifest: Manifest, archive: Path) -> None:
     size = archive.stat().st_size
     if size != manifest.archive.size:
         raise NotWhole(f"its archive has {size:,} bytes instead of {manifest.archive.size:,}")
-    with archive.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != manifest.archive.sha256:
+    if (found := sha256_of(archive)) != manifest.archive.sha256:
         raise NotWhole(f"its archive has sha256 {found} instead of {manifest.archive.sha256}")
 
 
@@ -117,7 +117,9 @@ def _unpack(manifest: Manifest, archive: Path, incoming: Path, move: Move) -> No
             elif item.kind == "link":
                 links.append(item)  # last: nothing is written through one
             else:
-                content = _rewritten(item, _content(item, tar, entry), move)
+                content = _content(item, tar, entry)
+                if move.needed and item.prefix:
+                    content = (move.binary if item.prefix == "binary" else move.text)(content)
                 mode = 0o777 if item.executable else 0o666
                 handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
                 with os.fdopen(handle, "wb") as stream:
@@ -126,12 +128,6 @@ def _unpack(manifest: Manifest, archive: Path, incoming: Path, move: Move) -> No
     for item in links:
         target = move.text(item.target.encode()).decode() if move.needed else item.target
         (incoming / item.path).symlink_to(target)
-
-
-def _rewritten(item: Item, content: bytes, move: Move) -> bytes:
-    if not move.needed or not item.prefix:
-        return content
-    return move.binary(content) if item.prefix == "binary" else move.text(content)
 
 
 def _take(source: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ command, unless the user said that such packages are to be built instead.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -18,7 +19,7 @@ from typing import Any
 
 from mvstack.cache import store, unpack
 from mvstack.cache.libraries import lacking
-from mvstack.cache.place import Place, Unreachable, place
+from mvstack.cache.place import PUSH_AGAIN, NotBelieved, Place, Unreachable, place
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
@@ -42,7 +43,7 @@ class Caches:
     pass_over: bool = False
 
 
-class TooShort(store.NotBelieved):
+class TooShort(NotBelieved):
     """An entry was built at a shorter path than that of the tree it would go to."""
 
 
@@ -71,12 +72,8 @@ def site_caches(
     """``more``, then those of MVSTACK_CACHES (separated by white space). Raises InvalidInput."""
     names = dict.fromkeys([*more, *os.environ.get("MVSTACK_CACHES", "").split()])
     if only and not names:
-        raise Refused(
-            Problem(
-                "nothing may be built and no cache is named",
-                todo="--cache DIR|URL, or MVSTACK_CACHES",
-            )
-        )
+        todo = "--cache DIR|URL, or MVSTACK_CACHES"
+        raise Refused(Problem("--cache-only needs a cache, and none is named", todo=todo))
     return Caches(tuple(place(name) for name in names), only, build_refused)
 
 
@@ -87,13 +84,10 @@ def offered(caches: Caches, os_name: str, target: str) -> set[tuple[str, str]]:
     """
     found = set()
     for one in caches.places:
-        try:
-            rows = store.rows(one)
-        except Unreachable:
-            continue
-        for row in rows:
-            if (row["os"], row.get("target")) == (os_name, target):
-                found.add((row["easyconfig"], str(row.get("accepted", ""))))
+        with contextlib.suppress(Unreachable):
+            for row in store.rows(one):
+                if (row["os"], row.get("target")) == (os_name, target):
+                    found.add((row["easyconfig"], str(row.get("accepted", ""))))
     return found
 
 
@@ -123,13 +117,12 @@ def offers(
             else:
                 absent.append(item)
     for name, why in result.unreachable.items():
-        progress.skip("cache", name, f"it cannot be asked: {why}")
+        progress.skip("cache", name, f"cannot be read: {why}")
     for name, why in result.passed_over.items():
         progress.skip("cache", name, why)
     wrong = _not_offered(absent, caches, plan, result) if absent and caches.only else []
     if result.refused and not caches.build_refused:
-        clear(plan)
-        raise Refused(*refusals(result.refused), outcome="Nothing was installed.")
+        wrong = refusals(result.refused)
     if wrong:
         clear(plan)
         raise Refused(*wrong, outcome="Nothing was installed.")
@@ -205,16 +198,15 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
             for needed in entry.manifest.requires:
                 companion = store.find(one, plan.os, needed)
                 if companion is None:
-                    raise store.NotBelieved(
-                        f"what it requires is not in the cache (content {needed[:12]}…)",
-                        "have it pushed again by who built it",
+                    raise NotBelieved(
+                        f"what it requires is not in the cache (content {needed[:12]}…)"
                     )
                 _movable(companion, plan)
                 before.append((companion, _brought(companion, plan)))
             return Offer(entry, _brought(entry, plan), tuple(before))
         except Unreachable as why:
             result.unreachable[one.name] = str(why)
-        except store.NotBelieved as error:
+        except NotBelieved as error:
             if caches.pass_over and isinstance(error, TooShort):
                 result.passed_over[item.node.easyconfig] = f"{one.name}: {error}"
                 continue
@@ -230,10 +222,7 @@ def _fits(entry: store.Entry, plan: Plan, item: Work) -> None:
     wanted = (item.node.easyconfig, plan.target, module)
     found = (manifest.easyconfig, manifest.target, manifest.module_file)
     if found != wanted:
-        raise store.NotBelieved(
-            f"its manifest says {', '.join(found)} and the plan {', '.join(wanted)}",
-            "have it pushed again by who built it",
-        )
+        raise NotBelieved(f"its manifest says {', '.join(found)} and the plan {', '.join(wanted)}")
     _movable(entry, plan)
 
 
@@ -247,7 +236,7 @@ def _movable(entry: store.Entry, plan: Plan) -> None:
             "build and push again below a longer --root",
         )
     if missing := lacking(manifest.needs):
-        raise store.NotBelieved(
+        raise NotBelieved(
             f"it needs {', '.join(missing)}, which this machine lacks",
             "install the distribution's packages that have them "
             "(environments/policy/prerequisites.yaml names those that builds use)",
@@ -260,17 +249,12 @@ def _brought(entry: store.Entry, plan: Plan) -> Path:
     Raises NotBelieved, Unreachable.
     """
     archive = Path(plan.tree) / WAITING / Path(entry.archive).name
-    if archive.is_file():  # required by several
-        return archive
-    if not entry.place.bring(entry.archive, archive):
-        raise store.NotBelieved(
-            f"its archive {entry.archive} is not there", "have it pushed again by who built it"
-        )
-    try:
-        unpack.hashed(entry.manifest, archive)
-    except unpack.NotWhole as error:
-        archive.unlink()
-        raise store.NotBelieved(str(error), "have it pushed again by who built it") from None
+    if not archive.is_file():  # required by several
+        try:
+            entry.bring(archive)
+        except unpack.NotWhole:
+            archive.unlink()
+            raise
     return archive
 
 
@@ -284,7 +268,7 @@ def _one(entry: store.Entry, archive: Path, tree: Path) -> None:
                 entry.place.name,
                 found=entry.archive,
                 because="its signature and its archive's hash hold: it was pushed damaged",
-                todo="have it pushed again by who built it, or leave this cache out",
+                todo=f"{PUSH_AGAIN}; or leave this cache out",
             ),
             outcome="What was installed before stays; no module of this package can be loaded.",
         ) from None
@@ -298,12 +282,11 @@ def refusals(refused: dict[tuple[str, str, str], list[str]]) -> list[Problem]:
     """
     return [
         Problem(
-            f"{len(names)} packages of this cache are refused: {why}"
-            if len(names) > 1
-            else f"{names[0]} of this cache is refused: {why}",
+            (f"{len(names)} packages" if len(names) > 1 else names[0])
+            + f" of this cache {'are' if len(names) > 1 else 'is'} refused: {why}",
             name,
             found=", ".join(names),
-            todo=todo + ("; or " if todo else "") + "to have it built here: --build-refused",
+            todo=f"{todo or PUSH_AGAIN}; or build here: --build-refused",
         )
         for (name, why, todo), names in refused.items()
     ]
@@ -311,15 +294,13 @@ def refusals(refused: dict[tuple[str, str, str], list[str]]) -> list[Problem]:
 
 def _not_offered(absent: list[Work], caches: Caches, plan: Plan, result: Offers) -> list[Problem]:
     asked = ", ".join(one.name for one in caches.places)
-    why = "; ".join(f"{name}: {text}" for name, text in result.unreachable.items())
     return [
         Problem(
-            f"{item.node.easyconfig} is in no cache, and nothing may be built",
+            f"{item.node.easyconfig} is in no cache, and --cache-only builds nothing",
             f"{plan.system}/{plan.partition}",
             found=f"asked for {plan.os}, content {item.content}: {asked}",
-            because=why,
-            todo="push it from a tree that has it: mvstack cache push; or without --cache-only it "
-            "is built here",
+            because="; ".join(f"{name}: {text}" for name, text in result.unreachable.items()),
+            todo=f"{PUSH_AGAIN}; or build it here, without --cache-only",
         )
         for item in absent
     ]

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mvstack.cache.gpg import BadSignature
-from mvstack.cache.place import Place, Unreachable, place
-from mvstack.cache.store import NotBelieved, find
+from mvstack.cache.place import NotBelieved, Place, Unreachable, place
+from mvstack.cache.store import find
 from mvstack.ci.changes import Todo, todo
 from mvstack.ci.deployed import record_of
 from mvstack.ci.estimate import seconds

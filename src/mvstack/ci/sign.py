@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.cache import gpg, store, unpack
-from mvstack.cache.place import Place, Unreachable, place
+from mvstack.cache.place import NotBelieved, Place, Unreachable, place
 from mvstack.cache.push import good
 from mvstack.ci import sign_spack
 from mvstack.ci.handover import AGAIN, NOTHING_SIGNED, caches_below, keyring
@@ -70,7 +70,7 @@ def _checked(
                 note(f"{len(found)} entries")
                 try:
                     found.setdefault((os_name, content), _believed(source, os_name, content))
-                except (store.NotBelieved, unpack.NotWhole, Unreachable) as error:
+                except (NotBelieved, Unreachable) as error:
                     name = store.manifest_name(os_name, content)
                     wrong.append(
                         Problem(f"not to be signed: {error}", f"{cache}/{name}", todo=AGAIN)
@@ -87,10 +87,10 @@ def _believed(source: Place, os_name: str, content: str) -> store.Entry:
     """An entry signed by a trusted key, its archive hashed. Raises NotBelieved, NotWhole."""
     entry = store.find(source, os_name, content)
     if entry is None or source.folder is None:
-        raise store.NotBelieved("it was there a moment ago")
+        raise NotBelieved("it was there a moment ago")
     archive = source.folder / entry.archive
     if not archive.is_file():
-        raise store.NotBelieved(f"its archive {entry.archive} is not there")
+        raise NotBelieved(f"its archive {entry.archive} is not there")
     unpack.hashed(entry.manifest, archive)
     return entry
 

@@ -18,8 +18,7 @@ from typing import Any
 from mvstack.builders.spack.cache import FOLDER, Signed, believed, manifest_of
 from mvstack.builders.spack.graph import Node, read_graph
 from mvstack.cache import gpg
-from mvstack.cache.place import Place, Unreachable, place
-from mvstack.cache.store import NotBelieved
+from mvstack.cache.place import NotBelieved, Place, Unreachable, place
 from mvstack.ci.handover import AGAIN, NOTHING_SIGNED, keyring
 from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of

@@ -2,76 +2,68 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from mvstack.builders.spack.cache import push as push_spack
+from mvstack.cache import gpg
+from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
+from mvstack.cache.push import Verdict, look
+from mvstack.cache.push import push as push_tree
+from mvstack.install.flow import installed_here
+from mvstack.support.console import emit, print_table
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
-
-if TYPE_CHECKING:
-    from mvstack.cache.place import Place
-    from mvstack.cache.push import Verdict
+from mvstack.support.files import write_atomically
+from mvstack.support.progress import Progress
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="The binary cache: push what is installed, signed; look at it; the keys that are trusted.",
+    help="Push to a binary cache, list and verify it, and manage the keys you trust.",
 )
-keys_app = typer.Typer(no_args_is_help=True, help="The keys that sign, and those that are trusted.")
+keys_app = typer.Typer(no_args_is_help=True, help="Manage the keys that sign and that you trust.")
 app.add_typer(keys_app, name="keys")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Places = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[DIR|URL]...", help="Caches; those of MVSTACK_CACHES if none."),
+    typer.Argument(metavar="[DIR|URL]...", help="Caches; MVSTACK_CACHES if none is named."),
 ]
-
-
-def _emit(data: Any) -> None:
-    typer.echo(json.dumps(data, indent=2))
-
-
-def _places(names: list[str] | None) -> list[Place]:
-    from mvstack.cache.place import place
-
-    found = names or os.environ.get("MVSTACK_CACHES", "").split()
-    if not found:
-        raise InvalidInput(Problem("no cache is named", todo="give a folder or an address"))
-    return [place(name) for name in found]
+KeyName = Annotated[
+    str, typer.Option(metavar="FINGERPRINT", help="The key to use, if you have several.")
+]
 
 
 @app.command(epilog="Examples: mvstack cache push local --to /mnt/cache")
 def push(
     system: Annotated[
-        str, typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="What is installed here.")
+        str, typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="The installed partition.")
     ],
-    to: Annotated[str, typer.Option("--to", help="The cache: a folder, or file://…")],
-    key: Annotated[str, typer.Option(help="Fingerprint, when several keys could sign.")] = "",
-    replace: Annotated[bool, typer.Option(help="Push anew what is there already.")] = False,
-    release: Annotated[str | None, typer.Option("--release", help="Else the newest.")] = None,
-    root: Annotated[Path | None, typer.Option("--root", help="Install root.")] = None,
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The cache to push to.")],
+    key: KeyName = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Push packages again that the cache already has.")
+    ] = False,
+    release: Annotated[
+        str | None, typer.Option("--release", help="A release; else the newest.")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option("--root", help="Install root (else MVSTACK_ROOT, default).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Push every package of an installed partition into a cache, signed."""
-    from mvstack.cache import gpg
-    from mvstack.cache.place import place
-    from mvstack.cache.push import push as push_tree
-    from mvstack.install.flow import installed_here
-    from mvstack.support.progress import Progress
-
+    """Sign every package of an installed partition and push it to a cache."""
     _, plan = installed_here(system, release, root, "cache push")
     own = gpg.own_key(key)
     progress = Progress(mode="quiet" if as_json else "auto")
     if plan.get("builder") == "spack":
-        from mvstack.builders.spack.cache import push as push_spack
-
         rows = push_spack(plan, place(to), own, progress, replace)
     else:
         rows = push_tree(plan, place(to), own, progress, replace)
     if as_json:
-        _emit({"key": own.fingerprint, "entries": rows})
+        emit({"key": own.fingerprint, "entries": rows})
         return
     pushed = [row for row in rows if row["result"] == "pushed"]
     size = sum(row.get("bytes", 0) for row in pushed) / 1e6
@@ -83,163 +75,111 @@ def push(
 
 @app.command("list", epilog="Examples: mvstack cache list /mnt/cache")
 def list_(places: Places = None, as_json: Json = False) -> None:
-    """Say what caches hold, for which machines, and who signed it."""
+    """List the packages in caches, the machines they are for, and who signed them."""
     found = _looked_at(places, whole=False, as_json=as_json)
     if as_json:
-        _emit([{"cache": name, **_as_dict(one)} for name, one in found])
+        emit([{"cache": name, **one.as_dict()} for name, one in found])
         return
-    _show(found)
+    print_table(
+        ("package", "over", "for", "size", "content", "signed by"),
+        (_row(one) for _, one in found),
+    )
     good = sum(one.state == "good" for _, one in found)
     typer.echo(f"{good} entries" + (f", {len(found) - good} refused" if good < len(found) else ""))
 
 
+def _row(one: Verdict) -> tuple[str, ...]:
+    about = one.manifest
+    if about is None:
+        return ("refused", one.why, one.os, "", one.content[:12], "")
+    name, machine = f"{about.package} {about.version}", f"{about.os} {about.target}"
+    size = f"{about.archive.size / 1e6:,.1f} MB"
+    return (name, about.mpi, machine, size, one.content[:12], one.signer[-16:])
+
+
 @app.command(epilog="Examples: mvstack cache verify /mnt/cache")
 def verify(places: Places = None, as_json: Json = False) -> None:
-    """Check every signature and every byte again. Nothing is removed."""
+    """Check every signature and every byte again. Removes nothing."""
     found = _looked_at(places, whole=True, as_json=as_json)
     bad = [(name, one) for name, one in found if one.state == "refused"]
     if as_json:
-        _emit([{"cache": name, **_as_dict(one)} for name, one in found])
+        emit([{"cache": name, **one.as_dict()} for name, one in found])
         raise typer.Exit(CheckFailed.exit_code if bad else 0)
     typer.echo(f"{len(found) - len(bad)} of {len(found)} entries are whole and signed")
     if bad:
-        raise CheckFailed(
-            *(
-                Problem(
-                    f"refused: {one.why}",
-                    f"{name}: {one.os}/{one.content}",
-                    todo="have it pushed again by who built it: mvstack cache push",
-                )
-                for name, one in bad
-            ),
-            outcome="Nothing was removed.",
+        problems = (
+            Problem(f"refused: {v.why}", f"{name}: {v.os}/{v.content}", todo=PUSH_AGAIN)
+            for name, v in bad
         )
+        raise CheckFailed(*problems, outcome="Nothing was removed.")
 
 
-def _looked_at(places: list[str] | None, whole: bool, as_json: bool) -> list[tuple[str, Verdict]]:
-    from mvstack.cache.place import Unreachable
-    from mvstack.cache.push import look
-    from mvstack.support.progress import Progress
-
+def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tuple[str, Verdict]]:
+    caches = [place(name) for name in names or os.environ.get("MVSTACK_CACHES", "").split()]
+    if not caches:
+        raise InvalidInput(Problem("no cache is named", todo="give a folder or a URL"))
     found: list[tuple[str, Verdict]] = []
     progress = Progress(mode="quiet" if as_json else "auto")
-    for one in _places(places):
-        with progress.step("verify" if whole else "look at", one.name) as step:
+    for one in caches:
+        with progress.step("verify" if whole else "read", one.name) as step:
             try:
                 for verdict in look(one, whole):
                     found.append((one.name, verdict))
                     step.note(f"{len(found)} entries")
             except Unreachable as why:
-                raise Missing(
-                    Problem(
-                        "the cache cannot be asked",
-                        one.name,
-                        found=str(why),
-                        todo="name the folder that `cache push --to` filled, or its address",
-                    )
-                ) from None
+                todo = "name the folder that `cache push --to` filled, or its URL"
+                what = "the cache cannot be read"
+                raise Missing(Problem(what, one.name, found=str(why), todo=todo)) from None
     return found
-
-
-def _as_dict(one: Verdict) -> dict[str, Any]:
-    row: dict[str, Any] = {"os": one.os, "hash": one.content, "state": one.state}
-    if one.manifest:
-        about = one.manifest
-        row |= {
-            "package": about.package,
-            "version": about.version,
-            "module": about.module,
-            "mpi": about.mpi,
-            "easyconfig": about.easyconfig,
-            "target": about.target,
-            "bytes": about.archive.size,
-            "tree": about.tree,
-            "signed_by": one.signer,
-        }
-    return row | ({"why": one.why} if one.why else {})
-
-
-def _show(found: list[tuple[str, Verdict]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from mvstack.support.units import one_line
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("package", "over", "for", "size", "content", "signed by"):
-        table.add_column(column, justify="right" if column == "size" else "left", overflow="fold")
-    for _, one in found:
-        about = one.manifest
-        if about is None:
-            table.add_row("refused", one_line(one.why), one.os, "", one.content[:12], "")
-            continue
-        table.add_row(
-            f"{about.package} {about.version}",
-            about.mpi,
-            f"{about.os} {about.target}",
-            f"{about.archive.size / 1e6:,.1f} MB",
-            one.content[:12],
-            one.signer[-16:],
-        )
-    console = Console(highlight=False)
-    if not console.is_terminal:  # through a pipe nothing is cut or wrapped
-        console = Console(highlight=False, width=400)
-    console.print(table)
 
 
 @keys_app.command(epilog='Example: mvstack cache keys create "HPC group, University of X"')
 def create(
-    name: Annotated[str, typer.Argument(help="Whose key it is: the site or group.")],
-    email: Annotated[str, typer.Option(help="An address of theirs.")] = "mvapich-stack@localhost",
+    name: Annotated[str, typer.Argument(help="Name of the site or group that owns the key.")],
+    email: Annotated[str, typer.Option(help="Its e-mail address.")] = "mvapich-stack@localhost",
     as_json: Json = False,
 ) -> None:
-    """Make a key that signs what is pushed. It has no passphrase: guard the folder it lies in."""
-    from mvstack.cache import gpg
-
+    """Make a key to sign with. It has no passphrase: protect the folder that holds it."""
     made = gpg.create(name, email)
     if as_json:
-        _emit({"fingerprint": made.fingerprint, "name": made.name, "home": str(gpg.home())})
+        emit({"fingerprint": made.fingerprint, "name": made.name, "home": str(gpg.home())})
         return
     typer.echo(f"{made.fingerprint}  {made.name}")
-    typer.echo(f"its secret half lies in {gpg.home()} and has no passphrase; who reads it can sign")
+    typer.echo(f"the secret key is in {gpg.home()}, without a passphrase: who can read it can sign")
 
 
 @keys_app.command("list")
 def list_keys(as_json: Json = False) -> None:
-    """Say which keys are trusted here, and which can sign."""
-    from mvstack.cache import gpg
-
+    """List the keys that you trust, and those that can sign."""
     found = gpg.trusted()
     if as_json:
-        _emit([{"fingerprint": k.fingerprint, "name": k.name, "own": k.own} for k in found])
+        emit([{"fingerprint": k.fingerprint, "name": k.name, "own": k.own} for k in found])
         return
     for key in found:
         typer.echo(f"{key.fingerprint}  {'can sign  ' if key.own else 'trusted   '}{key.name}")
     if not found:
-        typer.echo(f"no key is trusted here ({gpg.home()}): every entry would be refused")
+        typer.echo(f"no key is trusted here ({gpg.home()}): every package would be refused")
 
 
 @keys_app.command(epilog="Example: mvstack cache keys export --to site.asc")
 def export(
-    key: Annotated[str, typer.Option(help="Fingerprint, when several keys can sign.")] = "",
-    to: Annotated[Path | None, typer.Option("--to", help="A file; else it is printed.")] = None,
+    key: KeyName = "",
+    to: Annotated[
+        Path | None, typer.Option("--to", help="File to write; else standard output.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the public half of the site's key, for machines that install to trust."""
-    from mvstack.cache import gpg
-    from mvstack.support.files import write_atomically
-
+    """Write your public key, for other machines to trust."""
     own = gpg.own_key(key)
     text = gpg.export(own.fingerprint)
     if to is not None:
         write_atomically(to, text)
     if as_json:
-        _emit({"fingerprint": own.fingerprint, "name": own.name, "key": text})
-        return
-    if to is None:
+        emit({"fingerprint": own.fingerprint, "name": own.name, "key": text})
+    elif to is None:
         typer.echo(text, nl=False)
-        return
-    typer.echo(f"{own.fingerprint} is in {to}; tell the fingerprint by another way than the file")
+    else:
+        typer.echo(f"{own.fingerprint} is in {to}; send the fingerprint by another way than it")
 
 
 @keys_app.command(
@@ -248,34 +188,32 @@ def export(
 def trust(
     file: Annotated[str, typer.Argument(metavar="FILE|URL", help="What `keys export` wrote.")],
     fingerprint: Annotated[
-        str, typer.Option(help="Trust it only if it is this key; ask its site for it.")
+        str, typer.Option(help="Trust the key only if it has this fingerprint; ask its owner.")
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Trust a site's key: from then on what it signed is installed."""
-    from mvstack.cache import gpg
-
+    """Trust a key: packages that it signed can be installed."""
     text = _text(file)
     wanted = fingerprint.replace(" ", "").upper()
     found = gpg.fingerprints_in(text)
     if wanted and [key.fingerprint for key in found] != [wanted]:
         raise InvalidInput(
             Problem(
-                "this is another key than the one that is meant",
+                "this is not the key with that fingerprint",
                 file,
                 found=", ".join(key.fingerprint for key in found) or "no public key",
                 allowed=wanted,
             ),
-            outcome="Nothing is trusted that was not before.",
+            outcome="No new key is trusted.",
         )
     taken = gpg.trust(text)
     if as_json:
-        _emit([{"fingerprint": key.fingerprint, "name": key.name} for key in taken])
+        emit([{"fingerprint": key.fingerprint, "name": key.name} for key in taken])
         return
     for key in taken:
         typer.echo(f"trusted from now on: {key.fingerprint}  {key.name}")
     if not wanted:
-        typer.echo("compare the fingerprint with the one that its site tells you")
+        typer.echo("compare the fingerprint with the one that its owner tells you")
 
 
 @keys_app.command()
@@ -283,9 +221,7 @@ def forget(
     fingerprint: Annotated[str, typer.Argument(help="The whole fingerprint.")],
     as_json: Json = False,
 ) -> None:
-    """Trust a key no longer; if it is the site's own, it is gone for good."""
-    from mvstack.cache import gpg
-
+    """Stop trusting a key. If it is your own, its secret key is deleted."""
     known = {key.fingerprint for key in gpg.trusted()}
     wanted = fingerprint.replace(" ", "").upper()
     if wanted not in known:
@@ -299,36 +235,29 @@ def forget(
         )
     gpg.forget(wanted)
     if as_json:
-        _emit({"forgotten": wanted})
-        return
-    typer.echo(f"no longer trusted: {wanted}")
+        emit({"forgotten": wanted})
+    else:
+        typer.echo(f"no longer trusted: {wanted}")
 
 
 def _text(file: str) -> bytes:
     """A key's file, from a path or a URL."""
-    from mvstack.cache.place import Unreachable, place
-
-    head, _, name = file.rpartition("/")
     if "://" not in file:
         try:
             return Path(file).expanduser().read_bytes()
         except (OSError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            raise InvalidInput(
-                Problem(
-                    f"cannot be read: {why}",
-                    file or '""',
-                    todo="give the file that `mvstack cache keys export --to` wrote",
-                )
-            ) from None
+            todo = "give the file that `mvstack cache keys export --to` wrote"
+            what = f"cannot be read: {why}"
+            raise InvalidInput(Problem(what, file or '""', todo=todo)) from None
+    head, _, name = file.rpartition("/")
     if "://" not in head:  # no path behind the host
-        raise InvalidInput(
-            Problem("this is the address of no file", file, allowed="https://host/…/site.asc")
-        )
+        allowed = "https://host/…/site.asc"
+        raise InvalidInput(Problem("this URL names no file", file, allowed=allowed))
     try:
         found = place(head).read(name)
     except Unreachable as why:
-        raise Missing(Problem("cannot be had", file, found=str(why))) from None
+        raise Missing(Problem("cannot be read", file, found=str(why))) from None
     if found is None:
         raise InvalidInput(Problem("there is no such file", file))
     return found

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from mvstack.support.errors import Problem, WrongUsage
+from mvstack.support.units import one_line
 
 
 def emit(data: Any) -> None:
     """Print JSON."""
     typer.echo(json.dumps(data, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows below their columns' names; through a pipe nothing is cut or wrapped."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column == "size" else "left"
+        table.add_column(column, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*(one_line(text) for text in row))
+    console = Console(highlight=False)
+    (console if console.is_terminal else Console(highlight=False, width=400)).print(table)
 
 
 def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:

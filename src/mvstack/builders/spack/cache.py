@@ -14,8 +14,7 @@ from mvstack.builders.spack.graph import Node, installed, read_graph
 from mvstack.builders.spack.pins import load_pins
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg
-from mvstack.cache.place import Place, Unreachable
-from mvstack.cache.store import NotBelieved
+from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.use import Caches, refusals
 from mvstack.plan.types import plan_of
 from mvstack.sources.files import sha256_of
@@ -154,22 +153,15 @@ def believed(place: Place, name: str) -> Signed | None:
         rows = json.loads(text)["data"]
         blobs = {f"{FOLDER}/blobs/sha256/{one[:2]}/{one}": size for one, size in map(_blob, rows)}
         spec = [_blob(row)[0] for row in rows if ".spec." in str(row.get("mediaType"))]
-    except gpg.BadSignature as error:
-        raise NotBelieved(str(error), error.todo) from None
     except (ValueError, KeyError, TypeError):
         raise NotBelieved("its manifest cannot be used") from None
     with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
         for blob, size in blobs.items():
             file = Path(folder) / "blob"
             if not place.bring(blob, file):
-                raise NotBelieved(
-                    "its archive is not there", "have it pushed again by who built it"
-                )
+                raise NotBelieved("its archive is not there")
             if file.stat().st_size != size or sha256_of(file) != Path(blob).name:
-                raise NotBelieved(
-                    "its archive has other bytes than its manifest says",
-                    "have it pushed again by who built it",
-                )
+                raise NotBelieved("its archive has other bytes than its manifest says")
     spec_file = f"{FOLDER}/blobs/sha256/{spec[0][:2]}/{spec[0]}" if spec else ""
     return Signed(text, signer, tuple(blobs), spec_file, sum(blobs.values()))
 
