@@ -83,7 +83,7 @@ def test_a_key_is_made_exported_and_trusted_elsewhere(
     assert "0 packages pushed" in pushed(site, mvstack).out
 
     monkeypatch.setenv("MVSTACK_GNUPGHOME", str(tmp_path / "elsewhere"))
-    assert "every entry would be refused" in mvstack("cache", "keys", "list").out
+    assert "every package would be refused" in mvstack("cache", "keys", "list").out
     listed = mvstack("cache", "list", site.cache)
     assert listed.code == 0 and "4 refused" in listed.out and "not trusted here" in listed.out
     assert mvstack("cache", "verify", site.cache).code == 1
@@ -127,7 +127,7 @@ def test_wrong_words_are_answered(site: Site, mvstack: Mvstack, tmp_path: Path) 
     to_url = mvstack(
         *("cache", "push", "azure-hbv4", "--root", site.builder.root, "--to", "http://localhost/x")
     )
-    assert to_url.code == 3 and "into a folder" in to_url.err
+    assert to_url.code == 3 and "only a folder can be pushed to" in to_url.err
 
 
 @pytest.fixture

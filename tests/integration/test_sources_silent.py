@@ -30,8 +30,9 @@ class Calls:
 
 
 @pytest.fixture(autouse=True)
-def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy: it would be the proxy that is asked."""
+def direct(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy, for it would be the proxy that is asked; and nothing of a user's own state."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

@@ -61,27 +61,30 @@ class _Part:
 
 def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
     values, text = _parsed(path)
-    where = _where(path, text)
+    match = re.search(r"^\s*checksums\s*=", text, re.MULTILINE)
+    line = f":{text.count(chr(10), 0, match.start()) + 1}" if match else ""
+    where = f"{relative(path)}{line}"
     for part in _parts(values):
-        checksums = part.values.get("checksums") or []
-        for number, entry in enumerate(_sources(part)):
+        listed = part.values.get("sources") or []
+        for number, row in enumerate([listed] if isinstance(listed, (str, dict)) else listed):
+            entry = row if isinstance(row, dict) else {"filename": row}
             if "git_config" in entry:
                 continue
             filename = _filled(entry.get("filename", ""), part.templates, where)
-            row = known.get(filename)
+            about = known.get(filename)
             yield SourceSpec(
                 values["name"],
                 values["version"],
                 filename,
-                _hashes(checksums, number, filename, where),
+                _hashes(part.values.get("checksums"), number, filename, where),
                 _urls(entry, part, filename, where),
-                row.debian if row else None,
-                row.pypi if row else _on_pypi(part, values),
-                row.licence_page if row else "",
-                dict(row.hashes) if row else {},
-                dict(row.refused) if row else {},
-                where,
-                "tar xf" in (entry.get("extract_cmd") or ""),
+                debian=about.debian if about else None,
+                pypi=about.pypi if about else _on_pypi(part, values),
+                licence_page=about.licence_page if about else "",
+                whose=about.hashes if about else {},
+                refused=about.refused if about else {},
+                recipe=where,
+                any_packing="tar xf" in (entry.get("extract_cmd") or ""),
             )
 
 
@@ -101,6 +104,7 @@ def _on_pypi(part: _Part, values: dict[str, Any]) -> str:
 
 def _parsed(path: Path) -> tuple[dict[str, Any], str]:
     """The values of an easyconfig, read as EasyBuild reads it (Python, with its constants)."""
+    # here: half a second of every command's start
     from easybuild.framework.easyconfig.parser import EasyConfigParser
     from easybuild.tools.build_log import EasyBuildError
 
@@ -121,61 +125,49 @@ def _parsed(path: Path) -> tuple[dict[str, Any], str]:
     return values, parser.rawcontent
 
 
-def _where(path: Path, text: str) -> str:
-    """``file:line`` of the hashes; of the file when it has none."""
-    match = re.search(r"^\s*checksums\s*=", text, re.MULTILINE)
-    line = text.count("\n", 0, match.start()) + 1 if match else 0
-    return f"{relative(path)}:{line}" if line else relative(path)
-
-
 def _parts(values: dict[str, Any]) -> Iterator[_Part]:
     own = _templates(values)
+
+    def part(name: str, version: str, more: dict[str, Any]) -> _Part:
+        named = {"name": name, "version": version}
+        return _Part({**more, **named}, own | _templates(named))
+
     yield _Part(values, own)
-    for name, version, more in values.get("components") or []:
-        yield _Part(
-            {**more, "name": name, "version": version},
-            own | _templates({"name": name, "version": version}),
-        )
+    for component in values.get("components") or []:
+        yield part(*component)
     default = values.get("exts_default_options") or {}
     for extension in values.get("exts_list") or []:
         if isinstance(extension, str) or len(extension) < 2:
             continue  # comes with the software itself
         more = {**default, **(extension[2] if len(extension) > 2 else {})}
-        if more.get("nosource"):
-            continue
-        name, version = extension[:2]
-        if not more.get("sources"):
-            more["sources"] = [more.get("source_tmpl") or "%(name)s-%(version)s.tar.gz"]
-        yield _Part(
-            {**more, "name": name, "version": version},
-            own | _templates({"name": name, "version": version}),
-        )
+        if not more.get("nosource"):
+            if not more.get("sources"):
+                more["sources"] = [more.get("source_tmpl") or "%(name)s-%(version)s.tar.gz"]
+            yield part(extension[0], extension[1], more)
 
 
 def _templates(values: dict[str, Any]) -> dict[str, str]:
     """The templates of EasyBuild that file names and urls of sources are written with."""
     name, version = str(values["name"]), str(values["version"])
-    numbers = [*version.split("."), "", ""]
-    toolchain = values.get("toolchain") or {}
+    numbers = version.split(".")
     found = {
         "name": name,
         "namelower": name.lower(),
         "nameletter": name[0],
         "nameletterlower": name[0].lower(),
         "version": version,
-        "version_major": numbers[0],
-        "version_minor": numbers[1],
-        "version_patch": numbers[2],
-        "version_major_minor": ".".join(version.split(".")[:2]),
-        "version_major_minor_patch": ".".join(version.split(".")[:3]),
+        "version_major_minor": ".".join(numbers[:2]),
+        "version_major_minor_patch": ".".join(numbers[:3]),
     }
-    if toolchain:
-        found["toolchain_name"] = toolchain.get("name", "")
-        found["toolchain_version"] = toolchain.get("version", "")
+    names = ("version_major", "version_minor", "version_patch")
+    found |= dict(zip(names, [*numbers, "", ""], strict=False))
+    if toolchain := values.get("toolchain"):
+        found |= {f"toolchain_{key}": toolchain.get(key, "") for key in ("name", "version")}
+        found |= {"versionsuffix": "", "versionprefix": ""}
     for key in ("versionsuffix", "versionprefix", "github_account", "bitbucket_account"):
         if key in values:
             found[key] = values[key]
-    return {"versionsuffix": "", "versionprefix": "", **found} if toolchain else found
+    return found
 
 
 def _filled(text: str, templates: dict[str, str], where: str) -> str:
@@ -192,30 +184,17 @@ def _filled(text: str, templates: dict[str, str], where: str) -> str:
     return filled
 
 
-def _sources(part: _Part) -> list[dict[str, Any]]:
-    """The sources as dictionaries, whichever way they are written."""
-    listed = part.values.get("sources") or []
-    rows = [listed] if isinstance(listed, (str, dict)) else listed
-    return [row if isinstance(row, dict) else {"filename": row} for row in rows]
-
-
 def _hashes(checksums: Any, number: int, filename: str, where: str) -> tuple[str, ...]:
     """The SHA-256 alternatives of source ``number``, in every form that EasyBuild takes."""
-    if isinstance(checksums, str):
-        checksums = [checksums]
-    entry: Any = None
-    if isinstance(checksums, dict):
-        entry = checksums.get(filename)
-    elif number < len(checksums):
-        entry = checksums[number]
-    # a list of one dictionary may stand for all files, and a dictionary for each
-    if not isinstance(entry, (str, tuple, list, dict)) or isinstance(entry, dict):
-        named = [row for row in checksums if isinstance(row, dict) and filename in row]
-        entry = named[0][filename] if named else entry
-    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] == "sha256":
-        entry = entry[1]
-    hashes = (entry,) if isinstance(entry, str) else tuple(entry or ())
-    if not hashes or not all(isinstance(one, str) and SHA256.fullmatch(one) for one in hashes):
+    rows = [checksums] if isinstance(checksums, (str, dict)) else list(checksums or ())
+    # a dictionary of file names may stand for all files, or for each
+    named = [row[filename] for row in rows if isinstance(row, dict) and filename in row]
+    entry = next(iter([*named[:1], *rows[number : number + 1]]), None)
+    if isinstance(entry, tuple) and entry[:1] == ("sha256",):
+        entry = entry[1:]
+    alternatives = entry if isinstance(entry, (tuple, list)) else (entry,)
+    hashes = tuple(one for one in alternatives if isinstance(one, str))
+    if not hashes or not all(SHA256.fullmatch(one) for one in hashes):
         raise InvalidInput(
             Problem(
                 f"source {filename} has no SHA-256",
