@@ -5,18 +5,21 @@ Each row names the partition, the MPI build (its module), the figure, the messag
 parts of 1, null for no bound), and the source. Without a row a figure is recorded, never judged.
 """
 
+import os
 from pathlib import Path
 
 import yaml
 
 FOLDER = Path(__file__).resolve().parent.parent / "references"
+SITE = os.environ.get("MVSTACK_SITE")  # a site's own folder; its figures stand for ours
 FIELDS = {"partition", "mpi", "figure", "size", "value", "unit", "below", "above", "source"}
 OPTIONAL = {"size"}
 
 
 def load(system, folder=FOLDER):
     """The rows of ``system``; [] where it has no file. A row with a wrong field is an error."""
-    path = folder / f"{system}.yaml"
+    path = Path(SITE or folder, "references" if SITE else "", f"{system}.yaml")
+    path = path if path.is_file() else folder / f"{system}.yaml"
     if not path.is_file():
         return []
     rows = yaml.safe_load(path.read_text())

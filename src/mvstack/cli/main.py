@@ -23,6 +23,7 @@ from mvstack.model.load import load_policy, load_release, release_names, system_
 from mvstack.sources.spec import known_sources
 from mvstack.support.console import emit, emit_or_say
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
+from mvstack.support.home import VARIABLE, use
 
 app = typer.Typer(
     name="mvstack",
@@ -378,12 +379,22 @@ def up(
 
 
 @app.callback(invoke_without_command=True)
-def _version(
+def _first(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            envvar=VARIABLE,
+            metavar="DIR",
+            help="Your site's own folder of systems, policy, releases and recipes (docs/site.md).",
+        ),
+    ] = None,
 ) -> None:
     if version:
         typer.echo(__version__)
         raise typer.Exit
+    if site is not None:
+        use(site)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from mvstack.recipes.tables import fabric_tables
 from mvstack.render.partition import RENDERED, render, stale, write
 from mvstack.render.templates import template
 from mvstack.support.errors import CheckFailed, MvstackError, Problem, relative, together
-from mvstack.support.home import DATA
+from mvstack.support.home import DATA, checkout
 
 DOCS = DATA / "docs"
 
@@ -42,7 +42,7 @@ def render_systems(
     written. Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused
     with all problems of all systems, before anything is written.
     """
-    base = to or RENDERED
+    base = to or checkout("mvstack render without --to") / RENDERED
     release, policy = load_release(), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
     errors: list[MvstackError] = []

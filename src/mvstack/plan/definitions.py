@@ -14,6 +14,7 @@ from pathlib import Path
 from mvstack.plan.easyconfigs import source_of
 from mvstack.render.partition import Node
 from mvstack.support import hashes
+from mvstack.support.home import home
 
 # Tables that mvapich.py imports for one product alone (its function options_of).
 MPICHS, MVAPICHS = "mpich_options.py", "mvapich_options.py"
@@ -22,7 +23,11 @@ EASYBLOCK = re.compile(r"^easyblock\s*=\s*['\"](\w+)", re.M)
 
 
 def definitions(folder: Path) -> Callable[[Node], str]:
-    """The hash of what in ``folder`` (easyconfigs) a node is built by; "" where nothing is."""
+    """The hash of what in ``folder`` (easyconfigs) a node is built by; "" where nothing is.
+
+    A site's easyconfigs and easyblocks stand for those of ``folder``, as they do for EasyBuild.
+    """
+    places = [folder, *reversed(home().folders("easyconfigs")[:-1])]
 
     @cache
     def easyblocks(software: str) -> str:
@@ -36,7 +41,8 @@ def definitions(folder: Path) -> Callable[[Node], str]:
         """The easyblocks of ours that packages are built by: class → file."""
         return {
             node.name: path
-            for path in sorted((folder / "easyblocks").glob("*.py"))
+            for place in places
+            for path in sorted((place / "easyblocks").glob("*.py"))
             if not path.name.startswith(("mpich", "mvapich"))
             for node in ast.parse(path.read_text()).body
             if isinstance(node, ast.ClassDef)
@@ -44,7 +50,7 @@ def definitions(folder: Path) -> Callable[[Node], str]:
 
     @cache
     def files() -> dict[str, Path]:
-        return {path.name: path for path in folder.rglob("*.eb")}
+        return {path.name: path for place in places for path in place.rglob("*.eb")}
 
     @cache
     def own_easyblock(name: str, easyconfig: str) -> str:
@@ -55,7 +61,8 @@ def definitions(folder: Path) -> Callable[[Node], str]:
 
     @cache
     def toolchain(name: str) -> str:
-        files = _closure(folder / "toolchains", f"{name}.py")
+        found = [_closure(place / "toolchains", f"{name}.py") for place in places]
+        files = [path for one in found for path in one]
         return hashes.of_files(files) if files else ""
 
     def of(node: Node) -> str:

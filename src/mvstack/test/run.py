@@ -15,7 +15,7 @@ from typing import Any
 
 from mvstack.support.errors import CheckFailed, Missing, Problem
 from mvstack.support.files import write_atomically
-from mvstack.support.home import DATA
+from mvstack.support.home import DATA, home
 from mvstack.support.processes import Limits, follow
 from mvstack.support.words import listed, nearest
 from mvstack.test import environment
@@ -46,9 +46,12 @@ def run_checks(
     :raises CheckFailed: a check that should have run did not, no check has such a tag, or ReFrame
         broke down. results.json is written all the same.
     """
-    expected = expected_checks(checks, tags)
+    # the site's last: what they share with ours is found once ours are loaded
+    folders = [checks, *home().folders("checks")[:-1]]
+    every = [check for folder in folders for check in expected_checks(folder, [])]
+    expected = [check for check in every if not tags or check.tags & set(tags)]
     if not expected:
-        known = sorted({tag for check in expected_checks(checks, []) for tag in check.tags})
+        known = sorted({tag for check in every for tag in check.tags})
         raise CheckFailed(
             Problem(
                 f"no check has one of the tags {', '.join(tags)}",
@@ -71,7 +74,7 @@ def run_checks(
 
     try:
         environ["MVSTACK_PLAN"] = str(out / "plan.json")  # tests/reframe/settings.py reads it
-        command = _command(out, tags, checks)
+        command = _command(out, tags, folders)
         code = follow(command, environ, line=take, cwd=out, limits=Limits(grace=GRACE))
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
@@ -94,7 +97,7 @@ def run_checks(
     return results
 
 
-def _command(out: Path, tags: list[str], checks: Path) -> list[str]:
+def _command(out: Path, tags: list[str], folders: list[Path]) -> list[str]:
     """ReFrame's command line; the one beside this Python, whatever PATH says."""
     reframe = Path(sys.executable).with_name("reframe")
     if not reframe.exists():
@@ -105,7 +108,8 @@ def _command(out: Path, tags: list[str], checks: Path) -> list[str]:
     wanted = ["-t", f"^({'|'.join(map(re.escape, tags))})$"] if tags else []
     return [
         str(reframe),
-        *("-C", str(CHECKS / "settings.py"), "-c", str(checks), "--prefix", str(out), "--nocolor"),
+        *("-C", str(CHECKS / "settings.py"), "--prefix", str(out), "--nocolor"),
+        *(word for folder in folders for word in ("-c", str(folder))),
         *("--report-file", str(out / "reframe.json"), "--report-junit", str(out / "junit.xml")),
         *wanted,
         *("-R", "-r"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.graph import Graph, read_graph
-from mvstack.builders.spack.isolated import RECIPES
+from mvstack.builders.spack.isolated import RECIPES, site_repositories
 from mvstack.builders.spack.pins import REQUIREMENTS, Pins
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.runner import INSIDE, Spack
@@ -48,12 +48,13 @@ def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
     ``files`` are the rendered files of the environment by name. Comments and layout of YAML and of
     recipes do not count.
     """
-    recipes = contents(RECIPES)
+    repos = [*site_repositories().values(), RECIPES]
+    recipes = {path: str(path.relative_to(one)) for one in repos for path in contents(one)}
     return hashes.of(
         SCHEME,
         {name: _meaning(name, text) for name, text in files.items()},
-        [str(path.relative_to(RECIPES)) for path in recipes],
-        hashes.of_files(recipes),
+        list(recipes.values()),
+        hashes.of_files(list(recipes)),
         [(pin.tag, pin.commit) for pin in pins.both],
         REQUIREMENTS.read_text(),
     )
@@ -110,7 +111,7 @@ def _no_deprecated_root(file: Path, clones: Clones) -> None:
     environment = read_yaml(file).data["spack"]
     if environment.get("config", {}).get("deprecated"):
         return
-    repos = {"mvapich_stack": RECIPES, "builtin": clones.builtin}
+    repos = {**site_repositories(), "mvapich_stack": RECIPES, "builtin": clones.builtin}
     if problems := deprecated_roots(environment.get("specs", []), repos, file):
         raise Refused(*problems, outcome="Nothing was solved for.")
 
