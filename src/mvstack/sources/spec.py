@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from pydantic import Field, field_validator
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem
-from mvstack.support.home import DATA
+from mvstack.support.home import home
 from mvstack.support.words import listed, nearest
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
-POLICY = DATA / "environments" / "policy" / "sources.yaml"
 # What may stand in a path below the mirror. A name beginning with a dot or a dash would hide a
 # file or look like an option to the tools that unpack it.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@-]*")
@@ -118,10 +118,19 @@ class SourceSpec:
         return "sha256 " + " or ".join(rows)
 
 
-@cache
 def known_sources() -> dict[str, Known]:
-    """environments/policy/sources.yaml by file name. Raises InvalidInput with all its errors."""
-    return validated(_File, read_yaml(POLICY)).sources
+    """policy/sources.yaml by file name, a site's rows before ours.
+
+    Raises InvalidInput with all errors of a file.
+    """
+    paths = [folder / "sources.yaml" for folder in reversed(home().folders("policy"))]
+    found = [_known(path) for path in paths if path.is_file()]
+    return {name: row for rows in found for name, row in rows.items()}
+
+
+@cache
+def _known(path: Path) -> dict[str, Known]:
+    return validated(_File, read_yaml(path)).sources
 
 
 def named(specs: list[SourceSpec], name: str) -> list[SourceSpec]:
