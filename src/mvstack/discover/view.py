@@ -52,7 +52,7 @@ def ask(command: list[str], timeout: float = TIMEOUT) -> Output | None:
     return Output(done.said, done.status, done.timed_out)
 
 
-class Files:
+class _Files:
     """A machine's files below a folder; its tools and variables too where that is ``/``."""
 
     def __init__(self, root: Path) -> None:
@@ -60,33 +60,26 @@ class Files:
         self.live = self.tools_known = self.root == Path("/")
 
     def text(self, path: str) -> str:
-        """The text of a file, undecodable bytes replaced."""
         with self._inside(path).open("rb") as file:
             return file.read(LIMIT).decode("utf-8", "replace")
 
     def names(self, path: str) -> list[str]:
-        """The names in a folder."""
         return [entry.name for entry in self._inside(path).iterdir()]
 
     def link(self, path: str) -> str:
-        """The target of a link, which may dangle."""
         return str((self._inside(str(Path(path).parent)) / Path(path).name).readlink())
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file, folder or device of this name."""
         return self._inside(path).exists()
 
     def environment(self, name: str) -> str:
-        """An environment variable; "" when it is not set."""
         return os.environ.get(name, "") if self.live else ""
 
     def which(self, tool: str) -> str:
-        """The path of a tool on PATH or in an sbin folder; "" when there is none."""
         search = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
         return (shutil.which(tool, path=search) or "") if self.live else ""
 
     def ask(self, words: tuple[str, ...]) -> Output | None:
-        """What a tool prints."""
         path = self.which(words[0])
         return ask([path, *words[1:]]) if path else None
 
@@ -98,7 +91,7 @@ class Files:
         raise FileNotFoundError(path)
 
 
-class Kept:
+class _Kept:
     """A machine as a capture has it."""
 
     live = False
@@ -113,39 +106,32 @@ class Kept:
                 self._below.setdefault("/".join(parts[:end]) or "/", set()).add(parts[end])
 
     def text(self, path: str) -> str:
-        """The text of a file."""
         self._refuse(path)
         if path not in self.kept.files:
             raise FileNotFoundError(path)
         return self.kept.files[path]
 
     def names(self, path: str) -> list[str]:
-        """The names in a folder."""
         self._refuse(path)
         if path not in self._below and path not in self.kept.there:
             raise FileNotFoundError(path)
         return sorted(self._below.get(path, ()))
 
     def link(self, path: str) -> str:
-        """The target of a link."""
         self._refuse(path)
         return self.kept.links.get(path, "")
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file, folder or device of this name."""
         kept = self.kept
         return any(path in one for one in (self._below, kept.files, kept.links, kept.there))
 
     def environment(self, name: str) -> str:
-        """An environment variable."""
         return self.kept.environment.get(name, "")
 
     def which(self, tool: str) -> str:
-        """The path of a tool."""
         return self.kept.tools.get(tool, "")
 
     def ask(self, words: tuple[str, ...]) -> Output | None:
-        """What a tool printed."""
         command = shlex.join(words)
         if command not in self.kept.outputs:
             return None
@@ -163,7 +149,7 @@ class View:
     """A machine; paths are given as on that machine, with a leading slash."""
 
     def __init__(self, machine: Path | Capture) -> None:
-        self.source = Kept(machine) if isinstance(machine, Capture) else Files(machine)
+        self.source = _Kept(machine) if isinstance(machine, Capture) else _Files(machine)
         self.seen = Capture()
         if isinstance(machine, Capture):
             self.seen.denied |= machine.denied

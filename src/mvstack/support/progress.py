@@ -1,7 +1,7 @@
 """Progress that is always visible: the step, what it works on, the time so far and its log.
 
 On a terminal a live display; in a pipe or a CI log plain lines (one when a step starts, one when
-it ends, a heartbeat between with the last line of the log); JSON lines for scripts; or nothing.
+it ends, a heartbeat between with the last line of the log); or nothing.
 
     progress = Progress(total=7)
     with progress.step("install", "MPICH 4.0.2", log=path) as step:
@@ -12,7 +12,6 @@ Everything goes to standard error, so that standard output stays the command's o
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -29,7 +28,7 @@ from rich.text import Text
 
 from mvstack.support.units import duration, one_line
 
-Mode = Literal["auto", "live", "plain", "json", "quiet"]
+Mode = Literal["auto", "live", "plain", "quiet"]
 HEARTBEAT = 20.0
 _REFRESH = 0.25  # seconds between two pictures of the live display
 _TAIL = 4096
@@ -84,7 +83,7 @@ class Progress:
     """Shows the steps of one command; ``total`` is how many outermost steps it will have.
 
     ``mode`` "auto" is live on a terminal and plain elsewhere. ``heartbeat`` is the longest silence
-    of the plain and JSON modes, in seconds. ``stream`` is where it goes, standard error if None.
+    of the plain mode, in seconds. ``stream`` is where it goes, standard error if None.
     """
 
     def __init__(
@@ -171,9 +170,7 @@ class Progress:
 
     def _event(self, event: str, step: Step) -> None:
         """Print one event in the manner of the mode."""
-        if self.mode == "json":
-            self._line(self._as_json(event, step))
-        elif self.mode == "plain":
+        if self.mode == "plain":
             self._line(_plain(event, step))
         elif self.mode == "live" and event in _MARKS:
             mark, style = _MARKS[event]
@@ -188,20 +185,6 @@ class Progress:
                 self.console.file.flush()
             except (OSError, ValueError):
                 self.mode = "quiet"  # whoever read the progress has gone; the work goes on
-
-    def _as_json(self, event: str, step: Step) -> str:
-        fields = {
-            "event": event,
-            "step": step.kind,
-            "what": step.what,
-            "number": self.number,
-            "total": self.total,
-            "log": str(step.log) if step.log else "",
-            "seconds": round(step.seconds, 3),
-            "note": step.text,
-            "last_line": last_line(step.log) if event in ("heartbeat", "failed") else "",
-        }
-        return json.dumps({key: value for key, value in fields.items() if value != ""})
 
     def _render(self) -> Group:
         """The live display: each open step with its time, then the log and its last line."""
