@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from mvstack.discover.machine import Findings, Port
 from mvstack.discover.view import View
 
-ORDER = ("slingshot-11", "infiniband", "omni-path", "efa", "aries", "roce", "iwarp")
-"""Which comes first among active ports of one rate: made for MPI before made for all."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -20,9 +17,17 @@ class Choice:
 
 
 def choose_fabric(
-    view: View, ports: list[Port], scheduler: str | None, hypervisor: str, findings: Findings
+    view: View,
+    ports: list[Port],
+    order: list[str],
+    scheduler: str | None,
+    hypervisor: str,
+    findings: Findings,
 ) -> Choice:
-    """The fastest active fabric; without one, shm on a machine alone and tcp in a cluster."""
+    """The fastest active fabric; without one, shm on a machine alone and tcp in a cluster.
+
+    Of active ports of one rate the one whose fabric stands first in ``order`` is taken.
+    """
     for port in ports:
         if port.active is False and port.fabric is not None:
             findings.note(
@@ -33,7 +38,14 @@ def choose_fabric(
     able = [port for port in able if not _azure_ethernet(port, hypervisor, findings)]
     if not able:
         return _without(view, ports, scheduler, findings)
-    best = max(able, key=lambda port: (port.active is True, port.rate_gbps or 0.0, _first(port)))
+    best = max(
+        able,
+        key=lambda port: (
+            port.active is True,
+            port.rate_gbps or 0.0,
+            -order.index(str(port.fabric)) if port.fabric in order else -len(order),
+        ),
+    )
     _say_others(best, able, findings)
     _say_doubts(view, best, findings)
     rate = f", {best.rate_gbps:g} Gbit/s" if best.rate_gbps else ", rate unknown"
@@ -109,7 +121,3 @@ def _say_doubts(view: View, best: Port, findings: Findings) -> None:
 
 def _port(port: Port) -> str:
     return f"port {port.port}" if port.port else "link"
-
-
-def _first(port: Port) -> int:
-    return -ORDER.index(str(port.fabric)) if port.fabric in ORDER else -len(ORDER)

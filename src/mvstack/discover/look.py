@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from mvstack.discover import compilers, libraries, scheduler, site
@@ -13,6 +14,9 @@ from mvstack.discover.machine import Findings, Machine
 from mvstack.discover.ports import read_ports
 from mvstack.discover.system import read_os
 from mvstack.discover.view import View
+from mvstack.model.load import load_policy
+from mvstack.model.policy import Policy
+from mvstack.model.vocabulary import policy_folders
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("uname", "-m"),
@@ -51,12 +55,15 @@ def examine(view: View) -> Machine:
     system = read_os(view, findings)
     node = read_cpu(view, findings)
     launch = scheduler.read_scheduler(view, findings)
-    ports = read_ports(view, findings)
-    choice = choose_fabric(view, ports, launch.scheduler, system.hypervisor, findings)
+    policy = _policy(tuple(policy_folders()))
+    ports = read_ports(view, policy.fabrics, findings)
+    order = list(policy.fabrics)
+    choice = choose_fabric(view, ports, order, launch.scheduler, system.hypervisor, findings)
     gpus = read_gpus(view, findings)
     compiler, all_compilers = compilers.read_compilers(view, findings)
     externals = libraries.read_libraries(view, node.cpu.architecture, launch, findings)
-    file_systems, mounts = site.read_mounts(view, findings)
+    drivers = {one: name for name, row in policy.file_systems.items() for one in row.mounts}
+    file_systems, mounts = site.read_mounts(view, drivers, findings)
     limits = site.read_limits(view, choice.fabric, findings)
     _say_unanswered(view, findings)
     return Machine(
@@ -89,6 +96,11 @@ def examine(view: View) -> Machine:
         notes=findings.notes,
         how=findings.how,
     )
+
+
+@cache
+def _policy(_: tuple[Path, ...]) -> Policy:
+    return load_policy()
 
 
 def _say_unanswered(view: View, findings: Findings) -> None:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from mvstack.discover.machine import Findings, Port
 from mvstack.discover.view import View
+from mvstack.model.policy import FabricRow, Seen
 
-NICS = {
-    "mlx5_core": "mlx5",
-    "mlx4_core": "mlx4",
-    "hfi1": "hfi1",
-    "ib_qib": "qib",
-    "efa": "efa",
-    "bnxt_en": "broadcom",
-    "irdma": "irdma",
-    "ice": "irdma",
-    "i40e": "irdma",
-    "i40iw": "irdma",
-    "cxgb4": "cxgb4",
-    "qede": "qedr",
-    "hns3": "hns",
-    "mana": "mana",
-}
-"""Kernel driver of the PCI device → the nic's word in a system file."""
+
+@dataclass(frozen=True)
+class Adapter:
+    """A nic's word in a system file, the kernel's drivers for it, and how its devices are named."""
+
+    nic: str
+    drivers: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+ADAPTERS = (
+    Adapter("mlx5", ("mlx5_core",), ("mlx5",)),
+    Adapter("mlx4", ("mlx4_core",), ("mlx4",)),
+    Adapter("hfi1", ("hfi1",), ("hfi1",)),
+    Adapter("qib", ("ib_qib",), ("qib",)),
+    Adapter("efa", ("efa",), ("efa",)),
+    Adapter("broadcom", ("bnxt_en",), ("bnxt_re",)),
+    Adapter("irdma", ("irdma", "ice", "i40e", "i40iw"), ("irdma",)),
+    Adapter("cxgb4", ("cxgb4",), ("cxgb4",)),
+    Adapter("qedr", ("qede",)),
+    Adapter("hns", ("hns3",)),
+    Adapter("mana", ("mana",)),
+)
+
 
 SOFTWARE = ("rxe", "siw")
 """RDMA in software over any Ethernet: no fabric to build an MPI for."""
@@ -32,19 +41,23 @@ VERBS = "/sys/class/infiniband"
 CXI = "/sys/class/cxi"
 
 
-def read_ports(view: View, findings: Findings) -> list[Port]:
+def read_ports(view: View, fabrics: dict[str, FabricRow], findings: Findings) -> list[Port]:
     """Every port below /sys/class/infiniband and /sys/class/cxi, and Aries' device."""
-    ports = [port for device in view.names(VERBS) for port in _verbs_ports(view, device, findings)]
+    ports = []
+    for device in view.names(VERBS):
+        ports += _verbs_ports(view, device, fabrics, findings)
     ports += [_cxi_port(view, device) for device in view.names(CXI) if device.startswith("cxi")]
     if view.names("/sys/class/gni") or view.exists("/dev/kgni0"):
         ports.append(Port(device="kgni0", fabric="aries", nic="gni", driver="kgni", active=None))
     return ports
 
 
-def _verbs_ports(view: View, device: str, findings: Findings) -> list[Port]:
+def _verbs_ports(
+    view: View, device: str, fabrics: dict[str, FabricRow], findings: Findings
+) -> list[Port]:
     base = f"{VERBS}/{device}"
     driver = view.link(f"{base}/device/driver")
-    nic = NICS.get(driver) or _nic_by_name(device)
+    nic = _nic(driver, device)
     software = not driver and device.startswith(SOFTWARE)
     node_type = view.word(f"{base}/node_type")
     ports = []
@@ -52,7 +65,8 @@ def _verbs_ports(view: View, device: str, findings: Findings) -> list[Port]:
         folder = f"{base}/ports/{number}"
         layer = view.word(f"{folder}/link_layer")[:40]
         state = view.word(f"{folder}/state")
-        fabric = None if software else _fabric(nic, layer, node_type)
+        shown = Seen.model_construct(driver=driver, nic=nic, link_layer=layer, node_type=node_type)
+        fabric = None if software else _fabric(fabrics, shown)
         if fabric is None and not software:
             findings.note(
                 f"network device {device} port {number}: driver {driver or 'unknown'}, "
@@ -79,34 +93,25 @@ def _verbs_ports(view: View, device: str, findings: Findings) -> list[Port]:
     return ports
 
 
-def _nic_by_name(device: str) -> str | None:
-    """The nic by a device's usual name, where a captured root has no driver link."""
-    usual = (
-        ("mlx5", "mlx5"),
-        ("mlx4", "mlx4"),
-        ("hfi1", "hfi1"),
-        ("qib", "qib"),
-        ("efa", "efa"),
-        ("bnxt_re", "broadcom"),
-        ("irdma", "irdma"),
-        ("cxgb4", "cxgb4"),
-    )
-    return next((nic for start, nic in usual if device.startswith(start)), None)
+def _nic(driver: str, device: str) -> str | None:
+    """The nic by its driver; by its device's usual name where no driver is shown."""
+    known = next((one.nic for one in ADAPTERS if driver in one.drivers), None)
+    named = (one.nic for one in ADAPTERS if one.names and device.startswith(one.names))
+    return known or next(named, None)
 
 
-def _fabric(nic: str | None, layer: str, node_type: str) -> str | None:
-    """The fabric's word; the kernel's node_type tells iWARP (RNIC) from RoCE (CA)."""
-    if nic == "efa":
-        return "efa"
-    if nic == "hfi1":
-        return "omni-path"
-    if layer == "InfiniBand":
-        return "infiniband"
-    if layer == "Ethernet":
-        if "RNIC" in node_type or nic == "cxgb4":
-            return "iwarp"
-        return "roce"
-    return None
+def _fabric(fabrics: dict[str, FabricRow], port: Seen) -> str | None:
+    """The fabric of the policy's row that fits; nic and driver tell more than the link layer."""
+    fits = [
+        (bool(seen.nic or seen.driver), len(seen.model_fields_set), -place, name)
+        for place, (name, row) in enumerate(fabrics.items())
+        for seen in row.seen
+        if seen.nic in (None, port.nic)
+        and seen.driver in (None, port.driver)
+        and seen.link_layer in (None, port.link_layer)
+        and (seen.node_type or "") in (port.node_type or "")
+    ]
+    return max(fits)[-1] if fits else None
 
 
 def _state(text: str) -> str:

@@ -15,29 +15,6 @@ SMALL_MEMLOCK = 1 << 20
 SMALL_SHM = 1024
 """MiB of /dev/shm below which MPI's shared memory does not fit many ranks."""
 
-ROMIO = {
-    "lustre": "lustre",
-    "gpfs": "gpfs",
-    "nfs": "nfs",
-    "nfs4": "nfs",
-    "panfs": "panfs",
-    "pvfs2": "pvfs2",
-    "fuse.dfuse": "daos",
-    "fuse.daos": "daos",
-    "fuse.quobyte": "quobytefs",
-    "beegfs": "ufs",
-    "ceph": "ufs",
-    "fuse.sshfs": "ufs",
-    "wekafs": "ufs",
-    "ext4": "ufs",
-    "ext3": "ufs",
-    "xfs": "ufs",
-    "btrfs": "ufs",
-    "zfs": "ufs",
-    "overlay": "ufs",
-}
-"""Type of a mount → ROMIO's driver for it; any POSIX file system is ufs."""
-
 
 def read_limits(view: View, fabric: str | None, findings: Findings) -> Limits:
     """Look at ptrace_scope, huge pages, /dev/shm, the locked memory limit, xpmem and knem."""
@@ -88,8 +65,13 @@ def _memlock(view: View) -> int | None:
     return -1 if match[1] == "unlimited" else int(match[1]) // 1024
 
 
-def read_mounts(view: View, findings: Findings) -> tuple[list[str], list[Mount]]:
-    """ROMIO's words for the file systems that are mounted, and the mounts."""
+def read_mounts(
+    view: View, drivers: dict[str, str], findings: Findings
+) -> tuple[list[str], list[Mount]]:
+    """ROMIO's words for the file systems that are mounted, and the mounts.
+
+    ``drivers``: type of a mount → ROMIO's driver for it.
+    """
     text = view.text("/proc/mounts")
     if text is None:
         findings.found("file_systems", "/proc/mounts cannot be read")
@@ -97,8 +79,8 @@ def read_mounts(view: View, findings: Findings) -> tuple[list[str], list[Mount]]
     mounts = []
     for line in text.splitlines():
         words = line.split(" ")
-        if len(words) >= 4 and words[2] in ROMIO and words[1].startswith("/"):
-            mounts.append(Mount(kind=words[2], path=words[1][:200], romio=ROMIO[words[2]]))
+        if len(words) >= 4 and words[2] in drivers and words[1].startswith("/"):
+            mounts.append(Mount(kind=words[2], path=words[1][:200], romio=drivers[words[2]]))
     shared = sorted({mount.romio for mount in mounts} - {"ufs"})
     # A plain file system is always there (/tmp); ROMIO without ufs could not write to it.
     findings.found(
