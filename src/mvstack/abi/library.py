@@ -1,14 +1,17 @@
-"""What the loader and a compiled program know of an MPI library: read with readelf and mpicc."""
+"""What the loader and a compiled program know of an MPI library: from ELF files and mpicc."""
 
 from __future__ import annotations
 
 import re
 import tempfile
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
-from mvstack.support.errors import InvalidInput, Missing, Problem
-from mvstack.support.processes import Done, run
+from mvstack.cache.elf import linked
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.processes import run
 
 # Names that programs take from an MPI library: C, the profiling names, Fortran and its modules,
 # and the objects that mpi.h and mpif.h refer to.
@@ -71,31 +74,23 @@ def find_libmpi(place: Path) -> Path:
 def read_library(place: Path) -> Library:
     """The MPI library at ``place``, the ones of its Fortran bindings included.
 
-    Raises InvalidInput for what is no ELF library or none of MPI, Missing without binutils.
+    Raises InvalidInput for what is no ELF library or none of MPI.
     """
     path = find_libmpi(place)
-    all_of_it = [path, *_bindings(path)]
-    soname = _soname(path)
-    names: set[str] = set()
-    sizes: dict[str, int] = {}
-    for one in all_of_it:
-        for row in _symbols(one):
-            if row.defined and _OF_MPI.match(row.name):
-                names.add(row.name)
-                if row.kind == "OBJECT":
-                    sizes[row.name] = row.size
-    if not names:
+    files = [_read(one) for one in (path, *_bindings(path))]
+    symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
+    if not symbols:
         raise InvalidInput(
-            Problem("this is no MPI library: no name of MPI is in it", str(path), allowed=_ALLOWED)
+            Problem("this is no MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED)
         )
-    machine = " ".join(re.findall(r"^ +(?:Class|Machine): +(.+)$", _readelf("-hW", path), re.M))
-    sonames = frozenset(filter(None, map(_soname, all_of_it)))
-    return Library(path, soname, frozenset(names), sizes, machine, sonames)
-
-
-def _soname(path: Path) -> str:
-    found = re.search(r"\(SONAME\).*\[(.+)\]", _readelf("-dW", path))
-    return found.group(1) if found else ""
+    return Library(
+        path,
+        files[0].soname,
+        frozenset(one.name for one in symbols),
+        {one.name: one["st_size"] for one in symbols if one["st_info"]["type"] == "STT_OBJECT"},
+        files[0].machine,
+        frozenset(one.soname for one in files if one.soname),
+    )
 
 
 def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
@@ -108,9 +103,9 @@ def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
                 allowed="a program that is linked to OLD",
             )
         )
-    needed = frozenset(re.findall(r"\(NEEDED\).*\[(.+)\]", _readelf("-dW", path)))
-    names = {row.name for row in _symbols(path) if not row.defined and _OF_MPI.match(row.name)}
-    return frozenset(names), needed
+    file = _read(path)
+    names = {one.name for one in file.symbols if one["st_shndx"] == "SHN_UNDEF"}
+    return frozenset(names), frozenset(file.needed)
 
 
 def read_constants(prefix: Path) -> dict[str, int]:
@@ -130,9 +125,9 @@ def read_constants(prefix: Path) -> dict[str, int]:
         source.write_text(f"{text}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0; }\n")
         program = Path(folder) / "constants"
         try:
-            said = _said(str(wrapper), str(source), "-o", str(program))
+            said = run([wrapper, source, "-o", program], limit=SECONDS)
             if not said.status:
-                said = _said(str(program))
+                said = run([program], limit=SECONDS)
             wrong = said.status and (said.errors.strip() or f"exit status {said.status}")
             if said.timed_out:
                 wrong = f"it did not end within {SECONDS} s"
@@ -144,35 +139,12 @@ def read_constants(prefix: Path) -> dict[str, int]:
                 "a program of three lines does not compile and start with this MPI",
                 str(wrapper),
                 found=str(wrong)[-500:],
-                todo="mend that wrapper, or give the libmpi.so instead of the prefix: then the "
-                "constants of mpi.h are not compared",
+                todo="repair that wrapper, or give libmpi.so instead of the prefix; the constants "
+                "of mpi.h are not compared then",
             )
         )
     rows = re.findall(r"^(\S+) (-?\d+)$", said.text, re.MULTILINE)
     return {name: int(value) for name, value in rows}
-
-
-def _said(*command: str) -> Done:
-    """What a program said; one that waits for something is ended."""
-    return run(command, limit=SECONDS)
-
-
-@dataclass(frozen=True)
-class _Symbol:
-    name: str
-    kind: str
-    size: int
-    defined: bool
-
-
-def _symbols(path: Path) -> list[_Symbol]:
-    found = []
-    for line in _readelf("--dyn-syms", "-W", path).splitlines():
-        parts = line.split()
-        if len(parts) >= 8 and parts[0].rstrip(":").isdigit():
-            name = parts[7].partition("@")[0]
-            found.append(_Symbol(name, parts[3], int(parts[2], 0), parts[6] != "UND"))
-    return found
 
 
 def _bindings(libmpi: Path) -> list[Path]:
@@ -181,18 +153,31 @@ def _bindings(libmpi: Path) -> list[Path]:
     return [path for name in ("libmpifort.so", "libmpicxx.so") if (path := folder / name).exists()]
 
 
-def _readelf(*words: object) -> str:
+@dataclass(frozen=True)
+class _Elf:
+    """An ELF file; ``symbols`` are pyelftools' of those names that belong to MPI."""
+
+    machine: str
+    soname: str
+    needed: tuple[str, ...]
+    symbols: list[Any]
+
+
+def _read(path: Path) -> _Elf:
+    # here, for the start-up time of every command
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    content = path.read_bytes()
+    found = linked(content)
     try:
-        done = run(
-            ["readelf", *map(str, words[:-1]), "--", str(words[-1])],
-            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin"},
-        )
-    except FileNotFoundError:
-        raise Missing(
-            Problem("readelf is not installed", todo="apt-get install binutils")
-        ) from None
-    if done.status or "Error:" in done.errors or not done.text.strip():
+        file = ELFFile(BytesIO(content))
+        table = file.get_section_by_name(".dynsym")
+        rows = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+        symbols = [one for one in rows if _OF_MPI.match(one.name)]
+        machine = f"ELF{file.elfclass} {file['e_machine']}"
+    except Exception as error:  # pyelftools raises whatever it stumbles over
         raise InvalidInput(
-            Problem("this is no ELF library or program", str(words[-1]), found=done.errors.strip())
-        )
-    return done.text
+            Problem("this is no ELF library or program", str(path), found=str(error))
+        ) from None
+    return _Elf(machine, found.soname if found else "", found.needed if found else (), symbols)
