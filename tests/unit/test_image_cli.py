@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.cli import main as cli
-from mvstack.image import build, site, store, tools
+from mvstack.image import build, checkout, site, store, tools
 from mvstack.image.clean import clean_here
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import DATA
@@ -316,7 +316,7 @@ def test_a_version_whose_test_was_cut_off_is_gone_on_with(images: Path) -> None:
     ],
 )
 def test_the_origin_of_the_code_tells_no_secret_and_no_folder(remote: str, url: str) -> None:
-    assert build.public_url(remote) == url
+    assert checkout.public_url(remote) == url
 
 
 @pytest.fixture

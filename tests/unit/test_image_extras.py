@@ -16,7 +16,7 @@ from mvstack.support.errors import Missing
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout whose .venv this Python is; modules are looked for in ``modules`` too."""
-    monkeypatch.setattr(extras, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(extras, "DATA", tmp_path)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
     (tmp_path / "modules").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path / "modules"))

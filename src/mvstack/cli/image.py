@@ -1,4 +1,6 @@
-"""``mvstack image``: build, test, publish, list, clean, validate, compare, verify."""
+"""``mvstack image``: build, test, publish, list, clean, validate, compare, verify.
+
+Imports inside the commands keep the start of every other command fast."""
 
 from __future__ import annotations
 
@@ -13,26 +15,30 @@ from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Cloud images with the release in them: built, started and tested before anyone else can.",
+    help="Build, test and publish disk images with a release installed: Azure, AWS, QEMU.",
 )
 System = Annotated[
     str,
-    typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="A partition that describes an image."),
+    typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="A partition that has an image."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Install root of the release.")]
 Images = Annotated[
     Path | None,
-    typer.Option("--images", envvar="MVSTACK_IMAGES", help="Where images are kept (ROOT/images)."),
+    typer.Option(
+        "--images", envvar="MVSTACK_IMAGES", help="Folder of images (default: ROOT/images)."
+    ),
 ]
 Site = Annotated[
     Path | None,
-    typer.Option("--site", help="JSON with the site's Packer variables: subscription, gallery, …"),
+    typer.Option("--site", help="JSON file with Packer variables: subscription, gallery, …"),
 ]
-Asked = Annotated[str | None, typer.Option("--version", help="Of the image, e.g. 2026.11.0.")]
-ReleaseName = Annotated[str | None, typer.Option("--release", help="A release; else the newest.")]
-Key = Annotated[str, typer.Option("--key", help="Fingerprint, when several keys could sign.")]
-Where = Annotated[str | None, typer.Option("--cloud", help="aws or azure; else this machine.")]
+Asked = Annotated[str | None, typer.Option("--version", help="Image version, e.g. 2026.11.0.")]
+ReleaseName = Annotated[
+    str | None, typer.Option("--release", help="A release (default: the newest).")
+]
+Key = Annotated[str, typer.Option("--key", help="Fingerprint of the key to sign with.")]
+Where = Annotated[str | None, typer.Option("--cloud", help="Look in a cloud: aws or azure.")]
 
 
 def _progress(as_json: bool) -> Any:
@@ -68,31 +74,33 @@ def build(
         typer.Option("--packages", help="Exact versions: packages.txt of an earlier build."),
     ] = None,
     with_test: Annotated[
-        bool, typer.Option("--test/--no-test", help="Start and test it when it is built (QEMU).")
+        bool,
+        typer.Option("--test/--no-test", help="Start and test the image (QEMU)."),
     ] = True,
     release: ReleaseName = None,
     root: Root = None,
     images: Images = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Compile so.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", envvar="MVSTACK_YES", help="Ask nothing.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")
+    ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", envvar="MVSTACK_YES", help="Install what is missing, unasked."),
+    ] = False,
     key: Key = "",
     as_json: Json = False,
 ) -> None:
-    """Build a partition's image; the same command goes on where it was interrupted."""
-    from mvstack.image.build import Wanted
-    from mvstack.image.flow import build_image
+    """Build the image of a partition. Run again after an interruption: it resumes."""
+    from mvstack.image.flow import Asked, build_image
+    from mvstack.image.job import Wanted
 
     version = build_image(
-        system,
+        Asked(system, release, root, images, key),
         Wanted(version=asked, site=site, packages=packages),
-        release=release,
-        root=root,
-        images=images,
+        _progress(as_json),
         jobs=jobs,
         yes=yes,
-        key=key,
-        with_test=with_test,
-        progress=_progress(as_json),
+        test=with_test,
     )
     _told(version, as_json)
 
@@ -107,18 +115,10 @@ def test(
     key: Key = "",
     as_json: Json = False,
 ) -> None:
-    """Start a built image as a machine of its own and run every test; what passed is signed."""
-    from mvstack.image.flow import test_image
+    """Start a built image as a virtual machine, run all tests, and sign it if they pass."""
+    from mvstack.image.flow import Asked, test_image
 
-    version = test_image(
-        system,
-        asked,
-        release=release,
-        root=root,
-        images=images,
-        key=key,
-        progress=_progress(as_json),
-    )
+    version = test_image(Asked(system, release, root, images, key), asked, _progress(as_json))
     _told(version, as_json)
 
 
@@ -129,35 +129,28 @@ def test(
 def publish(
     system: System,
     asked: Asked = None,
-    to: Annotated[Path | None, typer.Option("--to", help="Folder of images (QEMU).")] = None,
+    to: Annotated[Path | None, typer.Option("--to", help="Folder to copy it to (QEMU).")] = None,
     site: Site = None,
-    region: Annotated[list[str] | None, typer.Option(help="Where it is to be; several.")] = None,
+    region: Annotated[list[str] | None, typer.Option(help="Region (repeatable).")] = None,
     share: Annotated[
-        list[str] | None, typer.Option(help="AWS accounts that may start it, or `all`.")
+        list[str] | None,
+        typer.Option(help="AWS account that may use it, or `all` (repeatable)."),
     ] = None,
     unknown: Annotated[
         bool,
-        typer.Option("--vulnerabilities-unknown", help="Publish though no database was looked at."),
+        typer.Option("--vulnerabilities-unknown", help="Publish without a vulnerability check."),
     ] = False,
     root: Root = None,
     images: Images = None,
     as_json: Json = False,
 ) -> None:
-    """Publish a tested version, once: it never changes afterwards."""
-    from mvstack.image.publish import publish_image
+    """Publish a tested version. A published version never changes."""
+    from mvstack.image.flow import Asked
+    from mvstack.image.publish import Target, publish_image
 
-    done = publish_image(
-        system,
-        asked,
-        to=to,
-        site=site,
-        regions=region or [],
-        share=share or [],
-        root=root,
-        images=images,
-        unknown_is_fine=unknown,
-        progress=_progress(as_json),
-    )
+    where = Asked(system, root=root, images=images)
+    target = Target(to, site, region or (), share or ())
+    done = publish_image(where, asked, target, unknown, _progress(as_json))
     if as_json:
         emit(done)
     else:
@@ -173,15 +166,15 @@ def list_(
     images: Images = None,
     as_json: Json = False,
 ) -> None:
-    """What was built here, or what a cloud holds: versions, their states and tests."""
-    from mvstack.image.flow import list_images
+    """List images built here or held by a cloud, with their state and test results."""
+    from mvstack.image.flow import Asked, list_images
 
-    rows = list_images(root, images, where, site)
+    rows = list_images(Asked(root=root, images=images), where, site)
     if as_json:
         emit(rows)
         return
     if not rows:
-        typer.echo("no image; `mvstack image build SYSTEM` makes one")
+        typer.echo("no images; build one with `mvstack image build SYSTEM`")
     for row in rows:
         rest = [f"{k} {v}" for k, v in row.items() if k not in ("image", "version", "state") and v]
         typer.echo(f"{row['image']} {row['version']}: {row['state']}; {'; '.join(rest)}")
@@ -194,23 +187,24 @@ def list_(
 def clean(
     where: Where = None,
     site: Site = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove it, not only show it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only list.")] = False,
     older: Annotated[
         float,
         typer.Option(
             "--older-than",
             min=0,
-            help="Hours since the build began; in a cloud, one may go on on another machine.",
+            help="Hours since the build started; in a cloud, one may still run elsewhere.",
         ),
     ] = 12,
     root: Root = None,
     images: Images = None,
     as_json: Json = False,
 ) -> None:
-    """What builds that ended badly left behind, found by its tags; --yes removes it."""
-    from mvstack.image.flow import clean_images
+    """List what failed builds left behind; remove it with --yes."""
+    from mvstack.image.flow import Asked, clean_images
 
-    rows = clean_images(root, images, where, site, yes, older, _progress(as_json))
+    asked = Asked(root=root, images=images)
+    rows = clean_images(asked, where, site, yes, older, _progress(as_json))
     if as_json:
         emit(rows)
         return
@@ -220,15 +214,15 @@ def clean(
             f"{'removed' if yes else 'left'}: {row['kind']} {row['id']} ({row['image']}{size})"
         )
     if not rows:
-        typer.echo("nothing was left behind")
+        typer.echo("nothing to clean")
     elif not yes:
-        typer.echo("--yes removes it")
+        typer.echo("run again with --yes to remove")
 
 
 @app.command(epilog="Examples: mvstack image validate   ·   mvstack image validate aws-p5")
 def validate(
     systems: Annotated[
-        list[str] | None, typer.Argument(help="Systems; all that describe images if none.")
+        list[str] | None, typer.Argument(help="Systems (default: all that describe images).")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -248,10 +242,10 @@ def validate(
 @app.command(epilog="Example: mvstack image compare …/2026.11.0 …/2026.11.1")
 def compare(
     first: Annotated[Path, typer.Argument(help="Folder of a version.")],
-    second: Annotated[Path, typer.Argument(help="Folder of another, built from the same inputs.")],
+    second: Annotated[Path, typer.Argument(help="Folder of another, from the same inputs.")],
     as_json: Json = False,
 ) -> None:
-    """Compare two builds file by file; what may differ stands in images/not-reproducible.yaml."""
+    """Compare two builds file by file. images/not-reproducible.yaml lists what may differ."""
     from mvstack.image import manifest
     from mvstack.image.papers import MANIFEST
 
@@ -259,10 +253,12 @@ def compare(
         if not (folder / MANIFEST).is_file():
             raise InvalidInput(
                 Problem(
-                    f"holds no {MANIFEST}" if folder.is_dir() else "there is no such folder",
+                    f"no {MANIFEST} in this folder"
+                    if folder.is_dir()
+                    else "there is no such folder",
                     str(folder),
-                    todo="name the folders of two versions for QEMU (`mvstack image list`); of "
-                    "a cloud's image there is no manifest",
+                    todo="name the folders of two QEMU images (`mvstack image list`); images of "
+                    "a cloud have no manifest",
                 )
             )
     one, two = (manifest.read(folder / MANIFEST) for folder in (first, second))
@@ -273,22 +269,24 @@ def compare(
     else:
         for row in found:
             typer.echo(
-                f"{'DIFFERS' if row.fails else 'declared'}: {row.path}: {row.what}; {row.why}"
+                f"{'DIFFERS' if row.fails else 'expected'}: {row.path}: {row.what}; {row.why}"
             )
-        typer.echo(f"{len(one)} files, {len(found)} differ or are declared to, {len(bad)} must not")
+        typer.echo(
+            f"{len(one)} files; {len(found) - len(bad)} expected differences, {len(bad)} others"
+        )
     if bad:
         raise CheckFailed(
             *(Problem(row.what, row.path, found=row.second, allowed=row.first) for row in bad[:20]),
-            outcome=f"{len(bad)} files differ that must not.",
+            outcome=f"{len(bad)} unexpected differences.",
         )
 
 
 @app.command(epilog="Example: mvstack image verify /srv/images/qemu-debian12-mpich/2026.11.0")
 def verify(
-    folder: Annotated[Path, typer.Argument(help="Folder of a version, wherever it was copied.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a version, here or copied.")],
     as_json: Json = False,
 ) -> None:
-    """Is it what was built, whole and unchanged, and signed by a key that is trusted here?"""
+    """Check that an image is complete, unchanged, and signed by a trusted key."""
     from mvstack.image.sign import verify as check
 
     if not folder.is_dir():
@@ -299,4 +297,4 @@ def verify(
     if as_json:
         emit({"signer": found.signer, "files": found.files})
     else:
-        typer.echo(f"{len(found.files)} files are as {found.signer} signed them")
+        typer.echo(f"{len(found.files)} files unchanged, signed by {found.signer}")

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.image import tools
@@ -60,26 +61,31 @@ _FILES = {
 }
 
 
-def key(suite: str, disk_gb: int, early: Sequence[str], packages: str) -> str:
-    """What decides the base disk, as a hash: its cache is named by it."""
-    code = Path(__file__).read_text()
-    return hashes.of(hashes.normalised(code), suite, disk_gb, list(early), packages)[:16]
-
-
-def make_base(
-    disk: Path,
-    suite: str,
-    disk_gb: int,
-    log: Path,
-    note: Callable[[str], None],
-    early: Sequence[str] = (),
-    packages: str = "",
-    epoch: int = 0,
-) -> None:
-    """Make ``disk`` (qcow2) of ``disk_gb`` GB from the packages of ``suite``; whole or not at all.
+@dataclass(frozen=True)
+class Base:
+    """What decides a base disk of ``disk_gb`` GB from the packages of ``suite``.
 
     ``early`` are packages beside those that a disk needs to start. ``packages`` is a list of exact
-    versions (packages.txt of an earlier build), "" the newest.
+    versions (packages.txt of an earlier build), "" for the newest. ``epoch`` is the time that its
+    files bear, in seconds since 1970.
+    """
+
+    suite: str
+    disk_gb: int
+    early: Sequence[str] = ()
+    packages: str = ""
+    epoch: int = 0
+
+    @property
+    def key(self) -> str:
+        """A hash of all but the time; disks are kept by it."""
+        code = hashes.normalised(Path(__file__).read_text())
+        return hashes.of(code, self.suite, self.disk_gb, list(self.early), self.packages)[:16]
+
+
+def make_base(disk: Path, of: Base, log: Path, note: Callable[[str], None]) -> None:
+    """Make ``disk`` (qcow2), whole or not at all.
+
     Raises Missing without a loop device, BuildFailed with the log.
     """
     disk.parent.mkdir(parents=True, exist_ok=True)
@@ -95,10 +101,10 @@ def make_base(
             return  # another build made it meanwhile
         work = Path(name)
         root, raw = work / "root", work / "raw"
-        _bootstrap(root, suite, [*PACKAGES, *early], packages, epoch, log, note)
+        _bootstrap(root, of, log, note)
         _configure(root)
         note("making the disk")
-        _partition(raw, root, disk_gb, log, epoch)
+        _partition(raw, root, of, log)
         with mounted(raw) as mount:
             tools.run(
                 ["extlinux", "--install", mount / "boot" / "extlinux"], log, what="making it start"
@@ -114,22 +120,14 @@ def make_base(
         whole.replace(disk)
 
 
-def _bootstrap(
-    root: Path,
-    suite: str,
-    names: Sequence[str],
-    packages: str,
-    epoch: int,
-    log: Path,
-    note: Callable[[str], None],
-) -> None:
+def _bootstrap(root: Path, of: Base, log: Path, note: Callable[[str], None]) -> None:
     pins = root.parent / "pins"
-    pins.write_text(pinned(packages))
+    pins.write_text(pinned(of.packages))
     # With mounts of its own: /proc and /sys that it mounts below the root end with it however it
     # ends, and whoever then removes the half-made root removes nothing through them.
     command: list[str | Path] = ["unshare", "--mount", "--propagation", "private"]
-    command += ["mmdebstrap", "--variant=minbase", f"--include={','.join(names)}"]
-    if packages:
+    command += ["mmdebstrap", "--variant=minbase", f"--include={','.join([*PACKAGES, *of.early])}"]
+    if of.packages:
         # before the first package is chosen, and gone from the disk afterwards
         place = "etc/apt/preferences.d/mvapich-stack-build"
         command += [
@@ -141,12 +139,11 @@ def _bootstrap(
     command += [
         f"--customize-hook=for unit in {masked}; do ln -sf /dev/null $unit; done",
         '--customize-hook=chroot "$1" passwd --lock root',
-        suite,
+        of.suite,
         root,
     ]
-    tools.run(
-        command, log, note, what="bringing the packages", env={"SOURCE_DATE_EPOCH": str(epoch)}
-    )
+    times = {"SOURCE_DATE_EPOCH": str(of.epoch)}
+    tools.run(command, log, note, what="bringing the packages", env=times)
 
 
 def pinned(packages: str) -> str:
@@ -173,8 +170,8 @@ def _configure(root: Path) -> None:
     shutil.rmtree(root / "var" / "log" / "journal", ignore_errors=True)
 
 
-def _partition(raw: Path, root: Path, disk_gb: int, log: Path, epoch: int) -> None:
-    size = disk_gb * 1024
+def _partition(raw: Path, root: Path, of: Base, log: Path) -> None:
+    size = of.disk_gb * 1024
     with raw.open("wb") as stream:
         stream.truncate(size * 2**20)
     table = f"label: dos\nlabel-id: 0x6d766170\nstart={START}MiB, type=83, bootable\n"
@@ -192,7 +189,9 @@ def _partition(raw: Path, root: Path, disk_gb: int, log: Path, epoch: int) -> No
         "-d", root, raw, f"{size - START - 1}M",
     ]  # fmt: skip
     # e2fsprogs takes the times that it writes itself from here
-    tools.run(command, log, what="filling the disk", env={"E2FSPROGS_FAKE_TIME": str(epoch or 1)})
+    tools.run(
+        command, log, what="filling the disk", env={"E2FSPROGS_FAKE_TIME": str(of.epoch or 1)}
+    )
 
 
 def _boot_sector(raw: Path) -> None:

@@ -6,121 +6,26 @@ Packer's own step is one: an instance that was interrupted is gone, and begun an
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import tarfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from mvstack import __version__
 from mvstack.image import base, kit, packer, papers, store, tools, vm
-from mvstack.image.packer import TEMPLATES
+from mvstack.image.checkout import by, commit
+from mvstack.image.job import Job, Wanted
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
-from mvstack.image.store import Version
 from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Problem, relative
-from mvstack.support.home import DATA
-from mvstack.support.progress import Progress, Step
+from mvstack.support.progress import Progress
 
 #: The kit's and the release's place on the instance, the same on every cloud.
 ON_INSTANCE = "/var/tmp/mvapich-stack-image"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a person says of a build beside the system.
-
-    ``site`` is the site's own file of Packer variables (subscription, gallery, subnet, …),
-    ``packages`` a list of exact versions, ``provision`` the folder with provision/ and files/,
-    ``variables`` what goes over all else (tests against emulators).
-    """
-
-    version: str | None = None
-    site: Path | None = None
-    packages: Path | None = None
-    provision: Path = TEMPLATES
-    variables: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Job:
-    """One build: what it is of, where it works, and how it says what it does."""
-
-    plan: Plan
-    image: ImagePlan
-    wanted: Wanted
-    version: Version
-    work: Path
-    files: dict[str, str]
-    packages: str
-    progress: Progress
-
-    @property
-    def log(self) -> Path:
-        """The log of all steps but Packer's."""
-        return self.work / "build.log"
-
-    @contextmanager
-    def step(self, name: str, what: str, log: Path | None = None) -> Iterator[Step]:
-        """One step, shown, and kept when it ended well."""
-        began = time.monotonic()
-        with self.progress.step("image", what, log=log or self.log) as step:
-            yield step
-        self.version.note(name, time.monotonic() - began)
-
-
-def commit() -> tuple[str, bool, int]:
-    """The commit of this checkout, whether files differ from it, and its time (seconds since 1970).
-
-    ("", True, 0) where this is no git checkout.
-    """
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(DATA), *words]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    name = git("rev-parse", "HEAD")
-    changed = bool(git("status", "--porcelain"))
-    return name, changed or not name, int(git("log", "-1", "--format=%ct") or 0)
-
-
-def repository() -> str:
-    """Where this checkout was cloned from, without who did; "" from nowhere that others reach."""
-    command = ["git", "-C", str(DATA), "remote", "get-url", "origin"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except FileNotFoundError:
-        return ""
-    return public_url(said)
-
-
-def public_url(remote: str) -> str:
-    """A git remote as a URL without user, password and query; "" for a folder of this machine."""
-    if found := re.fullmatch(r"(?:[\w.-]+@)?([\w.-]+):(?!/)(\S+)", remote):  # git@host:path
-        return f"git+ssh://{found[1]}/{found[2]}"
-    try:
-        parts = urlsplit(remote)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return ""
-    if parts.scheme not in ("https", "http", "ssh", "git") or not parts.hostname:
-        return ""
-    scheme = parts.scheme if parts.scheme == "git" else f"git+{parts.scheme}"
-    return f"{scheme}://{parts.hostname}{port}{parts.path}"
 
 
 def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
@@ -196,12 +101,6 @@ def build(job: Job, accept: Callable[[], None] | None = None) -> None:
     version.set(state="candidate")
 
 
-def by() -> dict[str, Any]:
-    """Who builds, and with what, as provenance tells it: of this machine, now."""
-    found = ".".join(map(str, packer.version()))
-    return {"builder": builder(), "versions": {"mvstack": __version__, "packer": found}}
-
-
 def _kit(job: Job) -> None:
     archive = job.work / "release.tar.zst"
     with job.step("release", f"the release in {job.plan.tree}, packed") as step:
@@ -227,13 +126,12 @@ def _kit(job: Job) -> None:
 
 
 def _base(job: Job) -> None:
-    suite, size, early = job.image.base["suite"], job.image.disk_gb, job.image.early
-    images = job.version.folder.parents[2]
-    disk = images / "base" / f"{suite}-{base.key(suite, size, early, job.packages)}.qcow2"
+    image = job.image
+    of = base.Base(image.base["suite"], image.disk_gb, image.early, job.packages, commit()[2])
+    disk = job.version.folder.parents[2] / "base" / f"{of.suite}-{of.key}.qcow2"
     if not disk.is_file():
-        with job.step("base", f"the base disk, from the packages of {suite}") as step:
-            epoch = commit()[2]
-            base.make_base(disk, suite, size, job.log, step.note, early, job.packages, epoch)
+        with job.step("base", f"the base disk, from the packages of {of.suite}") as step:
+            base.make_base(disk, of, job.log, step.note)
     job.version.set(base=disk.name, base_sha256=sha256_of(disk))
 
 
@@ -321,28 +219,3 @@ def read_packages(path: Path | None) -> str:
                 )
             )
     return text
-
-
-def unpacked(inventory: Path, folder: Path) -> Path:
-    """The inventory of an instance as a file tree."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(inventory) as tar:
-        for member in tar.getmembers():
-            name = member.name.lstrip("./")
-            if ".." in Path(name).parts or not (member.isreg() or member.isdir()):
-                continue
-            target = folder / name
-            if member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            stream = tar.extractfile(member)
-            assert stream is not None
-            with stream, target.open("wb") as out:
-                shutil.copyfileobj(stream, out)
-    return folder
-
-
-def builder() -> str:
-    """Who builds, as a URI for the provenance: MVSTACK_BUILDER, else this machine's name."""
-    return os.environ.get("MVSTACK_BUILDER") or f"urn:mvapich-stack:builder:{os.uname().nodename}"

@@ -22,6 +22,7 @@ ROOTS = (
     "packaging",
     "typer",
     "rich",
+    "psutil",
 )
 #: Compares runs of ReFrame, which nobody asks for here, and is four fifths of the size.
 LEFT_OUT = ("polars",)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mvstack.recipes.reading import read_recipes
+from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.tree.records import kept_plan
 
@@ -64,9 +66,6 @@ class Facts:
 
 def known_facts(easyconfigs: Iterable[Path]) -> Facts:
     """What these easyconfigs and the repository's Spack recipes say. Raises InvalidInput."""
-    from mvstack.recipes.reading import read_recipes
-    from mvstack.sources.recipes import specs_from_easyconfigs
-
     specs = specs_from_easyconfigs(easyconfigs)
     licences = {recipe.name: recipe.licence for recipe in read_recipes() if recipe.licence}
     return Facts({spec.filename: spec.urls[0] for spec in specs if spec.urls}, licences)

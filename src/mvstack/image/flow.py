@@ -6,6 +6,7 @@ import functools
 import os
 import re
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,16 @@ from mvstack.cache import gpg
 from mvstack.image import build as building
 from mvstack.image import papers, provenance, sign, store, testing, vulnerabilities
 from mvstack.image.artefacts import SIGNATURE, SUMS
-from mvstack.image.build import Job, Wanted
 from mvstack.image.clean import clean_cloud, clean_here
 from mvstack.image.clouds import Cloud
 from mvstack.image.extras import need
+from mvstack.image.job import Job, Wanted
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.image.render import image_files
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
-from mvstack.image.validation import validate_images as validate_images
 from mvstack.install import stages
+from mvstack.install.flow import install_system
 from mvstack.model.image_policy import image_policy
 from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
@@ -30,55 +31,61 @@ from mvstack.support.errors import BuildFailed, CheckFailed, InvalidInput, Missi
 from mvstack.support.progress import Progress
 
 
-def planned(
-    name: str, command: str, release: str | None = None, root: Path | None = None
-) -> tuple[Plan, ImagePlan]:
-    """The plan of the partition that ``name`` means, and of its image.
+@dataclass(frozen=True)
+class Asked:
+    """Which image a command is about, and where it is: the options that all commands share.
 
-    Raises InvalidInput when it has several partitions and none is named, Refused without an image.
+    ``name`` is that of a system, a partition or a file. ``key`` is the fingerprint to sign with.
     """
-    system, partitions = stages.load(name)
-    partition = stages.only_one(name, partitions, f"image {command}")
-    plan = stages.plan_for(system, partition, release, root)
-    return plan, make_image(system, plan, image_policy())
 
+    name: str = ""
+    release: str | None = None
+    root: Path | None = None
+    images: Path | None = None
+    key: str = ""
 
-def folder_of(images: Path | None, root: str) -> Path:
-    """Where images are kept: as given, else from the environment, else below the install root."""
-    return images.absolute() if images is not None else store.images_folder(root)
+    def plan(self, command: str, release: str | None = None) -> tuple[Plan, ImagePlan]:
+        """The plan of the partition, and of its image.
+
+        Raises InvalidInput when it has several partitions and none is named, Refused without an
+        image.
+        """
+        system, partitions = stages.load(self.name)
+        partition = stages.only_one(self.name, partitions, f"image {command}")
+        plan = stages.plan_for(system, partition, release or self.release, self.root)
+        return plan, make_image(system, plan, image_policy())
+
+    def folder(self, root: str = "") -> Path:
+        """Where images are kept: as given, else from the environment, else below the root."""
+        if self.images is not None:
+            return self.images.absolute()
+        here = str(self.root.absolute()) if self.root else stages.default_root()
+        return store.images_folder(root or here)
 
 
 def build_image(
-    name: str,
-    wanted: Wanted,
-    *,
-    release: str | None,
-    root: Path | None,
-    images: Path | None,
-    jobs: int | None,
-    yes: bool,
-    key: str,
-    with_test: bool,
-    progress: Progress,
+    asked: Asked, wanted: Wanted, progress: Progress, *, jobs: int | None, yes: bool, test: bool
 ) -> Version:
     """`mvstack image build`: install the release here, build the image, test it, sign it."""
-    from mvstack.install.flow import install_system
-
-    plan, image = planned(name, "build", release, root)
-    folder = folder_of(images, plan.root)
-    there = _can_begin(plan, image, wanted, folder, key, with_test)
+    plan, image = asked.plan("build")
+    folder = asked.folder(plan.root)
+    there = _can_begin(plan, image, wanted, folder, asked.key)
+    if test and there is None:
+        testing.ready(image.name, image)
+    need("debsbom")
     # by the name that was given: it may be the path of a site's own file
-    where = f"{split_name(name)[0]}/{image.partition}"
-    install_system(where, release, root, jobs, yes, False, True, False, progress)
+    where = f"{split_name(asked.name)[0]}/{image.partition}"
+    install_system(where, asked.release, asked.root, jobs, yes, False, True, False, progress)
     job = building.begin(plan, image, wanted, folder, progress)
     version = job.version
     with store.locked(version):
         # kept before it is begun: cut off in its test, the same command goes on with the test
-        version.set(testing=with_test and there is None)
+        version.set(testing=test and there is None)
         if version.state == "building":
-            building.build(job, functools.partial(_accept, there, job, key) if there else None)
+            accept = functools.partial(_accept, there, job, asked.key) if there else None
+            building.build(job, accept)
         if version.data["testing"]:
-            _test(job, key)
+            _test(job, asked.key)
     return version
 
 
@@ -89,7 +96,7 @@ def _accept(there: Cloud, job: Job, key: str) -> None:
 
 
 def _can_begin(
-    plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, key: str, with_test: bool
+    plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, key: str
 ) -> Cloud | None:
     """See all that can be seen to be wrong before anything is installed or built, which takes long.
 
@@ -111,9 +118,6 @@ def _can_begin(
         )
     if key:
         gpg.own_key(key)
-    if with_test and there is None:
-        testing.ready(image.name, image)
-    need("debsbom")
     return there
 
 
@@ -132,32 +136,23 @@ def _plain_path(folder: Path) -> None:
         )
 
 
-def test_image(
-    name: str,
-    asked: str | None,
-    *,
-    release: str | None,
-    root: Path | None,
-    images: Path | None,
-    key: str,
-    progress: Progress,
-) -> Version:
+def test_image(asked: Asked, number: str | None, progress: Progress) -> Version:
     """`mvstack image test`: start a built image and run every test; a passed one is signed."""
-    plan, image = planned(name, "test", release, root)
-    folder = folder_of(images, plan.root)
+    plan, image = asked.plan("test")
+    folder = asked.folder(plan.root)
     states = ("candidate", "tested", "published")
-    version = store.find(folder, image.name, asked, states, release or "")
+    version = store.find(folder, image.name, number, states, asked.release or "")
     if version.data["release"] != plan.release:  # what it must hold is what its release says
-        plan, image = planned(name, "test", version.data["release"], root)
+        plan, image = asked.plan("test", version.data["release"])
     testing.ready(version.title, image)
     testing.whole(version)
     _plain_path(folder)
-    if key:
-        gpg.own_key(key)
+    if asked.key:
+        gpg.own_key(asked.key)
     work = store.work_folder(version)
     with store.locked(version):
         job = Job(plan, image, Wanted(), version, work, image_files(plan, image), "", progress)
-        _test(job, key)
+        _test(job, asked.key)
     return version
 
 
@@ -190,7 +185,7 @@ def _test(job: Job, key: str) -> None:
 def _sign(job: Job, key: str) -> None:
     version = job.version
     with job.step("provenance", "provenance and signature"):
-        papers.origin(version, job.image, job.image.downloads)
+        papers.origin(job)
         try:
             version.set(signed=sign.sign(version.folder, key).signer, why_unsigned="")
         except (Refused, Missing) as error:
@@ -198,14 +193,12 @@ def _sign(job: Job, key: str) -> None:
             version.set(signed="", why_unsigned=str(error).splitlines()[0])
 
 
-def list_images(
-    root: Path | None, images: Path | None, where: str | None, site: Path | None
-) -> list[dict[str, Any]]:
+def list_images(asked: Asked, where: str | None, site: Path | None) -> list[dict[str, Any]]:
     """`mvstack image list`: what was built here, or what a cloud holds."""
     known = read_site(site)
     if where is not None:
         return [dict(one.__dict__) for one in cloud(where, known).images()]
-    folder = folder_of(images, str(root.absolute()) if root else stages.default_root())
+    folder = asked.folder()
     rows: list[dict[str, Any]] = []
     for one in store.versions(folder):
         counts = one.data.get("tests") or {}
@@ -234,8 +227,7 @@ def list_images(
 
 
 def clean_images(
-    root: Path | None,
-    images: Path | None,
+    asked: Asked,
     where: str | None,
     site: Path | None,
     remove: bool,
@@ -248,7 +240,7 @@ def clean_images(
     tags, is no image, and whose build began more than ``older`` hours ago.
     """
     known = read_site(site)
-    folder = folder_of(images, str(root.absolute()) if root else stages.default_root())
+    folder = asked.folder()
     if where is not None:
         return clean_cloud(cloud(where, known), folder, remove, older, progress)
     return clean_here(folder, remove, progress)

@@ -145,7 +145,6 @@ def build(
     variables: dict[str, Any],
     log: Path,
     note: Callable[[str], None],
-    environment: dict[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """`packer build` of one source; what its manifest says of what was made.
 
@@ -169,7 +168,7 @@ def build(
         if told := _bare(text):
             note(told)
 
-    status = _run(command, folder, {**_environment(), **(environment or {})}, log, line)
+    status = _run(command, folder, _environment(), log, line)
     if status:
         raise _failure(lines, status, source, log)
     manifest = Path(str(variables["manifest"]))

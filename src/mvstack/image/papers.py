@@ -10,24 +10,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tarfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mvstack.image import base, manifest, provenance, tools, vulnerabilities
 from mvstack.image.audit import audit
+from mvstack.image.checkout import by, commit, repository
 from mvstack.image.components import Component, components, known_facts
 from mvstack.image.finding import Finding
+from mvstack.image.job import Job
 from mvstack.image.packages import installed, manager
 from mvstack.image.sbom import Subject, sbom
 from mvstack.plan import easyconfigs
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import CheckFailed, Problem
 from mvstack.support.files import write_atomically
-
-if TYPE_CHECKING:
-    from mvstack.image.build import Job
 
 MANIFEST, PACKAGES, AUDIT = "manifest.txt", "packages.txt", "audit.json"
 VULNERABILITIES = "vulnerabilities.json"
@@ -56,18 +56,14 @@ def write(job: Job) -> None:
             raw.unlink(missing_ok=True)
         _audited(job, found)
     else:
-        from mvstack.image.build import unpacked
-
         root = job.work / "inventory"
         shutil.rmtree(root, ignore_errors=True)
-        _of_tree(job, unpacked(job.work / "inventory.tar", root))
+        _of_tree(job, _unpacked(job.work / "inventory.tar", root))
     _same_packages(job)
 
 
 def _of_tree(job: Job, root: Path) -> None:
     """What is read off a file tree, be it a disk or an inventory."""
-    from mvstack.image.build import commit
-
     folder = job.version.folder
     with job.step("sbom", "packages and SBOM"):
         names = ":{arch}" if manager(root) == "dpkg" else ".{arch}"
@@ -129,11 +125,9 @@ def _same_packages(job: Job) -> None:
         )
 
 
-def origin(job_version: Any, image: Any, downloads: Sequence[dict[str, Any]]) -> None:
+def origin(job: Job) -> None:
     """Write provenance.json over all that the version's folder holds now."""
-    from mvstack.image.build import by, repository
-
-    known, folder = job_version.data, job_version.folder
+    image, known, folder = job.image, job.version.data, job.version.folder
     name, _, changed = str(known["commit"]).partition("+")
     made = known.get("by") or by()
     packages = folder / PACKAGES
@@ -157,7 +151,7 @@ def origin(job_version: Any, image: Any, downloads: Sequence[dict[str, Any]]) ->
         finished=_when(known["ended"]) if "ended" in known else datetime.now(UTC),
         downloads=[
             provenance.Input(f"{row['id']} {row['version']}", row["sha256"], row["url"])
-            for row in downloads
+            for row in image.downloads
         ],
         sources=[provenance.Input(**row) for row in known.get("sources", [])],
     )
@@ -166,3 +160,23 @@ def origin(job_version: Any, image: Any, downloads: Sequence[dict[str, Any]]) ->
 
 def _when(stamp: str) -> datetime:
     return datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+
+
+def _unpacked(inventory: Path, folder: Path) -> Path:
+    """The inventory of an instance as a file tree; what is neither file nor folder is left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(inventory) as tar:
+        for member in tar.getmembers():
+            name = member.name.lstrip("./")
+            if ".." in Path(name).parts or not (member.isreg() or member.isdir()):
+                continue
+            target = folder / name
+            if member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            stream = tar.extractfile(member)
+            assert stream is not None
+            with stream, target.open("wb") as out:
+                shutil.copyfileobj(stream, out)
+    return folder

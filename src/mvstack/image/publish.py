@@ -6,12 +6,13 @@ import re
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mvstack.image import papers, sign, store
 from mvstack.image.artefacts import SIGNATURE, SUMS
-from mvstack.image.flow import folder_of, planned
+from mvstack.image.flow import Asked
 from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
@@ -19,38 +20,39 @@ from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.progress import Progress
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where a version is published to: a folder, or regions and accounts of a site's cloud."""
+
+    to: Path | None = None
+    site: Path | None = None
+    regions: Sequence[str] = ()
+    share: Sequence[str] = ()
+
+
 def publish_image(
-    name: str,
-    asked: str | None,
-    *,
-    to: Path | None,
-    site: Path | None,
-    regions: Sequence[str],
-    share: Sequence[str],
-    root: Path | None,
-    images: Path | None,
-    unknown_is_fine: bool,
-    progress: Progress,
+    asked: Asked, number: str | None, target: Target, unknown_is_fine: bool, progress: Progress
 ) -> dict[str, Any]:
     """`mvstack image publish`: a tested version, once; where it is now.
 
     Raises Refused for a version that was not tested, not signed, published already, or whose
     vulnerabilities are in the way.
     """
-    plan, image = planned(name, "publish", None, root)
-    _fits_cloud(image, to, site, regions, share)
-    there = cloud(image.cloud, read_site(site), share) if image.cloud != "qemu" else None
-    version = store.find(folder_of(images, plan.root), image.name, asked, store.STATES[1:])
+    plan, image = asked.plan("publish")
+    _fits_cloud(image, target)
+    site = read_site(target.site)
+    there = cloud(image.cloud, site, target.share) if image.cloud != "qemu" else None
+    version = store.find(asked.folder(plan.root), image.name, number, store.STATES[1:])
     with store.locked(version):
         _may_be_published(version, image, unknown_is_fine)
         if not version.data.get("signed"):  # built where no key was; Refused when there is none now
             version.set(signed=sign.sign(version.folder).signer)
         with progress.step("publish", version.title):
             if there is None:
-                assert to is not None
-                where = _to_folder(version, to)
+                assert target.to is not None
+                where = _to_folder(version, target.to)
             else:
-                done = there.publish(image.name, version.version, list(regions))
+                done = there.publish(image.name, version.version, list(target.regions))
                 where = {region: str(one) for region, one in done.regions.items()}
         version.set(
             state="published", published={"at": time.strftime("%FT%TZ", time.gmtime()), **where}
@@ -58,19 +60,13 @@ def publish_image(
     return {"image": image.name, "version": version.version, **where}
 
 
-def _fits_cloud(
-    image: ImagePlan,
-    to: Path | None,
-    site: Path | None,
-    regions: Sequence[str],
-    share: Sequence[str],
-) -> None:
+def _fits_cloud(image: ImagePlan, target: Target) -> None:
     """Refuse options of another cloud than the image's, which would do nothing without a word."""
     given = {
-        "--to": (to is not None, ("qemu",)),
-        "--site": (site is not None, ("aws", "azure")),
-        "--region": (bool(regions), ("aws", "azure")),
-        "--share": (bool(share), ("aws",)),
+        "--to": (target.to is not None, ("qemu",)),
+        "--site": (target.site is not None, ("aws", "azure")),
+        "--region": (bool(target.regions), ("aws", "azure")),
+        "--share": (bool(target.share), ("aws",)),
     }
     problems = [
         Problem(
@@ -82,13 +78,13 @@ def _fits_cloud(
         for option, (there, clouds) in given.items()
         if there and image.cloud not in clouds
     ]
-    if image.cloud == "qemu" and to is None:
+    if image.cloud == "qemu" and target.to is None:
         problems.append(
             Problem("an image for QEMU is published to a folder", todo="name it: --to FOLDER")
         )
     problems += [
         Problem("is no AWS account", "--share", found=one, allowed="12 digits, or `all`")
-        for one in share
+        for one in target.share
         if not re.fullmatch(r"[0-9]{12}|all", one)
     ]
     if problems:

@@ -19,8 +19,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from mvstack.image import carry, tools, vm
-from mvstack.image.build import Job
 from mvstack.image.extras import need
+from mvstack.image.job import Job
 from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
@@ -72,24 +72,15 @@ def test(job: Job, report_to: Path) -> dict[str, Any]:
     key = vm.make_key(work)
     seed = vm.make_seed(work, key, f"test-{version.data['build_id']}", root=False)
     part = image.hardware
+    # cloud-init's default user has the distribution's name
+    user = distribution_of(image.os)
+    guest = vm.Guest(user, key, seed, int(part["cores"]), int(part["memory_gb"]) * 1024)
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         with job.step(
             "start", "the image, started as a machine of its own", work / "console.log"
         ) as s:
-            machine = stack.enter_context(
-                vm.started(
-                    whole(version),
-                    work,
-                    # cloud-init's default user has the distribution's name
-                    user=distribution_of(image.os),
-                    key=key,
-                    seed=seed,
-                    cpus=int(part["cores"]),
-                    memory_mb=int(part["memory_gb"]) * 1024,
-                    note=s.note,
-                )
-            )
+            machine = stack.enter_context(vm.started(whole(version), work, guest, s.note))
         started = time.monotonic() - began
         with job.step("testinfra", "tests of the machine", work / "testinfra.log") as step:
             sockets = stack.enter_context(tempfile.TemporaryDirectory(prefix="mvs-"))

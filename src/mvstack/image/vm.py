@@ -150,17 +150,20 @@ class Machine:
         return file
 
 
+@dataclass(frozen=True)
+class Guest:
+    """What a machine is started with: processors, memory, cloud-init's seed, and who logs in."""
+
+    user: str
+    key: Path
+    seed: Path
+    cpus: int
+    memory_mb: int
+
+
 @contextlib.contextmanager
 def started(
-    disk: Path,
-    folder: Path,
-    *,
-    user: str,
-    key: Path,
-    seed: Path,
-    cpus: int,
-    memory_mb: int,
-    note: Callable[[str], None] = lambda _: None,
+    disk: Path, folder: Path, guest: Guest, note: Callable[[str], None] = lambda _: None
 ) -> Iterator[Machine]:
     """Start a machine on a layer over ``disk``, which stays as it is; ended with the block.
 
@@ -174,9 +177,16 @@ def started(
     port = free_port()
     words = [
         "qemu-system-x86_64",
-        *("-machine", f"pc,accel={accelerator()}", "-smp", str(cpus), "-m", str(memory_mb)),
+        *(
+            "-machine",
+            f"pc,accel={accelerator()}",
+            "-smp",
+            str(guest.cpus),
+            "-m",
+            str(guest.memory_mb),
+        ),
         *("-drive", f"file={layer},if=virtio,format=qcow2,cache=unsafe,discard=unmap"),
-        *(word for pair in arguments(seed, port) for word in pair),
+        *(word for pair in arguments(guest.seed, port) for word in pair),
         *("-display", "none", "-monitor", "none", "-serial", f"file:{console}"),
     ]
     with (folder / "vm.log").open("ab") as log:
@@ -187,7 +197,7 @@ def started(
             stderr=log,
             preexec_fn=_end_with_parent,
         )
-    machine = Machine(port, user, key, console, process)
+    machine = Machine(port, guest.user, guest.key, console, process)
     try:
         _reach(machine, note)
         yield machine
