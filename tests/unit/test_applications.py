@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from install_tree import install, plan_in
+from installed_rows import rows_of
 
-from mvstack.applications.gather import rows_of
 from mvstack.applications.page import applications_page
 from mvstack.applications.record import Row, hash_of, merged, read_record, written
 from mvstack.model.load import load_release

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spack_rows import rows_of_lock
 
-from mvstack.applications.gather_spack import rows_of_lock
 from mvstack.model.load import load_release
 from mvstack.support.errors import InvalidInput
 

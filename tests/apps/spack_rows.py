@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mvstack.applications.files import megabytes
+from installed_rows import megabytes
+
 from mvstack.applications.record import Row
 from mvstack.model.release import Release
 from mvstack.support.errors import InvalidInput, Problem, relative

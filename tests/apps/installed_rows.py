@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
 
-from mvstack.applications.files import megabytes
 from mvstack.applications.recipes import by_hand
 from mvstack.applications.record import Row, hash_of
 from mvstack.model.release import Release
@@ -120,3 +120,13 @@ def _figure(passed: list[dict[str, Any]], cores: int) -> str:
 def _bytes(row: dict[str, Any]) -> str:
     notes = [str(one.get("note", "")) for one in row.get("sources", []) if not one.get("upstream")]
     return "; ".join(dict.fromkeys(note for note in notes if note))
+
+
+def megabytes(folder: Path) -> int | None:
+    """Of all files below ``folder``, in millions of bytes; None where there is no such folder."""
+    if not folder.is_dir():
+        return None
+    size = 0
+    for place, _, names in os.walk(folder):
+        size += sum((Path(place) / name).lstat().st_size for name in names)
+    return round(size / 1e6)
