@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mvstack.applications.recipes import by_hand
-from mvstack.applications.record import Row, hash_of
+from mvstack.applications.record import Row, by_hand, hash_of
 from mvstack.model.release import Release
 from mvstack.tree.records import kept_plan
 

@@ -11,7 +11,7 @@ from install_tree import install, plan_in
 from installed_rows import rows_of
 
 from mvstack.applications.page import applications_page
-from mvstack.applications.record import Row, hash_of, merged, read_record, written
+from mvstack.applications.record import Row, by_hand, hash_of, merged, read_record, written
 from mvstack.model.load import load_release
 from mvstack.plan import easyconfigs
 from mvstack.support.errors import InvalidInput
@@ -145,7 +145,6 @@ def test_of_rows_alike_that_over_our_own_mpi_is_shown(monkeypatch: pytest.Monkey
 
 
 def test_every_package_of_the_release_that_names_a_toolchain_has_its_easyconfig() -> None:
-    from mvstack.applications.recipes import by_hand
 
     release, there = load_release(), easyconfigs.index()
     missing = [

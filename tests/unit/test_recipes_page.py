@@ -86,7 +86,7 @@ def test_each_value_has_the_farthest_that_it_came(tmp_path: Path) -> None:
 def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "record.jsonl"
     path.write_text('{"spec": "a@1", "state": "run"}\n' + line + "\n")
-    with pytest.raises(InvalidInput, match=r"record\.jsonl:2: this is no row of the record"):
+    with pytest.raises(InvalidInput, match=r"record\.jsonl:2: not a row of the record"):
         read_record(path)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mvstack.applications.recipes import by_hand
-from mvstack.applications.record import STATES, Row, hash_of, read_record
+from mvstack.applications.record import STATES, Row, by_hand, hash_of, read_record
 from mvstack.model.load import load_release
 from mvstack.model.release import Package, Release
 from mvstack.render.templates import template

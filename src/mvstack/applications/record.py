@@ -17,12 +17,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from mvstack.model.base import Strict
+from mvstack.model.release import Package, Release
 from mvstack.plan import easyconfigs
+from mvstack.recipes.record import read_rows
 from mvstack.support import hashes
-from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.home import DATA
 
 RECORD = DATA / "easyconfigs" / "record.jsonl"
@@ -52,24 +53,8 @@ class Row(Strict):
 
 
 def read_record(path: Path = RECORD) -> list[Row]:
-    """The rows; none where there is no record. Raises InvalidInput with every line that is none."""
-    if not path.is_file():
-        return []
-    rows, problems = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            rows.append(Row(**json.loads(line)))
-        except (ValueError, TypeError, ValidationError) as error:
-            problems.append(
-                Problem(
-                    f"this is no row of the record: {error}",
-                    f"{relative(path)}:{number}",
-                    todo="tests/apps/record writes it; do not edit it by hand",
-                )
-            )
-    if problems:
-        raise InvalidInput(*problems)
-    return rows
+    """The rows. Raises InvalidInput with every line that is wrong."""
+    return read_rows(path, lambda data: Row(**data), "tests/apps/record")
 
 
 def merged(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
@@ -90,3 +75,18 @@ def hash_of(easyconfig: str) -> str:
     """
     path = easyconfigs.source_of(easyconfig, easyconfigs.index())
     return hashes.of(hashes.normalised(path.read_text()))[:16] if path else ""
+
+
+def by_hand(package: Package, release: Release) -> str:
+    """The easyconfig of ``package`` that is written by hand; "" where there is none."""
+    files = easyconfigs.index()
+    if package.toolchain == "gcc":
+        start = f"{package.name}-{package.version}-GCC-"
+        return next((name for name in files if name.startswith(start)), "")
+    if not package.toolchain:
+        return ""
+    # the nearest to MPICH's is its own, else that over MVAPICH
+    over = easyconfigs.toolchain_file("mpich", release.name, "ch4:ofi", package.toolchain)
+    name = easyconfigs.package_file(package.name, package.version, over, package.suffix)
+    path = easyconfigs.source_of(name, files)
+    return path.name if path else ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from mvstack.model.constraint import parse
 from mvstack.model.spack_lock import Value
@@ -16,6 +18,7 @@ RECORD = DATA / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.
 STATES = ("refused", "concretizes", "built", "run")
 FAILED = ""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,22 +43,26 @@ class Row:
 
 
 def read_record(path: Path = RECORD) -> list[Row]:
-    """The record's rows; none when there is no record yet.
+    """The record's rows; see :func:`read_rows`."""
+    return read_rows(path, _row, "the tool below tests/spack")
 
-    Raises InvalidInput with every line that is not as it should be.
+
+def read_rows(path: Path, row: Callable[[dict[str, Any]], T], writer: str) -> list[T]:
+    """The lines of a record, each as ``row`` makes it; none when there is no record yet.
+
+    ``writer`` is the tool that writes it. Raises InvalidInput with every line that is wrong.
     """
-    if not path.is_file():
-        return []
     rows, problems = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, 1):
         try:
-            rows.append(_row(json.loads(line)))
+            rows.append(row(json.loads(line)))
         except (ValueError, TypeError, KeyError, MvstackError) as error:
             problems.append(
                 Problem(
-                    f"this is no row of the record: {error}",
+                    f"not a row of the record: {error}",
                     f"{relative(path)}:{number}",
-                    todo="the tool below tests/spack writes it; do not edit it by hand",
+                    todo=f"{writer} writes it; do not edit it by hand",
                 )
             )
     if problems:
@@ -63,7 +70,7 @@ def read_record(path: Path = RECORD) -> list[Row]:
     return rows
 
 
-def _row(data: dict[str, object]) -> Row:
+def _row(data: dict[str, Any]) -> Row:
     state, spec = str(data["state"]), str(data["spec"] or data["asked"])
     if state not in (*STATES, FAILED):
         raise ValueError(f"state {state}: use {listed(STATES)} (nearest {nearest(state, STATES)})")
