@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import subprocess
-import sys
-import tempfile
+from functools import cache
 from io import StringIO
-from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -22,29 +18,32 @@ def errors(text: str, schema: str = GITLAB) -> list[str]:
     A file with a `spec:` before its `---` is held against it without that header; what stands for
     an input must then fit as text. Skips where check-jsonschema is not installed.
     """
-    if not importlib.util.find_spec("check_jsonschema"):
-        pytest.skip("not installed: check-jsonschema")
-    words = ["--builtin-schema", schema, "--output-format", "json", "--color", "never"]
-    words += ["--data-transform", "gitlab-ci"] if schema == GITLAB else []
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "pipeline.yml"
-        file.write_text(_body(text), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-m", "check_jsonschema", *words, str(file)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
-        raise RuntimeError(
-            f"check-jsonschema: status {done.returncode}: {done.stdout}{done.stderr}"
-        )
-    said = json.loads(done.stdout)
-    found = [f"{one['path']}: {one['message']}" for one in said.get("errors", [])]
-    found += [f"cannot be read: {one}" for one in said.get("parse_errors", [])]
-    if done.returncode and not found:
-        raise RuntimeError(f"check-jsonschema failed and named nothing: {done.stdout}")
-    return found
+    data = _reader(schema).load(_body(text))
+    return [
+        f"{'/'.join(map(str, one.absolute_path))}: {one.message}"
+        for one in _validator(schema).iter_errors(data)
+    ]
+
+
+@cache
+def _validator(schema: str) -> Any:
+    pytest.importorskip("check_jsonschema", reason="not installed: check-jsonschema")
+    from check_jsonschema.builtin_schemas import get_builtin_schema
+    from jsonschema.validators import validator_for
+
+    found = get_builtin_schema(schema)
+    return validator_for(found)(found)
+
+
+@cache
+def _reader(schema: str) -> YAML:
+    pytest.importorskip("check_jsonschema", reason="not installed: check-jsonschema")
+    from check_jsonschema.transforms import TRANSFORM_LIBRARY
+
+    yaml = YAML(typ="safe")
+    if schema == GITLAB:
+        TRANSFORM_LIBRARY["gitlab-ci"].modify_yaml_implementation(yaml)
+    return yaml
 
 
 def _body(text: str) -> str:

@@ -25,9 +25,9 @@ from images import release
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
 from mvstack.cache.push import push
-from mvstack.ci.build import below, build, padded
+from mvstack.ci.build import below, build, padded, stage
+from mvstack.ci.handover import Given
 from mvstack.ci.sign import sign
-from mvstack.ci.stage import stage
 from mvstack.install import stages
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
@@ -75,9 +75,8 @@ class Site:
         return work(plan, render(plan), Records(Path(plan.tree)))
 
     def build(self, root: str, node: str, *take: Path) -> list[dict[str, Any]]:
-        hand = self.handover / root
-        trust, caches = [self.public], [str(self.cache)]
-        return build(self.plan(root), [node], take, hand, trust, caches, 2, QUIET)
+        given = Given(take, [str(self.cache)], [self.public])
+        return build(self.plan(root), [node], self.handover / root, given, QUIET, 2)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +113,7 @@ def test_each_job_builds_its_own_and_hands_on_no_more(site: Site) -> None:
 
 def test_staged_signed_and_installed_as_any_site_does_it(site: Site) -> None:
     plan = site.plan("s")
-    rows = stage(plan, [site.handover], [site.public], [str(site.cache)], QUIET)
+    rows = stage(plan, Given([site.handover], [str(site.cache)], [site.public]), QUIET)
     assert {row["result"] for row in rows} == {"cached"} and len(rows) == len(site.below) + 2
     core = Path(plan.tree) / "modules" / "Core" / "mvapich-stack" / f"{plan.release}.lua"
     assert core.is_file()
@@ -160,7 +159,7 @@ def test_the_next_job_takes_what_was_handed_over(site: Site) -> None:
 
 def test_what_nobody_handed_over_is_named(site: Site) -> None:
     with pytest.raises(Refused, match="nobody handed it over") as caught:
-        build(site.plan("e"), [site.imb], [site.handover], site.top / "x", [], [], 2, QUIET)
+        build(site.plan("e"), [site.imb], site.top / "x", Given([site.handover]), QUIET, 2)
     assert len(caught.value.problems) == len(site.below)
     assert str(site.handover / "a") in caught.value.problems[0].found
     assert not (Path(site.plan("e").tree) / "software").exists()

@@ -9,6 +9,8 @@ import yaml
 from gitlab import pipelines, schema
 from gitlab.project import Project
 
+from mvstack.ci.pipeline import Context, conductor
+from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.support.home import DATA
 
@@ -67,22 +69,8 @@ build-{name}:
 
 def conducted(tmp_path: Path, last: str) -> pipelines.Result:
     """A parent whose job `plan` hands the conductor for two partitions on, as ours does."""
-    from mvstack.ci.pipeline import Context, _render, _run
-    from mvstack.model.ci import Settings, Site
-
     settings = Settings(systems=[Site(system="alps", staging="/s")])
-    children = [
-        {"name": name, "file": f"ci-pipelines/{name}.yml"} for name in ("alps-cpu", "expanse-cpu")
-    ]
-    text = _render(
-        "conductor.yml",
-        {
-            **_run(settings, Context(trusted=False)),
-            "children": children,
-            "expire": ci_policy().jobs.expire,
-            "tags": [],
-        },
-    )
+    text = conductor({"alps-cpu": False, "expanse-cpu": False}, Context(settings, trusted=False))
     assert schema.errors(text) == []
     made = tmp_path / "made"
     made.mkdir()

@@ -1,9 +1,8 @@
-"""Made-up partitions of the size and shape of Spack's lock files, for tests and benchmarks.
+"""Made-up partitions of the size and shape of Spack's lock files, for tests.
 
-Seeded: the same arguments give the same graph. Names are those of the table of build times
-(environments/policy/build-times.yaml), so that jobs take what these packages take. A graph has two
-nodes that all others stand on (compiler-wrapper, gcc-runtime), tools and libraries below the MPI in
-chains, one MPI, and over it libraries and applications; nothing stands on the latter.
+Seeded: the same arguments give the same graph. A graph has two nodes that all others stand on
+(compiler-wrapper, gcc-runtime), libraries below the MPI in chains, one MPI, and over it libraries
+and applications; nothing stands on the latter.
 """
 
 from __future__ import annotations
@@ -13,15 +12,10 @@ import random
 from collections.abc import Collection
 
 from mvstack.ci.graph import Graph, Node
-from mvstack.model.build_times import build_times
 
 FIRST = ("compiler-wrapper", "gcc-runtime")
 MPI = "MVAPICH"
 OVER_MPI = 0.6  # share of a partition's packages
-TOOLS = ("Perl", "Python", "CMake", "binutils", "OpenSSL", "GSL", "METIS", "Boost", "OpenBLAS")
-TRANSPORTS = ("hwloc", "UCX", "libfabric", "PMIx", "Slurm")
-LARGE = ("LLVM", "GCC", "Rust", "Go", "CUDA", "Qt5", "VTK")
-NONE = ("Spack's environment", "gmvapich")
 WINDOW = 12
 """How far back in build order a library's needs lie: what makes chains, and their length."""
 
@@ -78,13 +72,8 @@ def names(number: int, packages: int) -> dict[str, list[str]]:
 def _shape(number: int, packages: int) -> dict[str, tuple[str, str, list[str]]]:
     """Name in the shape → package, kind and what it stands on, in build order."""
     draw = random.Random(f"{number}/{packages}")
-    rows = [row.package for row in build_times().estimates if row.package not in NONE]
-    below = [*TOOLS, *TRANSPORTS, draw.choice(LARGE)]
-    above = [name for name in rows if name not in (*below, *LARGE)]
-    draw.shuffle(above)
     count = max(packages - len(FIRST) - 1, 2)
     over = round(packages * OVER_MPI)
-    under = count - over
     shape: dict[str, tuple[str, str, list[str]]] = {}
 
     def add(package: str, kind: str, needs: list[str]) -> str:
@@ -97,17 +86,14 @@ def _shape(number: int, packages: int) -> dict[str, tuple[str, str, list[str]]]:
         name = add(package, "package", [])
         firsts = [*firsts, name]
     tools: list[str] = []
-    large = set(draw.sample(range(under), min(len(below), under)))
-    for position in range(under):
-        package = below.pop(0) if position in large else f"lib{position}"
-        tools.append(add(package, "package", _some(draw, tools, 3)))
+    for position in range(count - over):
+        tools.append(add(f"lib{position}", "package", _some(draw, tools, 3)))
     mpi = add(MPI, "mpi", _some(draw, tools, 8))
     libraries: list[str] = []
     for position in range(over):
-        package = above.pop() if above and draw.random() < 0.6 else f"py-{position}"
         application = position > over / 2
         needs = _some(draw, libraries, 6 if application else 3) + _some(draw, tools, 3)
-        found = add(package, "package", [mpi, *needs])
+        found = add(f"app{position}", "package", [mpi, *needs])
         if not application:
             libraries.append(found)
     return shape

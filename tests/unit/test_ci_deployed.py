@@ -10,8 +10,7 @@ import pytest
 
 from mvstack.cache.place import place
 from mvstack.ci.changes import todo
-from mvstack.ci.deployed import note, record_of
-from mvstack.ci.generate import deployed_state
+from mvstack.ci.deployed import deployed_state, note, record_of
 from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.handover import caches_below
 from mvstack.ci.sites import has_commit, pinned, same_pin, write

@@ -16,12 +16,16 @@ from lock_files import DATA
 
 from mvstack.builders.spack import handed
 from mvstack.cache import gpg
-from mvstack.ci import handed_lock, sites
-from mvstack.ci.generate import Made, generate
+from mvstack.ci import lock as locks_of
+from mvstack.ci import sites
+from mvstack.ci.generate import Made, Wanted, generate
 from mvstack.ci.handover import caches_below
 from mvstack.ci.pipeline import Context
 from mvstack.ci.words import explained
+from mvstack.cli.rendering import render_systems
+from mvstack.diff.sides import Side
 from mvstack.install import stages
+from mvstack.model.ci import load_settings
 from mvstack.model.load import load_system
 from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Refused
@@ -51,7 +55,6 @@ systems:
 caches: [{cache}]
 push: {cache}
 """
-TRUSTED = Context(trusted=True)
 QUIET = Progress(mode="quiet")
 GPG = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 
@@ -80,7 +83,19 @@ class Project:
         return self.folder / "locks"
 
     def pipelines(self, **more: Any) -> Made:
-        return generate(self.folder, Path("mvstack-ci.yaml"), "", TRUSTED, **more)
+        file = Path("mvstack-ci.yaml")
+        context = Context(load_settings(self.folder / file), trusted=True)
+        return generate(self.folder, file, context, Wanted(**more))
+
+
+@pytest.fixture(autouse=True)
+def rendered_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the process that renders a side with its own code: here it is the same code."""
+
+    def render(side: Side, systems: list[str], profile: str = "") -> None:
+        render_systems(systems, side.rendered, False, profile)
+
+    monkeypatch.setattr(sites, "render", render)
 
 
 def test_with_a_lock_file_each_job_installs_by_it(tmp_path: Path) -> None:
@@ -156,7 +171,7 @@ def test_the_job_lock_brings_it_where_every_job_looks(tmp_path: Path, arrived: b
     for _ in range(2):  # a runner may keep what an earlier job left
         subprocess.run(["bash", "-ec", "\n".join(script)], cwd=here, env=environment, check=True)
     (here / "handover" / "build-a" / "spack" / "v3").mkdir(parents=True)
-    found = handed_lock.taken([here / "handover"])
+    found = locks_of.taken([here / "handover"])
     assert found == here / "handover" / "lock" / "lock" / "spack.lock"
     handed.check(found, project.plan("cpu"))
     assert [cache.name for cache in caches_below([here / "handover"])] == ["build-a"]
@@ -175,7 +190,7 @@ def test_the_job_lock_brings_it_where_every_job_looks(tmp_path: Path, arrived: b
 @pytest.mark.parametrize("origin", ["spack", "easybuild"])
 def test_a_compiler_that_spack_builds_is_refused(tmp_path: Path, origin: str) -> None:
     project = Project(tmp_path, "cpu", origin=origin)
-    with pytest.raises(InvalidInput, match="Spack builds the compiler") as caught:
+    with pytest.raises(InvalidInput, match="Spack builds its compiler") as caught:
         project.pipelines()
     (problem,) = caught.value.problems
     assert problem.where == "mine/cpu" and origin in problem.found
@@ -191,11 +206,11 @@ def test_locks_that_differ_are_refused(tmp_path: Path) -> None:
         folder = tmp_path / name / "lock"
         folder.mkdir(parents=True)
         (folder / "spack.lock").write_text(text)
-    assert handed_lock.taken([tmp_path]) == tmp_path / "a" / "lock" / "spack.lock"
-    assert handed_lock.taken([tmp_path / "none"]) is None
+    assert locks_of.taken([tmp_path]) == tmp_path / "a" / "lock" / "spack.lock"
+    assert locks_of.taken([tmp_path / "none"]) is None
     (tmp_path / "b" / "lock" / "spack.lock").write_text("2")
     with pytest.raises(Refused, match="they differ"):
-        handed_lock.taken([tmp_path])
+        locks_of.taken([tmp_path])
 
 
 @pytest.mark.parametrize("link", ["lock", "lock/spack.lock", "lock/compiler"])
@@ -216,7 +231,7 @@ def test_a_link_in_place_of_a_lock_is_refused(tmp_path: Path, link: str) -> None
         if link == "lock/compiler":
             (target / "compiler").mkdir()
     with pytest.raises(Refused, match="as a link"):
-        handed_lock.taken([tmp_path / "handover"])
+        locks_of.taken([tmp_path / "handover"])
 
 
 @GPG
@@ -231,32 +246,32 @@ def test_a_signed_lock_stands_for_all_of_its_partition(
         stream.write("trust: [site.asc]\n")
     assert builds(project.pipelines()) == ["build:Spack-s-environment"]
     lock = project.lock("cpu") / "mine" / "cpu" / "spack.lock"
-    handed_lock.put(plan, lock, str(project.cache), key, QUIET)
+    locks_of.put(plan, lock, str(project.cache), key, QUIET)
 
     made = project.pipelines()
     assert builds(made) == [] and made.notes == []
     jobs = yaml.safe_load(made.pipelines.files["pipeline.yml"])
     assert "sign" not in jobs and jobs["deploy"]["needs"] == ["validate"]
-    found = handed_lock.signed(plan, [str(tmp_path / "none"), str(project.cache)], tmp_path / "l")
+    found = locks_of.signed(plan, [str(tmp_path / "none"), str(project.cache)], tmp_path / "l")
     assert found and found.read_bytes() == lock.read_bytes()
     handed.check(found, plan)
 
     # in place of an earlier one, and never without its signature
     shutil.copyfile(DATA / "bad-pmi.lock", lock)
-    handed_lock.put(plan, lock, str(project.cache), key, QUIET)
-    found = handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+    locks_of.put(plan, lock, str(project.cache), key, QUIET)
+    found = locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
     assert found and found.read_bytes() == lock.read_bytes()
     (file,) = project.cache.glob("locks/mine-cpu/*/lock.json")
     file.write_text(file.read_text().replace("mvapich", "mvapicj", 1))
     made = project.pipelines()
     assert builds(made) and "changed after it was signed" in made.notes[0]
     with pytest.raises(Refused, match="changed after it was signed"):
-        handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+        locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
     file.with_name("lock.json.asc").unlink()
     with pytest.raises(Refused, match="its signature is not there"):
-        handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
-    handed_lock.put(plan, lock, str(project.cache), key, QUIET)
-    assert handed_lock.signed(plan, [str(project.cache)], tmp_path / "l")
+        locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
+    locks_of.put(plan, lock, str(project.cache), key, QUIET)
+    assert locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
 
 
 @GPG
@@ -268,7 +283,7 @@ def test_a_lock_of_another_plan_is_not_signed(
     lock = project.lock("cpu") / "mine" / "cpu" / "spack.lock"
     lock.with_name("lock.json").write_text(json.dumps({"inputs": "other"}))
     with pytest.raises(Refused, match="solved for something else"):
-        handed_lock.put(
+        locks_of.put(
             project.plan("cpu"), lock, str(project.cache), gpg.Key("0" * 40, "", True), QUIET
         )
     assert not list(project.cache.iterdir())

@@ -17,8 +17,9 @@ from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled, site_include
 from mvstack.ci.trust import NONE, base_of, trust_of
 from mvstack.diff.sides import Side
-from mvstack.model.ci import Runners, Settings, Site
+from mvstack.model.ci import Runners, Settings, Site, load_settings
 from mvstack.model.ci_policy import ci_policy
+from mvstack.support.errors import InvalidInput
 from mvstack.support.home import DATA
 
 PROTECTED = {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_REF_PROTECTED": "true"}
@@ -45,7 +46,6 @@ def site(name: str) -> Site:
 
 def made(graphs: dict[str, Graph], names: list[str], trusted: bool) -> Pipelines:
     """Everything of the partitions ``names`` is new."""
-    policy = ci_policy()
     settings = Settings(
         systems=[site(name.partition("/")[0]) for name in dict.fromkeys(names)],
         caches=["/cache"],
@@ -54,13 +54,13 @@ def made(graphs: dict[str, Graph], names: list[str], trusted: bool) -> Pipelines
     )
     targets = [
         Target(
-            todo(None, graphs[name], (), policy.validation),
+            todo(None, graphs[name], (), ci_policy().validation),
             site(name.partition("/")[0]),
             name,
         )
         for name in names
     ]
-    return pipelines(targets, settings, policy, Context(trusted=trusted), lambda node: 60.0)
+    return pipelines(targets, Context(settings, trusted=trusted))
 
 
 def jobs(text: str) -> dict[str, dict[str, Any]]:
@@ -161,7 +161,7 @@ def test_the_schedule_holds_no_key(graphs: dict[str, Graph]) -> None:
     one = site("qemu-debian12")
     settings = Settings(systems=[one], push="/cache")
     target = Target(todo(None, graphs[name], (), policy.validation), one, name)
-    found = scheduled([target], policy.validation.weekly, settings, policy, Context(trusted=True))
+    found = scheduled([target], policy.validation.weekly, Context(settings, trusted=True))
     (text,) = found.files.values()
     assert schema.errors(text) == []
     assert not POWERFUL.search(text)
@@ -169,7 +169,7 @@ def test_the_schedule_holds_no_key(graphs: dict[str, Graph]) -> None:
 
 
 def test_what_a_site_includes_names_no_protected_variable() -> None:
-    text = site_include(ci_policy().image.name, ci_policy())
+    text = site_include()
     for variable in ci_policy().protected_variables:
         assert variable.name not in text
     own = (DATA / ".gitlab-ci.yml").read_text()
@@ -236,9 +236,6 @@ def test_the_base_is_what_gitlab_says() -> None:
 
 
 def test_settings_without_an_image_by_digest_are_refused(tmp_path: Path) -> None:
-    from mvstack.model.ci import load_settings
-    from mvstack.support.errors import InvalidInput
-
     file = tmp_path / "mvstack-ci.yaml"
     file.write_text("systems:\n  - {system: alps, staging: /s}\nimage: debian:12\n")
     with pytest.raises(InvalidInput) as caught:

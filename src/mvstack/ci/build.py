@@ -1,35 +1,38 @@
-"""What a build job does: take what was handed over, build its own packages, hand them on."""
+"""What build and stage jobs do: take what was handed over, build or install, and hand on."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+import contextlib
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mvstack.builders.base import install
+from mvstack.builders.spack import cache as spack
 from mvstack.builders.spack.builder import store_of
+from mvstack.builders.spack.clone import home
 from mvstack.builders.spack.graph import installed, read_graph
-from mvstack.builders.spack.handed import LOCK
-from mvstack.builders.spack.handed import hand_on as handed_on
+from mvstack.builders.spack.handed import LOCK, hand_on
+from mvstack.builders.spack.pins import load_pins
 from mvstack.cache.place import place
+from mvstack.cache.push import push
 from mvstack.cache.use import Caches
 from mvstack.ci.graph import WHOLE
-from mvstack.ci.handed_lock import FOLDER
-from mvstack.ci.handover import caches_below, job_key, keyring
+from mvstack.ci.handover import Given, caches_below, job_key, keyring
+from mvstack.ci.lock import FOLDER
 from mvstack.install.stages import fetcher_for
+from mvstack.model.ci import TREE_LENGTH
+from mvstack.model.system import Install
 from mvstack.plan.types import Plan
-from mvstack.sources import Fetcher
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.progress import Progress
 
 Row = dict[str, Any]
-TREE = 96  # characters of the path of a tree in which a job builds
 _FILL = "_"
-_LAST = 12  # lines of a failed build's log that its row quotes
 
 
-def padded(root: Path, below: str, length: int = TREE) -> Path:
+def padded(root: Path, below: str, length: int = TREE_LENGTH) -> Path:
     """``root`` made so long that the tree ``below`` it has a path of ``length`` characters.
 
     A package can only be moved to a tree whose path is not longer than that of the tree where it
@@ -40,9 +43,8 @@ def padded(root: Path, below: str, length: int = TREE) -> Path:
     5.0, so also that of RHEL 8; 255 since 5.1). EasyBuild's packages of this stack have no script
     whose interpreter lies in the tree. Spack's have, and it writes ``#!/bin/sh
     <tree>/software/bin/sbang`` into them: 29 characters beside the tree's, which leaves 98 (and
-    Spack refuses a path of sbang above 127). And a site's install root may then have 65 characters
-    above ``/2026.11/qemu-debian12-mpich``, which is enough for people's paths.
-    MPICH, HPCC and IMB were built so, moved to a short root and run there.
+    Spack refuses a path of sbang above 127). A site's install root may then have 65 characters
+    above ``/2026.11/qemu-debian12-mpich``.
 
     Raises InvalidInput when the path is longer already.
     """
@@ -74,22 +76,16 @@ def below(plan: Plan) -> str:
 def build(
     plan: Plan,
     nodes: Iterable[str],
-    take: Sequence[Path],
     hand: Path,
-    trust: Sequence[Path],
-    site_caches: Sequence[str],
-    jobs: int | None,
+    given: Given,
     progress: Progress,
-    *,
-    lock: Path | None = None,
-    fetcher: Fetcher | None = None,
+    jobs: int | None = None,
 ) -> list[Row]:
     """Build ``nodes`` of ``plan`` below its root and put them into the cache ``hand``.
 
-    ``nodes`` are easyconfigs, or DAG hashes of Spack's ``lock`` (``handed``). The
-    node WHOLE is all of a plan of Spack's, solved for here without a ``lock``, which is handed on.
-    What they stand on is taken from the handovers in ``take``, then from ``site_caches``, which are
-    believed when signed by a key in a file of ``trust``. A node that one of these has already is
+    ``nodes`` are easyconfigs, or DAG hashes of Spack's lock; the node WHOLE is all of a plan of
+    Spack's, solved for here if there is no lock, and its lock is handed on. What they stand on is
+    taken from what was ``given``: handovers, then caches. A node that one of these has already is
     taken and not handed on again. The rows are those of builds.jsonl, with ``handed`` (bytes of the
     archive) where it was handed on.
 
@@ -97,25 +93,74 @@ def build(
     :func:`mvstack.builders.base.install` raises.
     """
     wanted = frozenset(nodes)
-    taken = caches_below(take)
-    with keyring(taken, trust):
+    taken = caches_below(given.take)
+    names = [*map(str, taken), *given.caches]
+    with keyring(taken, given.trust):
         rows = install(
             plan,
-            fetcher or fetcher_for(plan.root, progress),
+            fetcher_for(plan.root, progress),
             progress,
             jobs=jobs,
-            caches=Caches(
-                tuple(place(str(name)) for name in [*taken, *site_caches]), pass_over=True
-            ),
+            caches=Caches(tuple(map(place, names)), pass_over=True),
             wanted=None if WHOLE in wanted else wanted,
-            lock=lock,
+            lock=given.lock,
         )
-        cached = {key_of(row) for row in rows if from_cache(row)}
+        cached = {_key_of(row) for row in rows if row["result"] == "cached" or "from" in row}
         if WHOLE in wanted:
             wanted = _all_of(plan)
-            handed_on(plan, hand / FOLDER)
+            hand_on(plan, hand / FOLDER)
         handed = _hand(plan, wanted - cached, hand, progress)
-    return [{**row, **handed.get(key_of(row), {})} for row in rows]
+    return [{**row, **handed.get(_key_of(row), {})} for row in rows]
+
+
+def stage(plan: Plan, given: Given, progress: Progress, site: Install | None = None) -> list[Row]:
+    """Install all of ``plan`` below its root from what was ``given``, and build nothing.
+
+    Packages are believed when signed by a key of ``trust`` or by one that lies in a handover. The
+    rows are those of builds.jsonl. Raises Refused for what none of them has or what must not be
+    used, Locked, Missing.
+    """
+    taken = caches_below(given.take)
+    names = [*map(str, taken), *given.caches]
+    if not names:
+        raise Refused(
+            Problem(
+                "nothing was handed over and no cache is named",
+                f"{plan.system}/{plan.partition}",
+                found=f"no cache in: {', '.join(map(str, given.take)) or 'no folder at all'}",
+                todo="give the folders of the build jobs with --take, or name the site's cache",
+            ),
+            outcome="Nothing was installed.",
+        )
+    site = site or Install()
+    with keyring(taken, given.trust):
+        return install(
+            plan,
+            fetcher_for(plan.root, progress),
+            progress,
+            umask=site.umask,
+            group=site.group,
+            caches=Caches(tuple(map(place, names)), only=True),
+            lock=given.lock,
+        )
+
+
+def share_spack(plan: Plan) -> None:
+    """Link the pinned Spack below the root of ``plan`` to one that all jobs of this user share.
+
+    A job's own root is gone after it. The shared clone lies where ci/get.sh keeps those of
+    mvapich-stack (MVSTACK_CLONES), apart for protected pipelines. A root that has a Spack keeps it.
+    """
+    if plan.builder != "spack":
+        return
+    own = home(Path(plan.root), load_pins())
+    kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
+    default = Path.home() / ".cache" / "mvapich-stack"
+    folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind / "spack"
+    (folder / own.name).mkdir(parents=True, exist_ok=True)
+    own.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        own.symlink_to(folder / own.name)
 
 
 def _all_of(plan: Plan) -> frozenset[str]:
@@ -128,55 +173,20 @@ def _all_of(plan: Plan) -> frozenset[str]:
     )
 
 
-def key_of(row: Row) -> str:
+def _key_of(row: Row) -> str:
     """The node that a row of builds.jsonl is about: its easyconfig, or its DAG hash."""
     return str(row.get("easyconfig") or row["hash"])
-
-
-def from_cache(row: Row) -> bool:
-    """Whether what a row of builds.jsonl tells of was taken from a cache, and not built."""
-    return row["result"] == "cached" or "from" in row
 
 
 def _hand(
     plan: Plan, only: frozenset[str], hand: Path, progress: Progress
 ) -> dict[str, dict[str, int]]:
-    """Push ``only`` into ``hand``, signed with a key made for it; their sizes by easyconfig."""
-    from mvstack.builders.spack import cache as spack
-    from mvstack.cache import push
-
+    """Push ``only`` into ``hand``, signed with a key made for it; their sizes by key."""
     if not only:
-        progress.skip("hand over", str(hand), "all that was wanted came from caches")
+        progress.skip("hand over", str(hand), "all of it came from caches")
         return {}
-    # the key is made when all is built: what a build runs cannot sign with it
+    # the key is made after the build: what a build runs cannot sign with it
     with progress.step("hand over", f"{len(only)} packages in {hand}"):
-        pusher = spack.push if plan.builder == "spack" else push.push
+        pusher = spack.push if plan.builder == "spack" else push
         pushed = pusher(plan.as_dict(), place(str(hand)), job_key(), progress, only=only)
-    return {key_of(row): {"handed": row["bytes"]} for row in pushed}
-
-
-def rows_of(plan: Plan, nodes: Iterable[str]) -> list[Row]:
-    """The last row of builds.jsonl for each of ``nodes``, also after a build that failed.
-
-    A failed one has the last lines of its log as ``said``.
-    """
-    wanted = frozenset(nodes)
-    found: dict[str, Row] = {}
-    try:
-        lines = (Path(plan.tree) / "records" / "builds.jsonl").read_text().splitlines()
-    except OSError:
-        return []
-    for row in map(json.loads, lines):
-        if WHOLE in wanted or key_of(row) in wanted:
-            found[key_of(row)] = row
-    return [
-        {**row, "said": _last_lines(Path(row["log"]))} if row["result"] == "failed" else row
-        for row in found.values()
-    ]
-
-
-def _last_lines(log: Path) -> str:
-    try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-_LAST:])
-    except OSError as error:
-        return f"its log {log} cannot be read: {error.strerror}"
+    return {_key_of(row): {"handed": row["bytes"]} for row in pushed}

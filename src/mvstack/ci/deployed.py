@@ -1,7 +1,7 @@
 """What is deployed of a partition: a record in the site's cache that the job `deploy` writes last.
 
-A pipeline compares with the commit before it. One that was cancelled, or that nobody approved,
-would be forgotten by the next; the record says what users really have.
+A pipeline compares with the commit before it, so what a cancelled or unapproved pipeline left
+undone would be forgotten; the record says what users really have.
 """
 
 from __future__ import annotations
@@ -10,23 +10,36 @@ import json
 import re
 import time
 
-from mvstack.cache.place import Place
+from mvstack.cache.place import Place, Unreachable, place
+from mvstack.model.ci import Settings, Site
 from mvstack.support.files import write_atomically
 
 
 def record_of(partition: str) -> str:
-    """Where in a cache the record of ``partition`` (as commands name it) stands."""
+    """The file in a cache that records what is deployed of ``partition`` (its name in commands)."""
     return f"deployed/{re.sub(r'[^A-Za-z0-9._-]+', '-', partition).strip('-')}.json"
 
 
 def note(cache: Place, partition: str, state: str, root: str) -> None:
-    """Write down that ``state`` (:attr:`mvstack.ci.graph.Graph.state`) is what users have."""
+    """Record that ``state`` (:attr:`mvstack.ci.graph.Graph.state`) is what users have."""
     row = {
         "partition": partition,
         "state": state,
         "root": root,
         "when": time.strftime("%FT%TZ", time.gmtime()),
     }
-    path = cache.writable() / record_of(partition)
-    path.parent.mkdir(exist_ok=True)
-    write_atomically(path, json.dumps(row, indent=1) + "\n")
+    write_atomically(cache.writable() / record_of(partition), json.dumps(row, indent=1) + "\n")
+
+
+def deployed_state(settings: Settings, site: Site, partition: str) -> str | None:
+    """The state that was deployed last; "" when none was, None where nothing is ever deployed.
+
+    A cache that cannot be asked counts as one that has no record.
+    """
+    if not (site.root and settings.push):
+        return None
+    try:
+        found = place(settings.push).read(record_of(partition))
+        return str(json.loads(found)["state"]) if found else ""
+    except (Unreachable, ValueError, KeyError, TypeError):
+        return ""

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mvstack.ci.changes import Todo
 from mvstack.ci.jobs import Job
 
+Jobs = Mapping[str, list[Job]]
 NAMED = 6
-"""So many names are listed; of more the number is said."""
+"""Names that a line lists; of others it says how many."""
 
 
-def explained(against: str, todos: list[Todo], jobs: dict[str, list[Job]]) -> str:
+def explained(against: str, todos: list[Todo], jobs: Jobs) -> str:
     """What changed, what follows from it, and where: the last lines of a pipeline's first job."""
     lines = [f"against {against}:"]
-    lines += [f"  {line}" for line in _origins(todos)]
-    lines += [f"  {line}" for line in _others(todos)]
+    lines += [f"  {line}" for line in (*_origins(todos), *_others(todos))]
     touched = [one for one in todos if one.touched]
     if not touched:
-        return "\n".join(
-            [*lines, "  nothing that is built, checked or deployed changed", *_end(todos, jobs)]
-        )
+        lines.append("  nothing that is built, checked or deployed changed")
     for one in touched:
         lines.append(f"{one.name} ({one.graph.builder}, by {one.graph.by}): {_line(one)}")
-        lines += [f"  {job.name}: {', '.join(_labels(one, job))}" for job in jobs.get(one.name, ())]
-    return "\n".join([*lines, *_end(todos, jobs)])
+        for job in jobs.get(one.name, ()):
+            lines.append(f"  {job.name}: {_names(one.graph.nodes[key].label for key in job.keys)}")
+    if same := [one.name for one in todos if not one.touched]:
+        lines.append(f"nothing to do for {_names(same)}")
+    builds = sum(len(one.build) for one in todos)
+    count = sum(map(len, jobs.values()))
+    lines.append(
+        f"in all: {_count(builds, 'build')} in {_count(count, 'job')} for "
+        f"{_count(len(touched), 'partition')}"
+    )
+    return "\n".join(lines)
 
 
 def _origins(todos: list[Todo]) -> list[str]:
@@ -58,7 +65,7 @@ def _others(todos: list[Todo]) -> list[str]:
             if not todo.new:
                 aspects.setdefault(name, []).append(todo.name)
         for node in todo.gone:
-            aspects.setdefault(f"{node.label} (no longer there)", []).append(todo.name)
+            aspects.setdefault(f"{node.label} (removed)", []).append(todo.name)
     for name, places in aspects.items():
         lines.append(f"{name} changed on {_names(places)}")
     return lines
@@ -69,73 +76,41 @@ def _line(todo: Todo) -> str:
     if todo.new:
         parts.append("new")
     if todo.unfinished:
-        parts.append("an earlier pipeline did not come to its end")
+        parts.append("an earlier pipeline did not finish")
     parts.append(_count(len(todo.build), "build") if todo.build else "no builds")
     if todo.absent:
         parts.append(f"{len(todo.absent)} of them unchanged and in no cache")
     if todo.cached:
-        parts.append(f"{len(todo.cached)} changed and in a cache already")
+        parts.append(f"{len(todo.cached)} changed and already in a cache")
     if todo.lock:
-        parts.append("its lock file is not known: one job makes all of it")
+        parts.append("it has no lock file: one job builds all of it")
     parts.append(f"checks {', '.join(todo.tags)}" if todo.tags else "no checks")
     if todo.image:
         parts.append("its image")
     return "; ".join(parts)
 
 
-def _labels(todo: Todo, job: Job) -> Iterable[str]:
-    return _cut([todo.graph.nodes[key].label for key in job.keys])
-
-
-def _end(todos: list[Todo], jobs: dict[str, list[Job]]) -> list[str]:
-    same = [one.name for one in todos if not one.touched]
-    lines = [f"nothing to do for {_names(same)}"] if same else []
-    touched = sum(one.touched for one in todos)
-    builds = sum(len(one.build) for one in todos)
-    count = sum(not job.relay for group in jobs.values() for job in group)
-    lines.append(
-        f"in all: {_count(builds, 'build')} in {_count(count, 'job')} for "
-        f"{_count(touched, 'partition')}"
-    )
-    return lines
-
-
-def as_data(against: str, todos: list[Todo], jobs: dict[str, list[Job]]) -> dict[str, Any]:
+def as_data(against: str, todos: list[Todo], jobs: Jobs) -> dict[str, Any]:
     """The same for a script."""
+    return {"against": against, "partitions": {one.name: _data(one, jobs) for one in todos}}
+
+
+def _data(one: Todo, jobs: Jobs) -> dict[str, Any]:
+    names = ("touched", "build", "absent", "cached", "aspects", "checks", "image", "lock", "mpi")
     return {
-        "against": against,
-        "partitions": {
-            one.name: {
-                "touched": one.touched,
-                "builder": one.graph.builder,
-                "by": one.graph.by,
-                "origins": [
-                    {"name": o.node.label, "key": o.node.key, "what": o.what, "why": list(o.why)}
-                    for o in one.origins
-                ],
-                "build": list(one.build),
-                "absent": list(one.absent),
-                "cached": list(one.cached),
-                "gone": [node.label for node in one.gone],
-                "aspects": list(one.aspects),
-                "checks": list(one.checks),
-                "validate": list(one.tags),
-                "image": one.image,
-                "lock": one.lock,
-                "mpi": one.mpi,
-                "new": one.new,
-                "jobs": [
-                    {
-                        "name": job.name,
-                        "nodes": job.keys,
-                        "needs": job.needs,
-                        "seconds": job.seconds,
-                    }
-                    for job in jobs.get(one.name, ())
-                ],
-            }
-            for one in todos
-        },
+        "builder": one.graph.builder,
+        "by": one.graph.by,
+        **{name: getattr(one, name) for name in (*names, "new")},
+        "validate": one.tags,
+        "gone": [node.label for node in one.gone],
+        "origins": [
+            {"name": o.node.label, "key": o.node.key, "what": o.what, "why": o.why}
+            for o in one.origins
+        ],
+        "jobs": [
+            {"name": job.name, "nodes": job.keys, "needs": job.needs}
+            for job in jobs.get(one.name, ())
+        ],
     }
 
 
@@ -143,11 +118,7 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _cut(names: Iterable[str]) -> list[str]:
+def _names(names: Iterable[str]) -> str:
     found = list(names)
     more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
-    return [*found[:NAMED], *more]
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(_cut(names))
+    return ", ".join([*found[:NAMED], *more])

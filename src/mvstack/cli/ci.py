@@ -5,23 +5,45 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.ci.handover import Given
+from mvstack.model.ci import TREE_LENGTH, load_settings
+from mvstack.support.progress import Progress
 
-if TYPE_CHECKING:
-    from mvstack.support.progress import Progress
+# Commands import what they need themselves: together it takes a fifth of a second, which
+# `mvstack --help` should not wait for.
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="GitLab pipelines from plans: what a change builds, checks, deploys; the jobs' steps.",
+    help="Make GitLab pipelines that build, check and deploy what a change touches.",
 )
-SETTINGS = "mvstack-ci.yaml"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+SettingsFile = Annotated[Path, typer.Option("--settings", help="Settings file of the project.")]
+Profile = Annotated[
+    Literal["default", "small", "full"] | None,
+    typer.Option(help="How much of the release to build; else as the partition's file says."),
+]
+System = Annotated[
+    str, typer.Argument(metavar="SYSTEM/PARTITION|FILE/PARTITION", help="Partition to work on.")
+]
+Take = Annotated[
+    list[Path] | None,
+    typer.Option("--take", help="Folder with what other jobs built; may be repeated."),
+]
+Trust = Annotated[
+    list[Path] | None,
+    typer.Option("--trust", help="Public key of a site (`cache keys export`); may be repeated."),
+]
+Caches = Annotated[
+    list[str] | None,
+    typer.Option("--cache", help="Binary cache, beside those of MVSTACK_CACHES; may be repeated."),
+]
+SETTINGS = Path("mvstack-ci.yaml")
 
 
 @app.command(
@@ -29,85 +51,66 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
     "mvstack ci generate --settings mvstack-ci.yaml --schedule nightly"
 )
 def generate(
-    settings: Annotated[Path, typer.Option(help="The settings file, in the project.")] = Path(
-        SETTINGS
-    ),
+    settings: SettingsFile = SETTINGS,
     change: Annotated[
         str | None,
-        typer.Option(help="What to compare with; else what GitLab says the change is against."),
+        typer.Option(help="Commit to compare with; else the one that GitLab names."),
     ] = None,
-    to: Annotated[Path, typer.Option("--to", help="Folder of the pipelines, made anew.")] = Path(
-        "ci-pipelines"
-    ),
-    schedule: Annotated[str, typer.Option(help="nightly or weekly: check what is deployed.")] = "",
+    to: Annotated[
+        Path, typer.Option("--to", help="Folder to write the pipelines to; replaced if it exists.")
+    ] = Path("ci-pipelines"),
+    schedule: Annotated[
+        str, typer.Option(help="Check what is deployed instead: nightly or weekly.")
+    ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Make every partition, whatever changed.")
     ] = False,
     locks: Annotated[
-        Path | None, typer.Option(help="Lock files of `mvstack lock --to`; else settings.")
+        Path | None,
+        typer.Option(help="Folder of lock files from `mvstack lock --to`; else as in settings."),
     ] = None,
     untrusted: Annotated[
-        bool, typer.Option("--untrusted", help="No job with a key, whatever GitLab says.")
+        bool, typer.Option("--untrusted", help="Make no job that needs a key.")
     ] = False,
-    cores: Annotated[int, typer.Option(min=1, help="Cores of a runner, for estimates.")] = 8,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Say what a change builds, checks and deploys, and write the pipelines that do it."""
+    from mvstack.ci import generate as ci
     from mvstack.ci import sites
-    from mvstack.ci.generate import generate as make
     from mvstack.ci.pipeline import Context
     from mvstack.ci.trust import base_of, trust_of
     from mvstack.ci.words import as_data, explained
 
-    if not settings.is_file():
-        raise InvalidInput(
-            Problem(
-                "there are no settings of a pipeline",
-                str(settings),
-                todo="write mvstack-ci.yaml (docs/ci.md shows one), or name it: --settings",
-            )
-        )
+    found = load_settings(settings)
     project, file = sites.project_of(settings)
-    found = trust_of(os.environ)
+    trust = trust_of(os.environ)
     context = Context(
-        trusted=found.trusted and not untrusted,
+        found,
+        trusted=trust.trusted and not untrusted,
         url=os.environ.get("MVSTACK_URL", ""),
         commit=os.environ.get("MVSTACK_COMMIT", ""),
         folder=to.name,
         tag=os.environ.get("MVSTACK_TAG", ""),
+        profile=profile or "",
     )
-    base = base_of(os.environ) if change is None else change
     sites.same_pin(project, context.commit)
-    lost = change is None and bool(base) and not sites.has_commit(project, base)
-    base = "" if lost else base
-    made = make(
-        project,
-        file,
-        base,
-        context,
-        schedule=schedule,
-        locks=locks,
-        everything=everything,
-        cores=cores,
-    )
+    base = base_of(os.environ) if change is None else change
+    notes = []
+    if change is None and base and not sites.has_commit(project, base):
+        notes.append("the previous commit no longer exists (a force push?): everything is new")
+        base = ""
+    made = ci.generate(project, file, context, ci.Wanted(base, schedule, everything, locks))
     sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
-    why = "--untrusted" if found.trusted and untrusted else found.why
+    notes += made.notes
+    why = "--untrusted" if trust.trusted and untrusted else trust.why
     if as_json:
         data = as_data(made.against, made.todos, made.pipelines.jobs)
-        data |= {
-            "trusted": context.trusted,
-            "why": why,
-            "files": sorted(made.pipelines.files),
-            "unserved": made.unserved,
-            "notes": made.notes,
-        }
+        data |= {"trusted": context.trusted, "why": why, "files": sorted(made.pipelines.files)}
+        data |= {"unserved": made.unserved, "notes": notes}
         typer.echo(json.dumps(data, indent=2))
         return
-    if lost:
-        typer.echo(
-            "note: the commit before is not there any more (a force push?): all counts as new"
-        )
-    for note in made.notes:
+    for note in notes:
         typer.echo(f"note: {note}")
     if schedule:
         typer.echo(f"{made.against}: checks of what is deployed")
@@ -115,31 +118,16 @@ def generate(
         typer.echo(explained(made.against, made.todos, made.pipelines.jobs))
     if made.unserved:
         typer.echo(f"no runner of this project serves {', '.join(made.unserved)}")
-    typer.echo(
-        f"signing and deploying: {'possible' if context.trusted else 'no such job'}, because {why}"
-    )
-
-
-System = Annotated[
-    str, typer.Argument(metavar="SYSTEM/PARTITION|FILE/PARTITION", help="The partition.")
-]
-Take = Annotated[
-    list[Path] | None,
-    typer.Option("--take", help="Folder with what other jobs handed over; several."),
-]
-Trust = Annotated[
-    list[Path] | None,
-    typer.Option("--trust", help="A site's public key (`cache keys export`); several."),
-]
-Caches = Annotated[
-    list[str] | None, typer.Option("--cache", help="A binary cache; also MVSTACK_CACHES.")
-]
+    typer.echo(f"can sign and deploy: {'yes' if context.trusted else 'no'}, {why}")
 
 
 def _progress(as_json: bool) -> Progress:
-    from mvstack.support.progress import Progress
-
     return Progress(mode="quiet" if as_json else "auto")
+
+
+def _caches(given: list[str] | None) -> list[str]:
+    """The caches named, then those of MVSTACK_CACHES."""
+    return list(dict.fromkeys([*(given or []), *os.environ.get("MVSTACK_CACHES", "").split()]))
 
 
 def _told(rows: list[dict[str, Any]], as_json: bool) -> None:
@@ -151,7 +139,7 @@ def _told(rows: list[dict[str, Any]], as_json: bool) -> None:
     for row in rows:
         counts[row["result"]] = counts.get(row["result"], 0) + 1
     said = ", ".join(f"{count} {result}" for result, count in counts.items())
-    typer.echo(said or "nothing was to be done: all is there")
+    typer.echo(said or "nothing to do: everything is there")
 
 
 @app.command(
@@ -160,29 +148,34 @@ def _told(rows: list[dict[str, Any]], as_json: bool) -> None:
 def build(
     system: System,
     node: Annotated[
-        list[str], typer.Option("--node", help="What to build: easyconfig or hash; several.")
+        list[str],
+        typer.Option("--node", help="Easyconfig or Spack hash to build; may be repeated."),
     ],
-    hand: Annotated[Path, typer.Option("--hand", help="Where it is handed on: a new cache.")],
+    hand: Annotated[
+        Path, typer.Option("--hand", help="Folder to put what was built into, as a cache.")
+    ],
     take: Take = None,
     trust: Trust = None,
     cache: Caches = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Compile so.")] = None,
-    logs: Annotated[Path | None, typer.Option(help="Folder for junit.xml and logs.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")
+    ] = None,
+    logs: Annotated[Path | None, typer.Option(help="Folder to copy the build logs to.")] = None,
     root: Annotated[
-        Path | None, typer.Option("--root", help="Build below it and keep it; else a temporary.")
+        Path | None, typer.Option("--root", help="Folder to build in and keep; else a temporary.")
     ] = None,
     tree_length: Annotated[
-        int, typer.Option(min=40, max=96, help="Characters of the path to build in.")
-    ] = 96,
+        int, typer.Option(min=40, max=TREE_LENGTH, help="Length of the path to build in.")
+    ] = TREE_LENGTH,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
-    """Build some packages of a partition over what was handed over, and hand them on."""
-    from mvstack.ci.steps import build_job
+    """Build some packages of a partition on top of what other jobs built, and hand them on."""
+    from mvstack.ci import steps
 
-    rows = build_job(
-        system, node, take or [], hand, trust or [], cache or [], jobs, logs, root, tree_length,
-        _progress(as_json),
-    )  # fmt: skip
+    given = Given(take or [], _caches(cache), trust or [])
+    job = steps.Job(system, _progress(as_json), given, profile or "")
+    rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
     _told(rows, as_json)
 
 
@@ -191,17 +184,21 @@ def build(
 )
 def stage(
     system: System,
-    root: Annotated[Path, typer.Option("--root", help="A folder that the nodes see.")],
+    root: Annotated[
+        Path, typer.Option("--root", help="Folder to install to; the cluster's nodes must see it.")
+    ],
     take: Take = None,
     trust: Trust = None,
     cache: Caches = None,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
-    """Put a whole partition together from handovers and caches; nothing is built."""
-    from mvstack.ci.steps import stage_job
+    """Install a whole partition from what was built and from caches; build nothing."""
+    from mvstack.ci.steps import Job, stage_job
 
-    rows = stage_job(system, take or [], trust or [], cache or [], root, _progress(as_json))
-    _told(rows, as_json)
+    given = Given(take or [], _caches(cache), trust or [])
+    job = Job(system, _progress(as_json), given, profile or "")
+    _told(stage_job(job, root), as_json)
 
 
 @app.command(
@@ -211,14 +208,17 @@ def stage(
 def validate(
     system: System,
     root: Annotated[Path, typer.Option("--root", help="Where the partition is installed.")],
-    to: Annotated[Path, typer.Option("--to", help="Folder for junit.xml, metrics.txt, results.")],
-    tag: Annotated[list[str] | None, typer.Option(help="Only checks with this tag.")] = None,
+    to: Annotated[Path, typer.Option("--to", help="Folder for results.json and junit.xml.")],
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Run only checks with this tag; may be repeated.")
+    ] = None,
     work: Annotated[
-        Path | None, typer.Option(help="Where checks run, seen by the nodes; else in the root.")
+        Path | None,
+        typer.Option(help="Folder to run in; the nodes must see it. Else below the root."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the checks by the site's scheduler, and write reports that GitLab shows."""
+    """Run the checks through the site's scheduler, and write reports that GitLab shows."""
     from mvstack.ci.steps import validate_job
     from mvstack.install.stages import failed_checks
 
@@ -240,13 +240,15 @@ def sign(
     system: System,
     to: Annotated[str, typer.Option("--to", help="The site's cache: a folder, or file://…")],
     take: Take = None,
-    key: Annotated[str, typer.Option(help="Fingerprint, when several keys could sign.")] = "",
+    key: Annotated[str, typer.Option(help="Fingerprint of the key, if there are several.")] = "",
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
-    """Sign what was handed over with the site's key (MVSTACK_SIGNING_KEY), into its cache."""
-    from mvstack.ci.steps import sign_job
+    """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
+    from mvstack.ci.steps import Job, sign_job
 
-    own, rows = sign_job(system, take or [], to, key, _progress(as_json))
+    job = Job(system, _progress(as_json), Given(take or []), profile or "")
+    own, rows = sign_job(job, to, key)
     _told(rows, as_json)
     if not as_json:
         typer.echo(f"signed with {own.fingerprint}")
@@ -258,36 +260,35 @@ def sign(
 )
 def deploy(
     system: System,
-    root: Annotated[Path, typer.Option("--root", help="The shared tree.")],
-    cache: Annotated[list[str], typer.Option("--cache", help="The site's signed cache.")],
+    root: Annotated[Path, typer.Option("--root", help="The shared tree to install to.")],
+    cache: Annotated[
+        list[str], typer.Option("--cache", help="The site's signed cache; may be repeated.")
+    ],
     trust: Trust = None,
     results: Annotated[
-        Path | None, typer.Option(help="What `ci validate --to` wrote, kept with the tree.")
+        Path | None,
+        typer.Option(help="Folder that `ci validate --to` wrote, to keep with the tree."),
     ] = None,
     state: Annotated[
-        str, typer.Option(help="What this deploys, noted in the first cache when it is done.")
+        str, typer.Option(help="Hash to record in the first cache as what is deployed.")
     ] = "",
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
-    """Install a partition into the shared tree, from signed packages alone."""
-    from mvstack.ci.steps import deploy_job
+    """Install a partition into the shared tree, from signed packages only."""
+    from mvstack.ci.steps import Job, deploy_job
 
-    rows = deploy_job(system, root, cache, trust or [], results, state, _progress(as_json))
-    _told(rows, as_json)
+    job = Job(system, _progress(as_json), Given((), cache, trust or []), profile or "")
+    _told(deploy_job(job, root, results, state), as_json)
 
 
 @app.command(epilog="Example: mvstack ci check --settings mvstack-ci.yaml")
-def check(
-    settings: Annotated[Path, typer.Option(help="The settings file, in the project.")] = Path(
-        SETTINGS
-    ),
-    as_json: Json = False,
-) -> None:
-    """Check the settings and all that they name: systems, keys; every error at once."""
+def check(settings: SettingsFile = SETTINGS, as_json: Json = False) -> None:
+    """Check the settings and every system and key that they name; show all errors at once."""
     from mvstack.ci.checking import check_project
 
     checked = check_project(settings)
     if as_json:
         typer.echo(json.dumps({"checked": checked}, indent=2))
     else:
-        typer.echo(f"{settings}: right; it serves {', '.join(checked)}")
+        typer.echo(f"{settings}: no errors; it serves {', '.join(checked)}")

@@ -14,7 +14,7 @@ from mvstack.image.plan import make_image
 from mvstack.image.render import image_files
 from mvstack.install import stages
 from mvstack.model.ci import Settings
-from mvstack.model.ci_policy import CiPolicy, ci_policy
+from mvstack.model.ci_policy import CiPolicy
 from mvstack.model.gates import Gates, load_gates
 from mvstack.model.image_policy import ImagePolicy, image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
@@ -87,7 +87,7 @@ def pages(policy: Policy) -> dict[Path, str]:
         DOCS / "recipes.md": recipes_page(),
         DOCS / "images.md": images_page(policy),
         DOCS / "applications.md": applications_page(),
-        DATA / "ci" / "site.yml": site_include(ci_policy().image.name, ci_policy()),
+        DATA / "ci" / "site.yml": site_include(),
     }
 
 

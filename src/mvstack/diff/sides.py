@@ -126,8 +126,10 @@ def _on_neither(old: Side, new: Side, name: str) -> InvalidInput:
     )
 
 
-def render(side: Side, systems: list[str]) -> None:
+def render(side: Side, systems: list[str], profile: str = "") -> None:
     """Render ``systems`` (all when empty) of ``side`` with its own code.
+
+    ``profile`` is how much of the release, else as the partitions say.
 
     Raises InvalidInput, with what its code said, when that does not work.
     """
@@ -145,6 +147,7 @@ def render(side: Side, systems: list[str]) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [sys.executable, "-m", "mvstack", "render", *systems, "--to", str(side.rendered)]
+    command += ["--profile", profile] if profile else []
     done = run(command, env=environment, cwd=side.tree, limit=SECONDS)
     if done.timed_out:
         raise Refused(Problem(f"rendering took more than {SECONDS} s", side.name))

@@ -11,6 +11,9 @@ from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
 
+TREE_LENGTH = 96
+"""Characters in the path of a tree in which jobs build (mvstack.ci.build.padded)."""
+
 # what stands in shell lines of pipelines: nothing in it means anything to a shell
 Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+@%=-]*$")]
 Tag = Annotated[str, StringConstraints(pattern=r"^[^\s,]{1,255}$")]
@@ -65,7 +68,7 @@ class Settings(Strict):
     mirrors: list[Word] = Field(default_factory=list)
     locks: Word | None = None
     image: Image | None = None
-    tree_length: Annotated[int, Field(ge=40, le=96)] = 96
+    tree_length: Annotated[int, Field(ge=40, le=TREE_LENGTH)] = TREE_LENGTH
     approve: bool = True
     variables: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")], str] = Field(
         default_factory=dict

@@ -1,11 +1,11 @@
-"""environments/policy/ci.yaml: GitLab's limits, and how jobs are made, with the reasons."""
+"""environments/policy/ci.yaml: GitLab's limits and the settings of generated jobs."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.ci import Image
@@ -13,6 +13,7 @@ from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
 
 Positive = Annotated[int, Field(ge=1)]
+Duration = Annotated[str, StringConstraints(pattern=r"^\d+(h|h \d+m|m)$")]
 Transient = Literal[
     "unknown_failure",
     "api_failure",
@@ -29,11 +30,9 @@ Transient = Literal[
 
 
 class Limit(Strict):
-    """One default limit of GitLab. ``ours`` is what pipelines keep to where that is less."""
+    """One of GitLab's default limits. Pipelines keep to ``ours`` where that is less."""
 
-    name: str
     value: Positive
-    unit: str
     ours: Positive | None = None
     what: str
     source: str
@@ -44,12 +43,21 @@ class Limit(Strict):
         return min(self.value, self.ours or self.value)
 
 
-class Timeout(Strict):
-    """How long a job may take, from its estimate."""
+class Limits(Strict):
+    """The limits that generated pipelines could reach."""
 
-    factor: Positive
-    at_least_seconds: Positive
-    at_most_seconds: Positive
+    needs_per_job: Limit
+    jobs_per_pipeline: Limit
+    child_pipeline_bytes: Limit
+
+
+class Timeouts(Strict):
+    """How long a job may take; ``nightly`` is for scheduled checks of what is deployed."""
+
+    build: Duration
+    stage: Duration
+    checks: Duration
+    nightly: Duration
     why: str
 
 
@@ -70,12 +78,9 @@ class Expire(Strict):
 
 
 class Jobs(Strict):
-    """How jobs are made."""
+    """Settings of all generated jobs."""
 
-    worth_seconds: Positive
-    start_seconds: Positive
-    why: str
-    timeout: Timeout
+    timeout: Timeouts
     retry: Retry
     expire: Expire
 
@@ -108,15 +113,11 @@ class Protected(Strict):
 class CiPolicy(Strict):
     """All of the file."""
 
-    limits: list[Limit]
+    limits: Limits
     jobs: Jobs
     image: JobImage
     validation: Validate = Field(alias="validate")
     protected_variables: list[Protected]
-
-    def limit(self, name: str) -> int:
-        """The number kept to for the limit called ``name``."""
-        return next(one.kept for one in self.limits if one.name == name)
 
 
 @cache

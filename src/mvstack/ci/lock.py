@@ -1,0 +1,227 @@
+"""Spack's lock on its way through a pipeline: from the project to every job, and signed.
+
+Between jobs it is a folder ``lock`` in what is handed over: the one job that makes a whole
+partition solved for it, or the job `lock` took it from the job that planned. In the site's cache it
+is one file with a signature beside it, filed under what it was solved for, so that `deploy`
+installs by the lock that was validated:
+
+    locks/<system>-<partition>/<inputs>/lock.json
+    locks/<system>-<partition>/<inputs>/lock.json.asc
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from mvstack.builders.spack import handed
+from mvstack.cache import gpg
+from mvstack.cache.place import Place, Unreachable, place
+from mvstack.ci.handover import AGAIN, PARTS
+from mvstack.diff.sides import Side
+from mvstack.plan.types import Plan, plan_of
+from mvstack.render.spack import compiler_of
+from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.files import write_atomically
+from mvstack.support.progress import Progress
+
+FOLDER = "lock"
+"""Of a lock in a handover."""
+
+
+def spack_plans(side: Side) -> dict[str, Plan]:
+    """The plans whose builder is Spack, as ``side`` rendered them with the code that runs here."""
+    files = sorted(side.rendered.glob("*/*/plan.json"))
+    plans = [plan_of(json.loads(file.read_text())) for file in files]
+    return {f"{one.system}/{one.partition}": one for one in plans if one.builder == "spack"}
+
+
+def refuse_own_compilers(plans: Mapping[str, Plan]) -> None:
+    """Raise InvalidInput for partitions whose compiler Spack builds: no pipeline can make them."""
+    problems = [
+        Problem(
+            "a pipeline cannot make this partition, because Spack builds its compiler",
+            name,
+            found=f"compiler: {{origin: {plan.compiler['origin']}}}",
+            allowed="origin: system, or external with its prefix",
+            because="the compiler's path is part of the hash of every package, and a pipeline "
+            "builds, stages and deploys in three different trees",
+            todo="name a compiler that has the same path wherever jobs run (origin: external), or "
+            "list other `partitions:` in the settings and install this one by "
+            f"`mvstack install {name}`",
+        )
+        for name, plan in plans.items()
+        if compiler_of(plan)["built"]
+    ]
+    if problems:
+        raise InvalidInput(*problems, outcome="No pipeline was made.")
+
+
+def usable(folder: Path | None, plans: Mapping[str, Plan], notes: list[str]) -> dict[str, Path]:
+    """The folders below ``folder`` with locks of ``plans``, by partition.
+
+    They are as `mvstack lock --to` writes them: <system>/<partition>/spack.lock and its record. One
+    that was solved for another plan is left out, and a note says so.
+    """
+    if folder is None:
+        return {}
+    if not folder.is_dir():
+        raise InvalidInput(
+            Problem(
+                "there is no such folder of lock files",
+                str(folder),
+                todo="mvstack lock … --to DIR writes one",
+            )
+        )
+    found: dict[str, Path] = {}
+    for name, plan in plans.items():
+        if not (folder / name / handed.LOCK).is_file():
+            continue
+        if handed.is_of(folder / name, plan):
+            found[name] = folder / name
+        else:
+            notes.append(
+                f"the lock file of {name} is not used, because it was solved for another plan: "
+                f"run mvstack lock … --to {folder.name}"
+            )
+    return found
+
+
+def copied(locks: Mapping[str, Path], to: Path) -> Path:
+    """``to`` with these locks alone, as :func:`mvstack.ci.graph.read_graphs` wants them."""
+    for name, folder in locks.items():
+        handed.write(handed.texts(folder), to / name)
+    return to
+
+
+def taken(folders: Iterable[Path]) -> Path | None:
+    """The spack.lock in handovers below ``folders``; None when there is none.
+
+    Raises Refused when jobs handed over locks that differ, or a link: it would name a file of the
+    job that reads it, such as its key.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for top, names, _ in os.walk(folder):
+            names[:] = sorted(name for name in names if name not in PARTS)
+            one = Path(top) / FOLDER
+            if not (one / handed.LOCK).is_file():
+                continue
+            if links := [path for path in (one, *one.rglob("*")) if path.is_symlink()]:
+                where = ", ".join(map(str, links))
+                raise Refused(Problem("a lock was handed over as a link", where, todo=AGAIN))
+            found.setdefault(_text(one), one / handed.LOCK)
+    if len(found) > 1:
+        raise Refused(
+            Problem(
+                "several locks were handed over, and they differ",
+                found=", ".join(map(str, found.values())),
+                todo="run the whole pipeline again: all of its jobs install by one lock",
+            )
+        )
+    return next(iter(found.values()), None)
+
+
+def needed(plan: Plan, lock: Path | None, asked: Sequence[str | Path]) -> Path:
+    """``lock``. Raises Refused when it is None: solving again could give other hashes."""
+    if lock is not None:
+        return lock
+    raise Refused(
+        Problem(
+            "there is no lock of what Spack is to install",
+            f"{plan.system}/{plan.partition}",
+            found=f"no lock in: {', '.join(map(str, asked)) or 'no place at all'}",
+            because="packages are kept under hashes that the lock names, and solving again may "
+            "give others",
+            todo="run the whole pipeline again at this commit: its jobs hand the lock on, and the "
+            "job `sign` puts it into the site's cache",
+        ),
+        outcome="Nothing was installed.",
+    )
+
+
+def put(plan: Plan, lock: Path, to: str, key: gpg.Key, progress: Progress) -> None:
+    """Put ``lock`` into the site's cache ``to``, signed with ``key``, in place of an earlier one.
+
+    Call it when all that the lock names is there. Raises Refused for a lock of another plan.
+    """
+    handed.check(lock, plan)
+    target, text = place(to), _text(lock.parent)
+    file = target.writable() / _name(plan)
+    signature = file.with_name(f"{file.name}.asc")
+    what = f"the lock of {plan.system}/{plan.partition}"
+    if _there(target, plan) == text:
+        progress.skip("sign", what, "already there")
+        return
+    with progress.step("sign", what):
+        signed = gpg.sign_detached(text.encode(), key.fingerprint)
+        # an interruption between the two leaves a signature that does not fit, and is seen
+        signature.unlink(missing_ok=True)
+        write_atomically(file, text)
+        write_atomically(signature, signed)
+
+
+def signed(plan: Plan, caches: Sequence[str], to: Path) -> Path | None:
+    """The spack.lock of ``plan`` from the first of ``caches`` that has one, written below ``to``.
+
+    It must be signed by a key that is trusted here (:func:`mvstack.ci.handover.keyring`). None when
+    no cache that can be asked has it. Raises Refused for one that must not be used.
+    """
+    for name in caches:
+        try:
+            text = _believed(place(name), plan)
+        except Unreachable:
+            continue
+        except gpg.BadSignature as error:
+            raise Refused(
+                Problem(
+                    f"the lock of {plan.system}/{plan.partition} in this cache is refused: {error}",
+                    f"{name}: {_name(plan)}",
+                    todo=error.todo or "run its pipeline again: the job `sign` puts it there",
+                ),
+                outcome="Nothing was installed.",
+            ) from None
+        if text:
+            handed.write(json.loads(text), to)
+            return to / handed.LOCK
+    return None
+
+
+def whole(source: Place, plan: Plan) -> bool:
+    """Whether a cache has the signed lock of ``plan``, and so all that it names (:func:`put`).
+
+    Raises BadSignature, Unreachable.
+    """
+    return bool(_believed(source, plan))
+
+
+def _name(plan: Plan) -> str:
+    """The lock's file, from the cache."""
+    return f"locks/{plan.system}-{plan.partition}/{handed.inputs(plan)}/lock.json"
+
+
+def _text(folder: Path) -> str:
+    """All of a lock as one text, the same for the same content."""
+    return json.dumps(handed.texts(folder), indent=1, sort_keys=True) + "\n"
+
+
+def _believed(source: Place, plan: Plan) -> str:
+    """The text of a signed lock; "" where there is none. Raises BadSignature, Unreachable."""
+    name = _name(plan)
+    text = source.read(name)
+    if text is None:
+        return ""
+    signature = source.read(f"{name}.asc")
+    if signature is None:
+        raise gpg.BadSignature("its signature is not there")
+    gpg.verified_detached(text, signature)
+    return text.decode()
+
+
+def _there(target: Place, plan: Plan) -> str:
+    try:
+        return _believed(target, plan)
+    except (gpg.BadSignature, Unreachable):
+        return ""
