@@ -160,9 +160,12 @@ def check(
     """Check system, release and policy files, and recipes; every error with its file and line."""
     from mvstack.model.gates import load_gates
     from mvstack.plan.make import make_plan
+    from mvstack.plan.offers import doubts, root_doubts
     from mvstack.recipes import check_recipes
+    from mvstack.recipes.wanted import check_rows
 
     errors: list[MvstackError] = []
+    warnings: list[Problem] = []
     checked: list[str] = []
     policy = load_policy()
     known_sources()
@@ -174,20 +177,32 @@ def check(
             for partition in partitions:
                 for release in releases:
                     make_plan(system, partition, release, policy, fallback=system.discover)
+                warnings += doubts(system, partition, policy)
                 checked.append(f"{system.name}/{partition}")
+            warnings += root_doubts(system)
         except MvstackError as error:
             errors.append(error)
     recipes: list[str] = []
     if not systems:
         try:
             recipes = [recipe.name for recipe in check_recipes()]
+            check_rows(releases, policy)
         except MvstackError as error:
             errors.append(error)
+    for line in [line for one in warnings if not as_json for line in one.lines()]:
+        typer.echo(line if line.startswith(" ") else f"warning: {line}", err=True)
     if errors:
         raise together(errors)
     if as_json:
         names = [release.name for release in releases]
-        emit({"checked": checked, "releases": names, "recipes": recipes})
+        emit(
+            {
+                "checked": checked,
+                "releases": names,
+                "recipes": recipes,
+                "warnings": [one.as_dict() for one in warnings],
+            }
+        )
     else:
         more = f", {len(recipes)} Spack recipes" if recipes else ""
         typer.echo(

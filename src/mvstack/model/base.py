@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from mvstack.model.yamlfile import Place, YamlFile
 from mvstack.support.errors import InvalidInput, Problem
@@ -17,8 +17,14 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    _file: YamlFile | None = PrivateAttr(default=None)
 
-M = TypeVar("M", bound=BaseModel)
+    def at(self, *place: str | int) -> str:
+        """``file:line`` of a place in the file that this was read from; "" without a file."""
+        return self._file.where(place) if self._file else ""
+
+
+M = TypeVar("M", bound=Strict)
 
 
 def validated(model: type[M], file: YamlFile) -> M:
@@ -36,13 +42,15 @@ def validated(model: type[M], file: YamlFile) -> M:
             )
         )
     try:
-        return model.model_validate(file.data)
+        made = model.model_validate(file.data)
     except ValidationError as error:
         problems = [(_line(file, item), _problem(file, model, item)) for item in error.errors()]
         problems.sort(key=lambda pair: pair[0])
         raise InvalidInput(
             *(problem for _, problem in problems), outcome="Nothing was changed."
         ) from None
+    made._file = file
+    return made
 
 
 def _line(file: YamlFile, item: Any) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from mvstack.model.base import Strict
 from mvstack.model.text import Device, Name, PackageName, Text, Variable
@@ -342,7 +342,7 @@ class Policy(Fabrics, Gpus, Builds, Launchers, Refusals, Products, FileSystems, 
     """All policy files together; ``builds`` holds the fabrics' own too."""
 
 
-FILES: dict[str, type[BaseModel]] = {
+FILES: dict[str, type[Strict]] = {
     "fabrics": Fabrics,
     "gpus": Gpus,
     "builds": Builds,

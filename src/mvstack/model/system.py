@@ -169,6 +169,11 @@ class System(Strict):
                 node = node[part]
         return self
 
+    def place(self, partition: str, *field: str) -> str:
+        """``file:line: system/partition`` for an error message, at ``field`` of the partition."""
+        line = self.at("partitions", partition, *field)
+        return f"{line}: {self.name}/{partition}" if line else f"{self.name}/{partition}"
+
     def os_of(self, partition: str) -> str:
         """The operating system of ``partition``."""
         return self.partitions[partition].os or self.os or "unknown"

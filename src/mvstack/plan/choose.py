@@ -174,7 +174,7 @@ def _check_wish(system: System, partition: str, wish: Wish, release: Release) ->
         raise Refused(
             Problem(
                 f"release {release.name} has no {wish.product} {wish.version}",
-                f"{system.name}/{partition}",
+                system.place(partition, "mpi", "version"),
                 found=f"mpi: {{product: {wish.product}, version: {wish.version}}}",
                 allowed=listed(versions) or f"none of {wish.product}",
                 nearest=nearest(wish.version, versions),
@@ -205,7 +205,7 @@ def _refusal(
         Problem(
             f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
             f"{part.launcher}, os {facts.os}, {facts.arch}{asked}",
-            f"{system.name}/{partition}",
+            system.place(partition, "fabric"),
             nearest="; or ".join([*(row.nearest for row in rows[:1]), *works])
             or "nothing that the policy knows",
             because="; ".join(dict.fromkeys(reasons))

@@ -10,6 +10,7 @@ from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose
+from mvstack.plan.offers import check_offers
 from mvstack.plan.packages import packages_of
 from mvstack.plan.targets import options_for
 from mvstack.plan.types import Accepted, MpiBuild, Plan
@@ -73,6 +74,7 @@ def make_plan(
     _check_without(system, partition, release)
     _check_licensed(system, release)
     choice = choose(system, partition, release, policy, unavailable, fallback)
+    check_offers(system, partition, choice)
     root = root or system.install.root or DEFAULT_ROOT
     folder = system.name if system.discover else f"{system.name}-{partition}"
     taken = (accepted or {}).get((choice.product, choice.version))
@@ -129,7 +131,7 @@ def _check_without(system: System, partition: str, release: Release) -> None:
             raise InvalidInput(
                 Problem(
                     f"without: release {release.name} has no package {name}",
-                    f"{system.name}/{partition}",
+                    system.place(partition, "without", name),
                     allowed=listed(known),
                     nearest=nearest(name, known),
                 )
@@ -144,7 +146,7 @@ def _check_licensed(system: System, release: Release) -> None:
             raise InvalidInput(
                 Problem(
                     f"install: licensed: {name} is no licensed package of release {release.name}",
-                    system.name,
+                    system.at("install", "licensed", name) or system.name,
                     allowed=listed(known),
                     nearest=nearest(name, known),
                 )

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mvstack.model.policy import BuildRow, LauncherRow, Policy
+from mvstack.model.release import Package, Release
 from mvstack.model.system import Compiler, Partition
-from mvstack.plan import spackspecs
+from mvstack.plan import easyconfigs, spackspecs
 from mvstack.recipes.model import Recipe
-from mvstack.support.errors import Problem, relative
+from mvstack.recipes.reading import read_recipes
+from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.words import listed, nearest
 
 
@@ -103,3 +105,67 @@ def _unknown(recipe: Recipe, one: Wanted) -> Iterator[Problem]:
                 nearest=nearest(value, known[name]),
                 because=one.rows,
             )
+
+
+def check_rows(releases: Iterable[Release], policy: Policy) -> None:
+    """Raises InvalidInput for every row of a release that names what is not there to build it."""
+    ours = {recipe.name: recipe for recipe in read_recipes() if not recipe.builtin}
+    files = easyconfigs.index()
+    problems: list[Problem] = []
+    for release in releases:
+        for product, versions in release.mpi.items():
+            software = policy.products[product].easybuild or product
+            for number, entry in enumerate(versions):
+                where = release.at("mpi", product, number)
+                problems += _version(ours, product, entry.version, where)
+                start = f"{software}-{entry.version}-GCC-"
+                # one of the builders must have it: old versions of MVAPICH2 are for Spack alone
+                if product not in ours and not any(name.startswith(start) for name in files):
+                    problems.append(_no_easyconfig(f"{start}…", where, files))
+        for number, row in enumerate(release.packages):
+            where = release.at("packages", number)
+            name, _, rest = row.spack.partition("@=")
+            problems += _version(ours, name, rest.partition(" ")[0], where)
+            if not row.toolchain or row.where.builder == "spack":
+                continue
+            wanted_files = _files_of(row, release.name)
+            if not any(easyconfigs.source_of(file, files) for file in wanted_files):
+                problems.append(_no_easyconfig(wanted_files[0], where, files))
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def _version(ours: dict[str, Recipe], package: str, version: str, where: str) -> Iterator[Problem]:
+    """Our recipe of ``package`` must have the version; builtin's are not known here."""
+    known = [one.name for one in ours[package].versions] if package in ours else []
+    if package in ours and version not in known:
+        yield Problem(
+            f"the Spack recipe of {package} has no version {version}",
+            where,
+            allowed=listed(known),
+            nearest=nearest(version, known),
+            todo=f"add it to {relative(ours[package].path)}, or name one of these",
+        )
+
+
+def _no_easyconfig(name: str, where: str, files: Iterable[str]) -> Problem:
+    return Problem(
+        f"there is no easyconfig {name}",
+        where,
+        nearest=nearest(name, files),
+        todo="write it below easyconfigs/, or correct the row",
+    )
+
+
+def _files_of(row: Package, release: str) -> list[str]:
+    """The easyconfigs of a package over each product that it may stand on, or the compiler."""
+    if row.toolchain == "gcc":
+        start = f"{row.name}-{row.version}-GCC-"
+        return [one for one in easyconfigs.index() if one.startswith(start)] or [f"{start}….eb"]
+    kinds = [easyconfigs.TOOLCHAINS.get(product, {}) for product in row.only_over]
+    chains = {kind.get(row.toolchain, "") for kind in kinds or easyconfigs.TOOLCHAINS.values()}
+    return [
+        easyconfigs.package_file(row.name, row.version, f"{chain}-{release}-{netmod}", row.suffix)
+        for chain in sorted(chains, reverse=True)
+        for netmod in ("ofi", "ucx", "mrail")
+    ]

@@ -1,0 +1,134 @@
+"""Whether what a site provides carries what was chosen, and what later steps may refuse. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mvstack.model.policy import Policy
+from mvstack.model.system import External, Partition, System
+from mvstack.plan import easyconfigs
+from mvstack.plan.choose import Choice
+from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.words import listed, nearest
+
+PLAIN_PATH = re.compile(r"[\w/.+~@=-]+", re.ASCII)
+"""What configure scripts, PATH and module files take whole."""
+
+
+def check_offers(system: System, partition: str, choice: Choice) -> None:
+    """Raises InvalidInput for each external that cannot carry the MPI which was chosen."""
+    part = system.partitions[partition]
+    problems = [
+        Problem(
+            f"{partition}: the {name} here has no {' or '.join(lacking)}, which "
+            f"{choice.product} {choice.version} needs for {need}",
+            system.at("partitions", partition, "externals", name, field),
+            found=f"{field}: {listed(getattr(part.externals[name], field))}",
+            because=f"{choice.row.why} ({choice.row.source})"
+            if name != "slurm"
+            else f"{choice.launcher.why} ({choice.launcher.source})",
+            todo=f"{_how(name)}; correct {field} if it is incomplete, or give another {name}",
+        )
+        for name, field, lacking, need in _lacking(part, choice)
+    ]
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def _how(name: str) -> str:
+    """How to see what an external has."""
+    return {
+        "libfabric": "`fi_info -l` lists what it has",
+        "ucx": "`ucx_info -d` lists what it has",
+    }.get(name, "`srun --mpi=list` lists what it has")
+
+
+def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, list[str], str]]:
+    """(external, its field, what it lacks, for what) for each external that says what it has."""
+    for device in choice.devices:
+        library = choice.row.use.transports[device]
+        external = part.externals.get(library.library)
+        if external is None or (part.mpi.libfabric or library.provision) != "external":
+            continue
+        believe, need = choice.row.believe, f"fabric {part.fabric}"
+        if library.library == "libfabric" and external.providers and believe.providers:
+            if not any(_provides(external, one) for one in believe.providers):
+                yield "libfabric", "providers", believe.providers, need
+        elif (
+            library.library == "ucx"
+            and external.transports
+            and believe.transports
+            and not any(_transports(external, one) for one in believe.transports)
+        ):
+            yield "ucx", "transports", believe.transports, need
+    slurm, plugins = part.externals.get("slurm"), choice.policy.pmis[choice.pmi].plugins
+    if part.launcher == "srun" and slurm and slurm.mpi and plugins:
+        offered = [re.sub(r"_v\d+$", "", one) for one in slurm.mpi]
+        if not set(plugins) & set(offered):
+            yield "slurm", "mpi", plugins, f"pmi {choice.pmi}"
+
+
+def _provides(external: External, provider: str) -> bool:
+    """Whether every part of a provider such as ``verbs;ofi_rxm`` is there."""
+    there = {part for one in external.providers for part in _parts(one)}
+    return _parts(provider) <= there
+
+
+def _parts(provider: str) -> set[str]:
+    return {part.removeprefix("ofi_") for part in provider.split(";")}
+
+
+def _transports(external: External, transport: str) -> bool:
+    """Whether UCX has a transport: a node without an adapter lists none, and its build tells."""
+    family = transport.partition("_")[0]
+    return transport in external.transports or f"+{family}" in re.findall(
+        r"\+\w+", external.variants
+    )
+
+
+def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
+    """What `mvstack check` warns of: nothing is wrong yet, and a later step may refuse it."""
+    part = system.partitions[partition]
+
+    def doubt(message: str, todo: str, *field: str) -> Problem:
+        where = system.at("partitions", partition, *field)
+        return Problem(f"{partition}: {message}", where, todo=todo)
+
+    if part.launcher == "srun" and part.pmi is None:
+        todo = "set `pmi:` to one that `srun --mpi=list` names"
+        yield doubt("pmi is not set, so the policy's first is taken", todo, "launcher")
+    if part.launcher == "srun" and "slurm" not in part.externals:
+        todo = "name it under `externals:` (`slurm: {version: …, prefix: …}`)"
+        yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
+    own = easyconfigs.compiler_file(part.compiler.version, part.compiler.origin)[-1]
+    if (
+        system.builder == "easybuild"
+        and part.compiler.origin in ("system", "external")
+        and own not in easyconfigs.index()
+    ):
+        there = [name for name in easyconfigs.index() if name.startswith("GCC-")]
+        todo = f"use a version with an easyconfig ({listed(there)}), or add {own}"
+        yield doubt(f"there is no easyconfig {own} for this compiler", todo, "compiler")
+    for number, name in enumerate(part.file_systems):
+        if name not in policy.file_systems:
+            close = nearest(name, policy.file_systems)
+            yield doubt(
+                f"ROMIO has no driver for the file system {name}: it is left out"
+                + (f"; did you mean {close}?" if close else ""),
+                f"use one of {listed(policy.file_systems)}; ufs serves any POSIX file system",
+                "file_systems",
+                str(number),
+            )
+
+
+def root_doubts(system: System) -> Iterator[Problem]:
+    """A warning for an install root that `mvstack install` would refuse."""
+    root = system.install.root or "/"
+    if not PLAIN_PATH.fullmatch(root):
+        yield Problem(
+            "install: root: this path is not plain, and `mvstack install` refuses it",
+            system.at("install", "root"),
+            found=root,
+            todo="use letters, digits and / . _ + ~ @ = - only",
+        )
