@@ -11,7 +11,7 @@ from typing import Any
 from mvstack.model.spack import spack_pins
 from mvstack.plan.targets import family_of, target_for
 from mvstack.plan.types import MpiBuild, Package, Plan
-from mvstack.render.templates import template
+from mvstack.render.templates import quoted, template, yaml
 
 FILES = ("spack", "packages", "concretizer", "config", "mirrors", "modules")
 
@@ -96,8 +96,8 @@ def external_lines(row: dict[str, str]) -> str:
     return (
         "    buildable: false\n"
         "    externals:\n"
-        f'    - spec: "{row["spec"]}"\n'
-        f"      prefix: {row['prefix']}\n"
+        f"    - spec: {quoted(row['spec'])}\n"
+        f"      prefix: {yaml(row['prefix'])}\n"
     )
 
 

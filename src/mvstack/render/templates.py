@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -18,6 +21,7 @@ TEMPLATES = {
     "recipes.md": DATA / "docs" / "recipes.md.j2",
     "applications.md": DATA / "docs" / "applications.md.j2",
     "images.md": DATA / "docs" / "images.md.j2",
+    "spack-module.lua": DATA / "modulefiles" / "spack-module.lua.j2",
     "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
     **{
         f"spack/{path.relative_to(SPACK).with_suffix('')}": path
@@ -38,6 +42,36 @@ def site_lua() -> str:
     return path.read_text() if path.is_file() else ""
 
 
+def lua(text: str) -> str:
+    """A Lua string, of any version of Lua: its decimal escapes are the only ones they share."""
+    return '"' + "".join(f"\\{ord(c):03}" if c < " " or c in '"\\' else c for c in text) + '"'
+
+
+def lua_long(text: str) -> str:
+    """A Lua string in long brackets, which nothing in ``text`` can close."""
+    level = "=="
+    while f"]{level}" in text:
+        level += "="
+    first = "\n" if "\n" in text else ""  # which Lua passes over
+    return f"[{level}[{first}{text}]{level}]"
+
+
+def quoted(text: str) -> str:
+    """A YAML string in double quotes: JSON's are that."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def yaml(text: str) -> str:
+    """A YAML string: as it is where that reads back as it is, else in double quotes."""
+    plain = PLAIN.fullmatch(text) and text.lower() not in WORDS
+    return text if plain else quoted(text)
+
+
+PLAIN = re.compile(r"[A-Za-z/](?:[\w/.@=+~^,-]|:(?! |$)| (?=[\w/.@=+~^,-]))*", re.ASCII)
+WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+"""What some reader of YAML takes for something other than text."""
+
+
 def template(name: str, **values: object) -> str:
     """A template's text; a value that it lacks is an error."""
     return _compiled(name).render(**values)
@@ -55,5 +89,6 @@ def _compiled(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.globals |= {"generated": generated, "site_lua": site_lua}
-    environment.filters["one_line"] = one_line
+    filters = {"lua": lua, "lua_long": lua_long, "yaml": yaml, "quoted": quoted, "sh": shlex.quote}
+    environment.filters |= {"one_line": one_line, **filters}
     return environment.get_template(path.name)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import compiler_of
-from mvstack.render.templates import generated, template
+from mvstack.render.templates import generated, lua, template
 from mvstack.support import hashes
 from mvstack.support.home import DATA
 from mvstack.support.processes import run
@@ -124,7 +121,8 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
     else:
         values |= _compiler(plan)
         changes = _compiler_changes(plan)
-    return _template().render(
+    return template(
+        "spack-module.lua",
         generated=generated(plan),
         prefix=found.get("prefix", ""),
         changes=[_lua(change) for change in changes],
@@ -184,24 +182,7 @@ def _lua(change: Change) -> str:
     words = [name] if what == "unsetenv" else [name, value]
     if separator != ":" and what.endswith("_path"):
         words.append(separator)
-    return f"{what}({', '.join(map(_quoted, words))})"
-
-
-def _quoted(text: str) -> str:
-    """A Lua string, of any version of Lua: its decimal escapes are the only ones they share."""
-    return '"' + "".join(f"\\{ord(c):03}" if c < " " or c in '"\\' else c for c in text) + '"'
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("spack-module.lua.j2")
+    return f"{what}({', '.join(map(lua, words))})"
 
 
 def loader_folders() -> frozenset[str]:
