@@ -50,9 +50,9 @@ def test_names(tmp_path: Path) -> None:
     assert said(checks.names, recipe(tmp_path, 'license("MIT")', cls="Mypkg")) == [
         "Spack looks for the class MyPkg in this folder"
     ]
-    assert said(checks.names, recipe(tmp_path)) == ["it names no licence"]
+    assert said(checks.names, recipe(tmp_path)) == ["it has no license(…)"]
     assert said(checks.names, recipe(tmp_path, 'license("MIT")', doc="")) == [
-        "it has no docstring, which `spack info` prints"
+        "it has no docstring for `spack info`"
     ]
 
 
@@ -68,7 +68,7 @@ def test_a_recipe_that_mends_builtin_says_why(tmp_path: Path) -> None:
         ('variant("x", default=True)', "variant x has no description"),
         (
             'variant("x", default="c", values=("a", "b"), description="D")',
-            "the default of variant x is none of its values",
+            "the default of variant x is not one of its values",
         ),
     ],
 )
@@ -95,7 +95,9 @@ def test_urls(tmp_path: Path) -> None:
     }.items():
         assert said(checks.urls, recipe(tmp_path, f'url = "{url}"\n{version}')) == [message]
     own = f'version("1.0", sha256="{GOOD}", url="https://example.org/a-1.1.tgz")'
-    assert said(checks.urls, recipe(tmp_path, own)) == ["the url of 1.0 does not bear its version"]
+    assert said(checks.urls, recipe(tmp_path, own)) == [
+        "the url of 1.0 does not contain its version"
+    ]
 
 
 def digests(found: Recipe) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Render all systems at once, or see whether what is committed is still fresh."""
+"""Render all systems, or check that the committed files are fresh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every recipe must keep, checked without Spack; `mvstack check` and CI run it."""
+"""The rules for every recipe, checked without Spack by `mvstack check` and CI."""
 
 from __future__ import annotations
 
@@ -72,13 +72,15 @@ def names(recipe: Recipe) -> Iterator[Problem]:
         )
     if not recipe.docstring:
         yield Problem(
-            "it has no docstring, which `spack info` prints", where(recipe), todo="say what it is"
+            "it has no docstring for `spack info`",
+            where(recipe),
+            todo="say what it is",
         )
     if not recipe.builtin and not recipe.licence:
         yield Problem(
-            "it names no licence",
+            "it has no license(…)",
             where(recipe),
-            todo="write `license(…)` with the SPDX name that the source's own licence file bears",
+            todo="add `license(…)` with the SPDX name of the licence in the source",
         )
 
 
@@ -88,8 +90,7 @@ def reasons(recipe: Recipe) -> Iterator[Problem]:
         yield Problem(
             f"it inherits builtin's {recipe.builtin} and does not say why",
             where(recipe),
-            todo="say in the docstring what builtin's recipe has wrong with MVAPICH, and where "
-            "that was seen",
+            todo="say in the docstring what is wrong in builtin's recipe, and where you saw it",
         )
 
 
@@ -101,7 +102,7 @@ def variants(recipe: Recipe) -> Iterator[Problem]:
         strange = _strange_defaults(variant)
         if strange:
             yield Problem(
-                f"the default of variant {variant.name} is none of its values",
+                f"the default of variant {variant.name} is not one of its values",
                 where(recipe, variant.line),
                 found=listed(strange),
                 allowed=listed(variant.values),
@@ -148,10 +149,10 @@ def urls(recipe: Recipe) -> Iterator[Problem]:
             )
         elif not _bears(url, version.name):
             yield Problem(
-                f"the url of {version.name} does not bear its version",
+                f"the url of {version.name} does not contain its version",
                 where(recipe, version.line),
                 found=url,
-                todo="give the version its own url, or mend the recipe's",
+                todo="give the version its own url, or correct the recipe's",
             )
 
 
@@ -195,8 +196,8 @@ def _digest(
                 at,
                 found=version.sha256 or "none",
                 allowed="64 hexadecimal digits in lower case",
-                todo="add it; what is only downloaded by hand (manual_download = True) may have "
-                "none, if a comment says why: “licensed: …” or “no hash: …”",
+                todo="add it. A source that people download (manual_download = True) needs none "
+                "if a comment says why: “licensed: …” or “no hash: …”",
             )
         return
     filename = recipe.url_for(version).rpartition("/")[2]
@@ -221,5 +222,5 @@ def _other(version: Version, at: str, name: str, allowed: Iterable[str], whose: 
         at,
         found=version.sha256,
         allowed=listed(allowed),
-        todo="give one file one hash everywhere",
+        todo="use the same hash in both places",
     )

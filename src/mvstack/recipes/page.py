@@ -48,11 +48,6 @@ def tables(recipes: Iterable[Recipe], record: Iterable[Row]) -> list[Table]:
     ]
 
 
-def mended(recipes: Iterable[Recipe]) -> list[Recipe]:
-    """The recipes that inherit builtin's and mend it."""
-    return sorted((one for one in recipes if one.builtin), key=lambda one: one.name)
-
-
 def _table(recipe: Recipe, rows: list[Row]) -> Table:
     # what was recorded of a version that the recipe does not list stands in a column of its own
     versions = [version.name for version in recipe.versions]
@@ -129,6 +124,5 @@ def _is_default(variant: Variant, word: str) -> bool:
 def recipes_page() -> str:
     """docs/recipes.md. Raises InvalidInput when a recipe or the record cannot be read."""
     recipes, record = read_recipes(), read_record()
-    return template(
-        "recipes.md", tables=tables(recipes, record), mended=mended(recipes), record=record
-    )
+    mended = sorted((one for one in recipes if one.builtin), key=lambda one: one.name)
+    return template("recipes.md", tables=tables(recipes, record), mended=mended, record=record)

@@ -49,10 +49,10 @@ def cases(report: Json, output: list[str], expected: list[Check], plan: Json) ->
             if not check.runs_over(mpi["module"], plan.get("packages", [])):
                 continue
             entry = reported.get((check.name, check.values, environment_name(mpi["module"])))
+            verdict = ("missing", _missing(check, warnings, output))
             if entry:
-                found.append(_case(check, mpi["module"], entry, skips))
-            else:
-                found.append(_missing(check, mpi["module"], warnings, output))
+                verdict = _verdict(entry, skips)
+            found.append(_case(check, mpi["module"], entry or {}, *verdict))
     return found
 
 
@@ -99,13 +99,8 @@ def _title(check: Check) -> str:
     return " ".join([check.name, *(value for _, value in sorted(check.values))])
 
 
-def _case(check: Check, mpi: str, entry: Json, skips: dict[str, str]) -> Json:
-    result = {"pass": "pass", "xfail": "pass", "skip": "skip"}.get(entry["result"], "fail")
-    why = ""
-    if result == "skip":
-        why = skips.get(f"{entry['hashcode']} {entry['environ']}", "ReFrame gave no reason")
-    elif result == "fail":
-        why = failure(entry)
+def _case(check: Check, mpi: str, entry: Json, result: str, why: str) -> Json:
+    """One row of the results; ``entry`` is ReFrame's, {} where it has none."""
     return {
         "check": _title(check),
         "description": check.description,
@@ -113,28 +108,30 @@ def _case(check: Check, mpi: str, entry: Json, skips: dict[str, str]) -> Json:
         "ranks": entry.get("num_tasks"),
         "result": result,
         "why": why,
-        "seconds": _seconds(entry),
+        "seconds": _seconds(entry) if entry else None,
         "benchmark": entry.get("benchmark") or "",
         "figures": [_figure(name, row) for name, row in (entry.get("perfvalues") or {}).items()],
     }
 
 
-def _missing(check: Check, mpi: str, warnings: dict[str, str], output: list[str]) -> Json:
+def _verdict(entry: Json, skips: dict[str, str]) -> tuple[str, str]:
+    """The result of ReFrame's ``entry``, and why it is not a pass."""
+    match entry["result"]:
+        case "pass" | "xfail":
+            return "pass", ""
+        case "skip":
+            where = f"{entry['hashcode']} {entry['environ']}"
+            return "skip", skips.get(where, "ReFrame gave no reason")
+    return "fail", failure(entry)
+
+
+def _missing(check: Check, warnings: dict[str, str], output: list[str]) -> str:
+    """Why ReFrame did not run a check, as far as its output tells."""
     why = warnings.get(check.file.name) or warnings.get(check.name)
     if not why:
         last = " / ".join(line.strip() for line in output[-_LAST_LINES:] if line.strip())
         why = f"ReFrame did not run it and did not say why; its last lines: {last}"
-    return {
-        "check": _title(check),
-        "description": check.description,
-        "mpi": mpi,
-        "ranks": None,
-        "result": "missing",
-        "why": f"{check.file.name}: {why}",
-        "seconds": None,
-        "benchmark": "",
-        "figures": [],
-    }
+    return f"{check.file.name}: {why}"
 
 
 def failure(entry: Json) -> str:
