@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+tuple(platform.uname())  # EasyBuild asks on import, and Python asks `uname -p` once
 
 FORBIDDEN = {
     "subprocess.Popen": "starts a process",
