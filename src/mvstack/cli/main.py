@@ -16,7 +16,9 @@ from mvstack.cli.ci import app as ci_app
 from mvstack.cli.diff import diff
 from mvstack.cli.ending import run
 from mvstack.cli.image import app as image_app
+from mvstack.cli.list import listing
 from mvstack.cli.lock import lock
+from mvstack.cli.new import app as new_app
 from mvstack.cli.sources import app as sources_app
 from mvstack.install import stages
 from mvstack.model.load import load_policy, load_release, release_names, system_names
@@ -38,6 +40,8 @@ app.add_typer(sources_app, name="sources")
 app.add_typer(cache_app, name="cache")
 app.add_typer(image_app, name="image")
 app.add_typer(ci_app, name="ci")
+app.add_typer(new_app, name="new")
+app.command("list", epilog="Examples: mvstack list   ·   mvstack list packages --json")(listing)
 app.command(epilog="Example: mvstack bundle local --sources --to /mnt/stick/local")(bundle)
 app.command(epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks")(lock)
 app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")(

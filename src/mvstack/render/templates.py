@@ -14,6 +14,7 @@ from mvstack.support.home import DATA, home
 from mvstack.support.units import one_line
 
 SPACK = DATA / "environments" / "templates" / "spack"
+NEW = DATA / "environments" / "templates" / "new"
 TEMPLATES = {
     "easystack.yaml": DATA / "environments" / "templates" / "easystack.yaml.j2",
     "usage.txt": DATA / "modulefiles" / "mpi_usage.txt.j2",
@@ -23,6 +24,7 @@ TEMPLATES = {
     "images.md": DATA / "docs" / "images.md.j2",
     "spack-module.lua": DATA / "modulefiles" / "spack-module.lua.j2",
     "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
+    **{f"new/{path.stem}": path for path in sorted(NEW.glob("*.j2"))},
     **{
         f"spack/{path.relative_to(SPACK).with_suffix('')}": path
         for path in sorted(SPACK.rglob("*.j2"))
@@ -72,7 +74,7 @@ WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 """What some reader of YAML takes for something other than text."""
 
 
-def template(name: str, **values: object) -> str:
+def template(name: str, /, **values: object) -> str:
     """A template's text; a value that it lacks is an error."""
     return _compiled(name).render(**values)
 

@@ -1,0 +1,133 @@
+"""`mvstack list`: the systems, releases, packages and checks that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mvstack.install.stages import root_for
+from mvstack.model.load import load_release, load_system, release_names, system_names
+from mvstack.support.console import emit
+from mvstack.support.home import home
+from mvstack.test.expected import expected_checks
+
+Row = dict[str, Any]
+
+
+class What(Enum):
+    """What can be listed."""
+
+    SYSTEMS = "systems"
+    RELEASES = "releases"
+    PACKAGES = "packages"
+    CHECKS = "checks"
+
+
+def listing(
+    what: Annotated[What, typer.Argument(help="What to list.")] = What.SYSTEMS,
+    release: Annotated[
+        str | None, typer.Option("--release", help="The release whose packages; else the newest.")
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", help="Install root (else MVSTACK_ROOT, the system's, the default)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """List systems and what is installed of each here, releases, packages or checks."""
+    made: dict[What, Callable[[], list[Row]]] = {
+        What.SYSTEMS: lambda: _systems(root),
+        What.RELEASES: _releases,
+        What.PACKAGES: lambda: _packages(release),
+        What.CHECKS: _checks,
+    }
+    rows = made[what]()
+    if as_json:
+        emit(rows)
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in rows[0] if rows else ():
+        table.add_column(column.replace("_", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*map(_shown, row.values()))
+    Console(highlight=False, markup=False).print(table)
+
+
+def _shown(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+def _systems(root: Path | None) -> list[Row]:
+    """A row a partition; that of `local` is not looked for."""
+    rows = []
+    for name in system_names():
+        system = load_system(name)
+        place = Path(root_for(system, root))
+        for partition, part in system.partitions.items():
+            rows.append(
+                {
+                    "system": f"{name}/{partition}",
+                    "builder": system.builder,
+                    "os": part.os or system.os,
+                    "fabric": part.fabric,
+                    "gpu": part.gpu,
+                    "installed": _installed(place, f"{name}-{partition}"),
+                }
+            )
+        if system.discover:
+            found: Row = dict.fromkeys(("os", "fabric", "gpu"), "") | {
+                "installed": _installed(place, name)
+            }
+            rows.append({"system": name, "builder": system.builder, **found})
+    return rows
+
+
+def _installed(root: Path, folder: str) -> list[str]:
+    """The releases below ``root`` that have a tree of that name."""
+    plans = root.glob(f"*/{folder}/records/plan.json")
+    return sorted(path.parents[2].name for path in plans)
+
+
+def _releases() -> list[Row]:
+    return [
+        {
+            "release": one.name,
+            "status": one.status,
+            "mpi": [f"{name}/{rows[0].version}" for name, rows in one.mpi.items() if rows],
+            "packages": len(one.packages),
+        }
+        for one in map(load_release, release_names())
+    ]
+
+
+def _packages(release: str | None) -> list[Row]:
+    return [
+        {
+            "module": one.module,
+            "profile": one.profile,
+            "builders": [
+                builder
+                for builder, there in (("easybuild", one.toolchain), ("spack", one.spack))
+                if there and one.where.builder in ("", builder)
+            ],
+            "licence": one.licence,
+            "title": one.title,
+        }
+        for one in load_release(release).packages
+    ]
+
+
+def _checks() -> list[Row]:
+    """A row a check, with the software that it is of, and its tags."""
+    rows: dict[str, Row] = {}
+    for folder in home().folders("checks"):
+        for one in expected_checks(folder, []):
+            what = {"of": one.software or "mpi", "tags": sorted(one.tags)}
+            rows[one.name] = {"check": one.name, **what, "file": home().named(one.file)}
+    return [rows[name] for name in sorted(rows)]

@@ -1,0 +1,126 @@
+"""`mvstack new`: begin a site's folder, or a system, application or check in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from mvstack.model.load import load_release
+from mvstack.model.text import Name, PackageName, Version
+from mvstack.render.templates import template
+from mvstack.support.errors import InvalidInput, Problem, Refused, relative
+from mvstack.support.files import write_atomically
+from mvstack.support.home import VARIABLE, home, use
+
+app = typer.Typer(
+    no_args_is_help=True, help="Begin a site's own folder, or a file in it, to be edited."
+)
+Below = Annotated[Path | None, typer.Option("--to", help="The site's folder; else that of --site.")]
+
+
+@app.command(epilog="Example: mvstack new site ~/our-site")
+def site(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or an empty folder.")],
+) -> None:
+    """Begin a site's own folder: what it adds to mvapich-stack without a fork."""
+    _write(
+        {
+            folder / "README.md": template("new/README.md", name=folder.resolve().name),
+            folder / "modulefiles" / "site.lua": template("new/site.lua"),
+        },
+        f"mvstack --site {folder} new system NAME, or set {VARIABLE}={folder.resolve()}",
+    )
+
+
+@app.command(epilog="Example: mvstack --site our-site new system mycluster")
+def system(name: Annotated[str, typer.Argument(help="Its name.")], to: Below = None) -> None:
+    """Begin the description of a machine."""
+    _valid("NAME", Name, name)
+    _write(
+        {_folder(to) / "systems" / f"{name}.yaml": template("new/system.yaml", name=name)},
+        f"edit it, then mvstack --site {relative(_folder(to))} check {name}",
+    )
+
+
+@app.command(epilog="Example: mvstack --site our-site new application Zeta 1.2.0")
+def application(
+    name: Annotated[str, typer.Argument(help="Its name, spelled as its authors do.")],
+    version: Annotated[str, typer.Argument(help="Its version.")],
+    to: Below = None,
+) -> None:
+    """Begin an application: its row in the newest release, and its easyconfig."""
+    _valid("NAME", PackageName, name)
+    _valid("VERSION", Version, version)
+    top, release = _folder(to), load_release().name
+    values = {"name": name, "version": version, "release": release}
+    easyconfig = f"{name}-{version}-gmvapich-{release}-ofi.eb"
+    files = {
+        top / "easyconfigs" / name[0].lower() / name / easyconfig: template(
+            "new/application.eb", **values
+        )
+    }
+    rows = top / "releases" / f"{release}.yaml"
+    then = f"edit them, mvstack --site {relative(top)} check, then mvstack new check {name}"
+    if rows.exists():
+        then = f"append to {relative(rows)}:\n{template('new/package.yaml', **values)}{then}"
+    else:
+        files[rows] = template("new/release.yaml", **values)
+    _write(files, then)
+
+
+@app.command(epilog="Example: mvstack --site our-site new check Zeta")
+def check(
+    name: Annotated[str, typer.Argument(help="The package that it checks, as in the release.")],
+    to: Below = None,
+) -> None:
+    """Begin a ReFrame check of a package."""
+    _valid("NAME", PackageName, name)
+    words = re.findall(r"[A-Za-z0-9]+", name)
+    stem = "_".join(words).lower()
+    class_name = "Check" + "".join(word[0].upper() + word[1:] for word in words)
+    text = template("new/check.py", name=name, class_name=class_name)
+    path = _folder(to) / "checks" / f"check_{stem}.py"
+    _write({path: text}, f"edit it, then mvstack --site {relative(_folder(to))} test SYSTEM")
+
+
+def _folder(to: Path | None) -> Path:
+    """The site's folder to write to, in use from here on."""
+    if to is not None:
+        use(to)
+    site = home().site
+    if site is None:
+        raise InvalidInput(
+            Problem(
+                "no site is named, and nothing is written into mvapich-stack's own files",
+                "--site",
+                todo="mvstack new site DIR, then mvstack --site DIR new …",
+            )
+        )
+    return site
+
+
+def _valid(what: str, kind: Any, value: str) -> None:
+    try:
+        TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        because = error.errors()[0]["msg"]
+        raise InvalidInput(
+            Problem(f"{what}: this cannot be used", found=value, because=because)
+        ) from None
+
+
+def _write(files: dict[Path, str], then: str) -> None:
+    """Write all of ``files``, and say what to do next; none if one of them is there already."""
+    if there := [path for path in files if path.exists()]:
+        raise Refused(
+            *(Problem("is there already", relative(path)) for path in there),
+            outcome="Nothing was written.",
+        )
+    for path, text in files.items():
+        write_atomically(path, text)
+        typer.echo(f"wrote {relative(path)}")
+    typer.echo(f"next: {then}")
