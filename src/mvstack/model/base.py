@@ -79,7 +79,7 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     loc = tuple(item["loc"])
     if loc and loc[-1] == "[key]":
         loc = loc[:-1]
-    name = str(loc[-1]) if loc else ""
+    name = next((part for part in reversed(loc) if isinstance(part, str)), "")
     context = ": ".join(str(part) for part in loc[:-1])
     where = file.where(_place(file, loc)) + (f": {context}" if context else "")
     kind = item["type"]

@@ -53,7 +53,16 @@ def words(kind: str) -> tuple[str, ...]:
     """The words of ``kind``, in the order of the policy's rows."""
     file, key = ROWS[kind]
     rows = [_rows(folder / f"{file}.yaml", key) for folder in policy_folders()]
+    if kind == "provider":  # what a fabric asks of libfabric is one too
+        rows += [dict.fromkeys(_asked(folder), "") for folder in policy_folders()]
     return tuple(dict.fromkeys(str(word) for found in rows for word in found))
+
+
+def _asked(folder: Path) -> list[str]:
+    fabrics = _rows(folder / "fabrics.yaml", "fabrics").values()
+    beneath = [row.get("libfabric") for row in fabrics if isinstance(row, dict)]
+    asked = [one.get("fabrics") for one in beneath if isinstance(one, dict)]
+    return [str(word) for words in asked if isinstance(words, list) for word in words]
 
 
 @cache

@@ -118,4 +118,4 @@ def externals(part: Partition, policy: Policy) -> list[tuple[str, str, str]]:
 def _providers(words: Iterable[str], policy: Policy) -> list[str]:
     """libfabric's providers in the words of Spack's variant, layered ones by their parts."""
     parts = {part.removeprefix("ofi_") for word in words for part in word.split(";")}
-    return sorted({policy.providers[part] for part in parts} - {""})
+    return sorted({policy.providers.get(part, part) for part in parts} - {""})

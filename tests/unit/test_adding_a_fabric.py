@@ -1,0 +1,110 @@
+"""docs/adding/fabric.md, followed: one policy row, one system file, one expectation.
+
+The fabric is made up. Its row and its system stand in a site's folder, and in `check`, `explain`
+and `render` it is a fabric like any other: its words, its build, its provider, its Spack spec.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+from mvstack.cli.main import app
+from mvstack.cli.rendering import schemas
+from mvstack.model.load import load_policy
+from mvstack.recipes.tables import FILE, fabric_tables
+from mvstack.support.errors import InvalidInput
+
+ROW = """\
+fabrics:
+  warpfabric:
+    title: A made-up fabric
+    devices: ["ch4:ofi"]
+    libfabric: {fabrics: [warp, shm, tcp], provider: warp, why: there is no other, source: here}
+    seen: [{driver: warp_core}]
+    why: it exists in this test alone
+    source: tests/unit/test_adding_a_fabric.py
+"""
+SYSTEM = """\
+name: enterprise
+os: rocky9
+builder: spack
+partitions:
+  bridge:
+    cores: 64
+    memory_gb: 512
+    target: zen3
+    fabric: warpfabric
+    launcher: srun
+    pmi: pmi2
+    compiler: {version: "12.2.0", origin: spack}
+    externals:
+      libfabric: {version: "2.0", prefix: /opt/warp, providers: [warp, shm, tcp]}
+      slurm: {version: "24.05", prefix: /usr, mpi: [pmi2]}
+"""
+EXPECTED = ("mvapich/4.1-ofi", "warp", "netmod:=ofi fabrics:=warpfabric")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for folder, name, text in (
+        ("policy", "fabrics.yaml", ROW),
+        ("systems", "enterprise.yaml", SYSTEM),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text)
+    monkeypatch.setenv("MVSTACK_SITE", str(tmp_path))
+    return tmp_path
+
+
+def run(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, done.exception
+    return done.stdout
+
+
+def test_it_is_checked_explained_and_rendered(site: Path, tmp_path: Path) -> None:
+    found = json.loads(run("check", "enterprise", "--json"))
+    assert found["checked"] == ["enterprise/bridge"] and found["warnings"] == []
+
+    module, provider, spec = EXPECTED
+    shown = json.loads(run("explain", "enterprise", "--json"))
+    (plan,) = shown if isinstance(shown, list) else shown.get("plans", [shown])
+    (build,) = plan["mpi"]
+    assert build["module"] == module and spec in build["spack"]["spec"]
+    assert build["environment"]["FI_PROVIDER"]["value"] == provider
+    assert build["believe"]["provider"] == [provider]
+    assert build["spack"]["transport"]["spec"] == "libfabric fabrics=warp,shm,tcp"
+
+    run("render", "enterprise", "--to", str(tmp_path / "made"))
+    packages = tmp_path / "made" / "enterprise" / "bridge" / "spack" / "packages.yaml"
+    written = YAML(typ="safe").load(packages.read_text())["packages"]
+    assert written["libfabric"]["externals"][0]["spec"] == "libfabric@2.0 fabrics=shm,tcp,warp"
+
+
+def test_the_schema_the_page_and_the_recipe_have_it_too(site: Path) -> None:
+    policy = load_policy()
+    schema = next(text for path, text in schemas().items() if path.name == "system.json")
+    assert '"warpfabric"' in schema
+    assert '    "warpfabric": "fabrics=warp,shm,tcp",\n' in fabric_tables(policy)[FILE]
+
+
+def test_without_the_row_it_is_a_word_that_nobody_knows(site: Path) -> None:
+    (site / "policy" / "fabrics.yaml").unlink()
+    done = CliRunner().invoke(app, ["check", "enterprise"])
+    assert isinstance(done.exception, InvalidInput)
+    messages = [one.message for one in done.exception.problems]
+    assert "fabric: unknown word" in messages and "providers: unknown word" in messages
+
+
+def test_a_libfabric_without_its_provider_is_refused(site: Path) -> None:
+    file = site / "systems" / "enterprise.yaml"
+    file.write_text(SYSTEM.replace("[warp, shm, tcp]", "[shm, tcp]"))
+    done = CliRunner().invoke(app, ["check", "enterprise"])
+    assert isinstance(done.exception, InvalidInput)
+    (problem,) = done.exception.problems
+    assert problem.where == f"{file}:14" and "has no warp" in problem.message

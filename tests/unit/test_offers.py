@@ -1,0 +1,125 @@
+"""What a site provides must carry what was chosen; what a later step would refuse is warned of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mvstack.model.load import load_policy, load_release, parse_system
+from mvstack.plan.make import make_plan
+from mvstack.plan.offers import doubts, root_doubts
+from mvstack.recipes.wanted import check_rows
+from mvstack.support.errors import InvalidInput, Problem
+
+POLICY, RELEASE = load_policy(), load_release()
+TEXT = """\
+name: mine
+os: rocky9
+partitions:
+  cpu:
+    cores: 64
+    memory_gb: 512
+    target: zen3
+    fabric: {fabric}
+    launcher: {launcher}
+    pmi: {pmi}
+    compiler: {{version: "12.2.0"}}
+    externals:
+      {external}
+"""
+
+
+def problems(**words: str) -> list[Problem]:
+    words = {"launcher": "hydra", "pmi": "simple", **words}
+    system = parse_system(TEXT.format(**words), Path("mine.yaml"))
+    try:
+        make_plan(system, "cpu", RELEASE, POLICY)
+    except InvalidInput as error:
+        return error.problems
+    return []
+
+
+@pytest.mark.parametrize(
+    ("fabric", "external", "lacking"),
+    [
+        ("slingshot-11", "libfabric: {prefix: /x, providers: [shm, tcp]}", "has no cxi"),
+        ("slingshot-11", "libfabric: {prefix: /x, providers: [cxi, tcp]}", ""),
+        ("slingshot-11", "libfabric: {prefix: /x}", ""),
+        ("efa", "libfabric: {prefix: /x, providers: [tcp;ofi_rxm]}", "has no efa"),
+        ("tcp", "libfabric: {prefix: /x, providers: [tcp;ofi_rxm]}", ""),
+        ("infiniband", "ucx: {prefix: /x, transports: [tcp, self]}", "has no rc_mlx5"),
+        ("infiniband", "ucx: {prefix: /x, transports: [tcp, ud_verbs]}", ""),
+        ("infiniband", "ucx: {prefix: /x, transports: [tcp], variants: +verbs+rc+ud}", ""),
+    ],
+)  # fmt: skip
+def test_what_carries_the_messages_must_be_there(fabric: str, external: str, lacking: str) -> None:
+    found = problems(fabric=fabric, external=external)
+    assert bool(found) == bool(lacking)
+    for one in found:
+        assert one.where == "mine.yaml:13" and lacking in one.message
+        assert one.found and one.because and one.todo
+
+
+@pytest.mark.parametrize(
+    ("mpi", "fits"), [("[pmi2]", True), ("[pmix_v4, none]", False), ("[]", True)]
+)
+def test_slurm_must_have_the_plugin_of_the_pmi(mpi: str, fits: bool) -> None:
+    external = f"slurm: {{prefix: /usr, mpi: {mpi}}}"
+    found = problems(fabric="infiniband", launcher="srun", pmi="pmi2", external=external)
+    assert ["has no pmi2" in one.message for one in found] == ([] if fits else [True])
+
+
+def test_an_external_that_nobody_knows_is_told_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_system(
+            TEXT.format(
+                fabric="tcp", launcher="hydra", pmi="simple", external="libfabrc: {prefix: /usr}"
+            ),
+            Path("mine.yaml"),
+        )
+    (problem,) = caught.value.problems
+    assert (problem.where.split(":")[1], problem.nearest) == ("13", "libfabric")
+    assert "externals.yaml" in problem.todo
+
+
+def test_what_a_later_step_refuses_is_warned_of() -> None:
+    text = """\
+name: mine
+os: rocky9
+install: {root: /apps/with space}
+partitions:
+  cpu:
+    cores: 64
+    memory_gb: 512
+    target: zen3
+    fabric: tcp
+    launcher: srun
+    file_systems: [lustre, lustr]
+    compiler: {version: "9.9.9"}
+"""
+    system = parse_system(text, Path("mine.yaml"))
+    said = {
+        one.where: one.message for one in (*doubts(system, "cpu", POLICY), *root_doubts(system))
+    }
+    assert "this path is not plain" in said["mine.yaml:3"]
+    assert "did you mean lustre?" in said["mine.yaml:11"]
+    assert "no easyconfig" in said["mine.yaml:12"]
+    assert "mine.yaml:10" in said  # launcher srun: neither a pmi nor a Slurm
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"version": "9.9"}, "there is no easyconfig HPCC-9.9-"),
+        ({"spack": "osu-micro-benchmarks@=0.1"}, "osu-micro-benchmarks has no version 0.1"),
+    ],
+)
+def test_a_row_that_names_what_is_not_there(changes: dict[str, str], says: str) -> None:
+    rows = [row for row in RELEASE.packages if row.name == "HPCC"]
+    rows = [rows[0].model_copy(update=changes)]
+    release = RELEASE.model_copy(update={"packages": rows})
+    with pytest.raises(InvalidInput) as caught:
+        check_rows([release], POLICY)
+    assert any(says in one.message for one in caught.value.problems)
+    check_rows([RELEASE], POLICY)
