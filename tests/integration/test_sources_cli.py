@@ -122,9 +122,7 @@ def test_verify_and_remove_what_is_damaged(sources: Sources, file: str) -> None:
     assert row["removed"]
     assert not path.exists()
     (path.parent / "notes.txt").write_text("somebody's own")
-    said = sources("verify", "--remove-damaged").stdout
-    assert "0 of 0 files" in said
-    assert "left alone" in said
+    assert "0 of 0 files" in sources("verify", "--remove-damaged").stdout
     assert (path.parent / "notes.txt").exists()
 
 

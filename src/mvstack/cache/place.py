@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from mvstack.sources.accepted import state_dir
-from mvstack.sources.download import NotHere, download
-from mvstack.sources.files import copied
+from mvstack.sources.download import NotHere, bring, is_url, local
 from mvstack.sources.hosts import SilentHosts
 from mvstack.support.errors import InvalidInput, Problem
 
@@ -41,9 +39,7 @@ class Place:
     @property
     def folder(self) -> Path | None:
         """The folder that it is; None for a URL that is not file://."""
-        if self.name.startswith("file://"):
-            return Path(unquote(urlsplit(self.name).path))
-        return None if "://" in self.name else Path(self.name).expanduser().absolute()
+        return None if is_url(self.name) else local(self.name).expanduser().absolute()
 
     @property
     def url(self) -> str:
@@ -56,31 +52,17 @@ class Place:
             target = Path(folder) / "file"
             return target.read_bytes() if self.bring(path, target) else None
 
-    def bring(
-        self, path: str, target: Path, advance: Callable[[int, int], None] = lambda *_: None
-    ) -> bool:
+    def bring(self, path: str, target: Path) -> bool:
         """Copy a file of the cache to ``target``; False when there is none. Raises Unreachable."""
-        if self.folder is None:
-            try:
-                download(f"{self.url}/{path}", target, self.hosts, advance)
-            except NotHere as why:
-                if "HTTP 404" in str(why):
-                    return False
-                raise Unreachable(str(why)) from None
-            return True
-        reachable(self.folder)
-        file = self.folder / path
+        if self.folder is not None:
+            reachable(self.folder)
+        where = f"{self.url}/{path}" if self.folder is None else str(self.folder / path)
         try:
-            with file.open("rb") as source, target.open("wb") as stream:
-                copied(source, stream)
-        except FileNotFoundError as error:
-            if str(error.filename) != str(file):
-                raise
-            return False
-        except OSError as error:
-            if str(error.filename) != str(file):
-                raise
-            raise Unreachable(f"{file}: {error.strerror}") from None
+            bring(where, target, self.hosts)
+        except NotHere as why:
+            if why.absent:
+                return False
+            raise Unreachable(str(why)) from None
         return True
 
     def writable(self) -> Path:

@@ -116,8 +116,7 @@ def verify(
         for verdict in store.verify():
             verdicts.append(verdict)
             step.note(f"{len(verdicts)} files")
-    bad = [verdict for verdict in verdicts if verdict.state in ("damaged", "missing")]
-    strays = [verdict for verdict in verdicts if verdict.state == "stray"]
+    bad = [verdict for verdict in verdicts if verdict.state != "good"]
     for verdict in bad if remove_damaged else []:
         store.remove(verdict)
     if as_json:
@@ -129,25 +128,16 @@ def verify(
             ]
         )  # fmt: skip
         raise typer.Exit(CheckFailed.exit_code if bad and not remove_damaged else 0)
-    ours = len(verdicts) - len(strays)
-    typer.echo(f"{ours - len(bad)} of {ours} files match their hash")
-    for verdict in strays:
-        typer.echo(f"not a file of the mirror, left alone: {verdict.path}")
+    typer.echo(f"{len(verdicts) - len(bad)} of {len(verdicts)} files match their hash")
     for verdict in bad if remove_damaged else []:
         typer.echo(f"removed ({verdict.state}): {verdict.path}")
     if bad and not remove_damaged:
         todo = "mvstack sources verify --remove-damaged, then fetch it again"
-        raise CheckFailed(
-            *(
-                Problem(
-                    f"{v.state}: {v.entry.filename} {v.entry.software}".rstrip(),
-                    str(v.path),
-                    todo=todo,
-                )
-                for v in bad
-            ),
-            outcome="Nothing was removed.",
+        problems = (
+            Problem(f"{v.state}: {v.entry.filename} {v.entry.software}", str(v.path), todo=todo)
+            for v in bad
         )
+        raise CheckFailed(*problems, outcome="Nothing was removed.")
 
 
 @app.command(

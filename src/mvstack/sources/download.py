@@ -1,4 +1,4 @@
-"""Load a file by HTTP, or ask whether it can be had, without waiting twice for a silent host."""
+"""Copy a file from a URL or a folder, without waiting twice for a silent host."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
 from requests.utils import get_environ_proxies, select_proxy
 
-from mvstack.sources.files import CHUNK, extension
+from mvstack.sources.files import CHUNK, copied, extension
 from mvstack.sources.hosts import SilentHosts
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
@@ -24,15 +24,44 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class NotHere(Exception):
-    """A place does not have a source; the text says why."""
+    """A place cannot give a file; the text says why, ``absent`` that it answered and has none."""
+
+    def __init__(self, why: str, absent: bool = False) -> None:
+        super().__init__(why)
+        self.absent = absent
 
 
-def download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> str:
-    """Load ``url`` into ``target``; its SHA-256. ``advance`` gets bytes so far and in all (or 0).
+def is_url(place: str) -> bool:
+    """Whether ``place`` is asked over a network, and not a path or file://…."""
+    return "://" in place and not place.startswith("file://")
 
-    A proxy named by the environment is used. Raises NotHere when the host does not answer, has no
-    such file, sends a web page instead, or stops in the middle; OSError when the disk is full.
+
+def local(place: str) -> Path:
+    """The path of a place on this machine: a path, or file://…."""
+    return Path(unquote(urlsplit(place).path) if place.startswith("file://") else place)
+
+
+def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambda *_: None) -> str:
+    """Copy ``place`` (a URL, a path or file://…) to ``target``; its SHA-256.
+
+    ``advance`` gets the bytes so far and in all (or 0). A proxy named by the environment is used.
+    Raises NotHere when the host does not answer, has no such file, sends a web page instead, or
+    stops in the middle; OSError when the disk is full.
     """
+    if is_url(place):
+        return _download(place, target, hosts, advance)
+    file = local(place)
+    try:
+        with file.open("rb") as source, target.open("wb") as stream:
+            return copied(source, stream)
+    except OSError as error:
+        if str(error.filename) != str(file):
+            raise
+        absent = isinstance(error, FileNotFoundError)
+        raise NotHere(f"{file}: {error.strerror}", absent) from None
+
+
+def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> str:
     digest, got, size = hashlib.sha256(), 0, 0
     try:
         with _get(url, hosts, READ) as answer, target.open("wb") as stream:
@@ -54,11 +83,13 @@ def download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> st
     return digest.hexdigest()
 
 
-def answers(url: str, hosts: SilentHosts) -> bool:
-    """Whether ``url`` can be had, asked in a few seconds; its bytes are not read."""
+def has(place: str, hosts: SilentHosts) -> bool:
+    """Whether ``place`` has its file, asked in a few seconds and without its bytes."""
+    if not is_url(place):
+        return local(place).is_file()
     try:
-        with _get(url, hosts, CONNECT) as answer:
-            _is_file(answer, url)
+        with _get(place, hosts, CONNECT) as answer:
+            _is_file(answer, place)
             return True
     except (NotHere, *_BROKEN):
         return False
@@ -103,7 +134,8 @@ def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
     hosts.answered(host)
     if answer.status_code != 200:
         answer.close()
-        raise NotHere(f"{url}: HTTP {answer.status_code} {answer.reason or ''}".rstrip())
+        said = f"{url}: HTTP {answer.status_code} {answer.reason or ''}".rstrip()
+        raise NotHere(said, answer.status_code == 404)
     return answer
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from mvstack.sources import debian, pypi
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
-from mvstack.sources.download import NotHere, answers, download
-from mvstack.sources.files import copied, extension, sha256_of
+from mvstack.sources.download import NotHere, bring, has, is_url, local
+from mvstack.sources.files import extension, sha256_of
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store
@@ -130,10 +130,7 @@ class Fetcher:
         unasked = spec.pypi or (spec.debian and not ask_debian)
         if unasked and not spec.licence_page:
             return True
-        return any(
-            answers(place.where, self.hosts) if _is_url(place.where) else _is_file(place.where)
-            for place in self._places(spec)
-        )
+        return any(has(place.where, self.hosts) for place in self._places(spec))
 
     def in_mirror(self, spec: SourceSpec) -> Fetched | None:
         """The source as the mirror has it, hashed again; what the user accepted comes first.
@@ -182,10 +179,8 @@ class Fetcher:
             if place.where == pypi.PLACE:
                 file = pypi.fetch(spec, folder, self.hosts)
                 sha256 = sha256_of(file)
-            elif _is_url(place.where):
-                sha256 = download(place.where, file, self.hosts, advance)
             else:
-                sha256 = _read(Path(place.where.removeprefix("file://")), file)
+                sha256 = bring(place.where, file, self.hosts, advance)
             if sha256 not in spec.hashes:
                 raise _other_bytes(spec, sha256, place.said)
             note, size = spec.note(sha256), file.stat().st_size
@@ -233,20 +228,12 @@ def _undamaged(path: Path, sha256: str) -> None:
         )
 
 
-def _is_url(place: str) -> bool:
-    return "://" in place and not place.startswith("file://")
-
-
-def _is_file(place: str) -> bool:
-    return Path(place.removeprefix("file://")).is_file()
-
-
 def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
     """Where ``mirror`` may have the file: by content as Spack does it, as EasyBuild does, by name.
 
     Of a folder only what is there.
     """
-    base = mirror.removeprefix("file://").rstrip("/")
+    base = (mirror if is_url(mirror) else str(local(mirror))).rstrip("/")
     ext = extension(spec.filename)
     dotted = f".{ext}" if ext else ""
     places = [
@@ -254,17 +241,7 @@ def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
         f"{base}/{spec.software[0].lower()}/{spec.software}/{spec.filename}",
         f"{base}/{spec.filename}",
     ]
-    return places if _is_url(mirror) else [place for place in places if Path(place).is_file()]
-
-
-def _read(place: Path, target: Path) -> str:
-    try:
-        with place.open("rb") as source, target.open("wb") as stream:
-            return copied(source, stream)
-    except OSError as error:
-        if error.filename and str(error.filename) == str(place):
-            raise NotHere(f"{place}: {error.strerror}") from None
-        raise
+    return places if is_url(mirror) else [place for place in places if Path(place).is_file()]
 
 
 def _other_bytes(spec: SourceSpec, sha256: str, place: str) -> _OtherBytes:

@@ -54,7 +54,7 @@ class Verdict:
     """What ``verify`` found of one entry."""
 
     entry: Entry
-    state: Literal["good", "damaged", "missing", "stray"]
+    state: Literal["good", "damaged", "missing"]
     path: Path
 
 
@@ -77,9 +77,7 @@ class Store:
         if not SHA256.fullmatch(sha256):
             return None
         found = (self.archive / sha256[:2]).glob(f"{sha256}*")
-        # a link here was not made by us and could lead anywhere
-        files = sorted(path for path in found if path.is_file() and not path.is_symlink())
-        return files[0] if files else None
+        return min((path for path in found if _is_ours(path)), default=None)
 
     @contextlib.contextmanager
     def incoming(self) -> Iterator[Path]:
@@ -152,13 +150,8 @@ class Store:
         return next((row for row in rows if row.software == software), next(iter(rows), None))
 
     def verify(self) -> Iterator[Verdict]:
-        """Hash every file again, one at a time; nothing is removed.
-
-        A stray is a link, or a file not named by a hash: not ours, and never used.
-        """
-        entries = dict(self._rows())
-        for path in sorted({*entries, *self._files()}):
-            entry = entries.get(path, Entry("", path.name, "", 0, "unknown"))
+        """Hash every file again, one at a time; nothing is removed."""
+        for path, entry in sorted(dict(self._rows()).items()):
             yield Verdict(entry, _state(path), path)
 
     def remove(self, verdict: Verdict) -> None:
@@ -210,9 +203,6 @@ class Store:
             temporary.replace(link)
         return link
 
-    def _files(self) -> list[Path]:
-        return sorted(path for path in self.archive.glob("*/*") if path.is_file())
-
     def _indexed(self) -> list[Entry]:
         """The rows of the index; none when it is lost or damaged, since the files are the truth."""
         try:
@@ -225,9 +215,10 @@ class Store:
         """Every line of the index with its file, and every file that has no line."""
         rows = [(self._path(entry), entry) for entry in self._indexed()]
         known = {path for path, _ in rows}
-        for path in self._files():
-            if path not in known and (sha256 := _hash_in(path)):
-                rows.append((path, Entry(sha256, path.name, "", path.stat().st_size, "unknown")))
+        for path in sorted(self.archive.glob("*/*")):
+            if path not in known and _is_ours(path):
+                entry = Entry(_hash_in(path), path.name, "", path.stat().st_size, "unknown")
+                rows.append((path, entry))
         return rows
 
     def _path(self, entry: Entry) -> Path:
@@ -267,18 +258,20 @@ def _order(entry: Entry) -> tuple[str, str, str]:
 
 
 def _hash_in(path: Path) -> str:
-    """The hash that a file of the archive is named by; "" when there is none in its name."""
-    name = path.name.partition(".")[0]
-    return name if SHA256.fullmatch(name) else ""
+    """The hash that a file of the archive is named by."""
+    return path.name.partition(".")[0]
 
 
-def _state(path: Path) -> Literal["good", "damaged", "missing", "stray"]:
-    if path.is_symlink() or (path.exists() and not _hash_in(path)):
-        return "stray"
+def _is_ours(path: Path) -> bool:
+    """Whether a file is named by a hash and not a link, which could lead anywhere."""
+    return bool(SHA256.fullmatch(_hash_in(path))) and path.is_file() and not path.is_symlink()
+
+
+def _state(path: Path) -> Literal["good", "damaged", "missing"]:
+    if not _is_ours(path):
+        return "missing"
     try:
         return "good" if sha256_of(path) == _hash_in(path) else "damaged"
-    except FileNotFoundError:
-        return "missing"
     except OSError:  # a bad sector is damage, too
         return "damaged"
 
