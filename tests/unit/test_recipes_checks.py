@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from mvstack.cli.main import app
 from mvstack.model.load import load_policy
 from mvstack.recipes import checks, read_recipe
 from mvstack.recipes.model import Recipe
@@ -152,18 +149,14 @@ def test_what_is_downloaded_by_hand_may_have_no_hash_if_it_says_why(tmp_path: Pa
     assert digests(recipe(tmp_path, '# licensed: so it says\nversion("1.0")'))
 
 
-def test_mvstack_check_checks_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = CliRunner().invoke(app, ["check", "--json"])
-    assert done.exit_code == 0, done.output
-    assert "mvapich-plus" in json.loads(done.stdout)["recipes"]
-
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     recipe(tmp_path, 'license("MIT")\nconflicts("+a", when="+b")')
-    monkeypatch.setattr("mvstack.recipes.check_recipes", lambda: checks.check_recipes(tmp_path))
-    done = CliRunner().invoke(app, ["check"])
-    assert isinstance(done.exception, InvalidInput)
-    assert "my_pkg/package.py:7: conflicts('+a', when='+b') has no message" in str(done.exception)
-    # one system alone is checked without them
-    assert CliRunner().invoke(app, ["check", "expanse"]).exit_code == 0
+    recipe(tmp_path, 'license("MIT")', name="other", cls="Wrong")
+    with pytest.raises(InvalidInput) as caught:
+        checks.check_recipes(tmp_path)
+    said = str(caught.value)
+    assert "my_pkg/package.py:7: conflicts('+a', when='+b') has no message" in said
+    assert "Spack looks for the class Other in this folder" in said
 
 
 def test_a_word_of_the_policy_that_the_recipe_lacks(tmp_path: Path) -> None:
