@@ -25,8 +25,9 @@ from gitlab.sites import World, edited, world
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 HPCC, IMB = "HPCC-1.5.0-gmpich-2026.11-ofi.eb", "IMB-2021.19.0-gmpich-2026.11-ofi.eb"
+HPCC_BY_HAND = "easyconfigs/h/HPCC/HPCC-1.5.0-gmvapich-2026.11-ofi.eb"
 BROKEN = {
-    f"easyconfigs/h/HPCC/{HPCC}": {
+    HPCC_BY_HAND: {
         'prebuildopts = "(cd hpl/setup': (
             'prebuildopts = "(echo this recipe is broken on purpose; exit 3) && (cd hpl/setup'
         )
@@ -207,8 +208,7 @@ def test_a_lost_runner_fails_its_job_and_the_next_run_goes_through(here: World) 
     here.site.branch("lost")
     good = (here.site.folder / "systems" / "mini.yaml").read_text()
     here.stack.branch("main")
-    name = f"easyconfigs/h/HPCC/{HPCC}"
-    changed = edited(here.stack, {name: {"buildopts = '": "buildopts = 'CPPFLAGS=-DLOST "}})
+    changed = edited(here.stack, {HPCC_BY_HAND: {"buildopts = '": "buildopts = 'CPPFLAGS=-DLOST "}})
     commit = here.stack.commit("Build HPCC otherwise", changed)
     here.stack.push()
     here.site.commit("lost", {".gitlab-ci.yml": here.including(commit), "systems/mini.yaml": good})
