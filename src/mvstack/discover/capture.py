@@ -61,11 +61,8 @@ def read_capture(file: Path) -> Capture:
         ) from None
 
 
-def write_capture(seen: Capture, file: Path) -> None:
-    """Write ``seen``, less what is private, to a new file.
-
-    Raises InvalidInput when there is one already, or when it cannot be written.
-    """
+def must_be_new(file: Path) -> None:
+    """Raise InvalidInput when there is something of that name."""
     if file.exists() or file.is_symlink():
         raise InvalidInput(
             Problem(
@@ -74,6 +71,10 @@ def write_capture(seen: Capture, file: Path) -> None:
                 todo="name a file that does not exist yet",
             )
         )
+
+
+def write_capture(seen: Capture, file: Path) -> None:
+    """Write ``seen``, less what is private. Raises InvalidInput when it cannot be written."""
     try:
         write_atomically(file, as_text(seen), mode=None)
     except OSError as error:
@@ -109,30 +110,31 @@ def as_text(seen: Capture) -> str:
     }
     for name, rows in sections.items():
         if isinstance(rows, Mapping):
-            items = [f"  {_scalar(key)}: {_scalar(value)}" for key, value in sorted(rows.items())]
+            items = [f"  {_word(key)}: {_value(value)}" for key, value in sorted(rows.items())]
         else:
-            items = [f"  - {_scalar(one)}" for one in sorted(rows)]
+            items = [f"  - {_word(one)}" for one in sorted(rows)]
         lines += [f"{name}:", *items] if items else []
     return "\n".join(lines) + "\n"
 
 
-def _scalar(value: Any) -> str:
-    """A number, a path as it is, a text of several lines as a block, and other text in quotes."""
+def _value(value: Any) -> str:
+    """A number, a text of several lines as a block, and other text as a word."""
     if not isinstance(value, str):
         return str(value)
-    if re.fullmatch(r"/[\w./:@+-]*\w", value):
-        return value
-    if "\n" in value and all(char.isprintable() or char in "\n\t" for char in value):
-        body = value.removesuffix("\n")
-        lines = [f"    {line}" if line else "" for line in body.split("\n")]
-        kept = "-" if body == value else "" if body and body[-1] != "\n" else "+"
-        return "\n".join([f"|2{kept}", *lines])
-    plain = (char if char.isprintable() and char not in '"\\' else None for char in value)
-    return (
-        '"'
-        + "".join(one or f"\\U{ord(char):08x}" for one, char in zip(plain, value, strict=True))
-        + '"'
-    )
+    if "\n" not in value or any(not char.isprintable() and char not in "\n\t" for char in value):
+        return _word(value)
+    body = value.removesuffix("\n")
+    kept = "-" if body == value else "" if body and body[-1] != "\n" else "+"
+    return "\n".join([f"|2{kept}", *(f"    {line}" if line else "" for line in body.split("\n"))])
+
+
+def _word(text: str) -> str:
+    """A path as it is, other text in quotes."""
+    if re.fullmatch(r"/[\w./:@+-]*\w", text):
+        return text
+    safe = (char if char.isprintable() and char not in '"\\' else None for char in text)
+    quoted = (one or f"\\U{ord(char):08x}" for one, char in zip(safe, text, strict=True))
+    return f'"{"".join(quoted)}"'
 
 
 def _public(command: str, text: str) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from mvstack.discover import compilers, libraries, scheduler, site
-from mvstack.discover.capture import TIMED_OUT, Capture, read_capture, write_capture
+from mvstack.discover.capture import TIMED_OUT, Capture, must_be_new, read_capture, write_capture
 from mvstack.discover.cpu import read_cpu
 from mvstack.discover.fabric import choose_fabric
 from mvstack.discover.gpu import read_gpus
@@ -43,6 +43,7 @@ def look(machine: Path | Capture = Path("/")) -> Machine:
 
 def capture(file: Path) -> None:
     """Write all that ``look()`` sees to a new file. Raises InvalidInput when it cannot."""
+    must_be_new(file)
     view = View(Path("/"))
     examine(view)
     write_capture(view.seen, file)

@@ -131,29 +131,34 @@ def _flux(view: View, findings: Findings) -> Launch | None:
 
 def _pbs(view: View, _: Findings) -> Launch | None:
     asked = view.ask("qstat", "--version")
-    text = asked.text if asked is not None else ""
-    match = re.search(r"(?:pbs_version|Version)\s*[=:]\s*([0-9A-Za-z_.+-]+)", text)
-    if match is None:
-        return None
-    version = match[1][:40]
-    launcher = "pals" if view.which("palstat") else "hydra"
-    how = {
-        "scheduler": f"qstat --version: pbs {version}",
-        "launcher": "palstat is here: HPE PALS" if launcher == "pals" else "no PALS: MPI's hydra",
-    }
-    return Launch("pbs", launcher, None, version, [], how)
+    match = re.search(
+        r"(?:pbs_version|Version)\s*[=:]\s*([0-9A-Za-z_.+-]+)", asked.text if asked else ""
+    )
+    return _batch(view, "pbs", "qstat --version", match, ("palstat", "pals"))
 
 
 def _lsf(view: View, _: Findings) -> Launch | None:
     match = re.search(r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", view.say("lsid"))
-    if match is None:
+    return _batch(view, "lsf", "lsid", match, ("jsrun", "jsrun"))
+
+
+def _batch(
+    view: View,
+    name: str,
+    asked: str,
+    version: re.Match[str] | None,
+    own: tuple[str, str],
+) -> Launch | None:
+    """A scheduler that told its version, with the launcher of ``own`` where its command is here."""
+    if version is None:
         return None
-    launcher = "jsrun" if view.which("jsrun") else "hydra"
+    command, launcher = own
+    here = bool(view.which(command))
     how = {
-        "scheduler": f"lsid: LSF {match[1][:40]}",
-        "launcher": "jsrun is on PATH" if launcher == "jsrun" else "no jsrun: MPI's hydra",
+        "scheduler": f"{asked}: {name} {version[1][:40]}",
+        "launcher": f"{command} is on PATH" if here else f"no {command} on PATH: MPI's own hydra",
     }
-    return Launch("lsf", launcher, None, match[1][:40], [], how)
+    return Launch(name, launcher if here else "hydra", None, version[1][:40], [], how)
 
 
 def _hint_kubernetes(view: View, findings: Findings) -> None:

@@ -45,24 +45,17 @@ def system_yaml(
 
 
 def _node(machine: Machine) -> list[str]:
+    keys = ("cores", "memory_gb", "target", "fabric", "nic", "gpu", "gpus", "launcher", "pmi")
+    optional = ("nic", "pmi")
+    values = {key: getattr(machine, key) for key in keys}
     lines = [
-        _found(4, machine, "cores", machine.cores),
-        _found(4, machine, "memory_gb", machine.memory_gb),
-        _found(4, machine, "target", machine.target),
-        _found(4, machine, "fabric", machine.fabric),
+        _found(4, machine, key, value)
+        for key, value in values.items()
+        if value is not None or key not in optional
     ]
-    if machine.nic is not None:
-        lines.append(_found(4, machine, "nic", machine.nic))
-    lines.append(_found(4, machine, "gpu", machine.gpu))
-    lines.append(_found(4, machine, "gpus", machine.gpus))
-    lines.append(_found(4, machine, "launcher", machine.launcher))
-    if machine.pmi is not None:
-        lines.append(_found(4, machine, "pmi", machine.pmi))
     how = machine.how.get("file_systems", "") if machine.file_systems else NOT_FOUND
     lines.append(_line(4, "file_systems", _flow(machine.file_systems), how))
-    lines += _compiler(machine)
-    lines += _externals(machine.externals)
-    return lines
+    return [*lines, *_compiler(machine), *_externals(machine.externals)]
 
 
 def _compiler(machine: Machine) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from mvstack.report import plots as drawing
 from mvstack.report import summary
@@ -11,9 +14,6 @@ from mvstack.report.data import Case, Line, Plot, Point, ReportData
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.units import NOTHING, duration, quantity, size
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _TEMPLATE = "report.html.j2"
 
@@ -40,9 +40,6 @@ def write_html(data: ReportData, path: Path) -> Path:
 
 def render(data: ReportData) -> str:
     """The page as text."""
-    # Imported here for the same reason as matplotlib: other commands do without them.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -60,8 +57,6 @@ def render(data: ReportData) -> str:
 
 def _code(text: str) -> Markup:
     """``text`` for the page, with what stands between backticks as code."""
-    from markupsafe import Markup, escape
-
     parts = text.split("`")
     if len(parts) % 2 == 0:  # one backtick too many: no telling what it encloses
         return escape(text)
