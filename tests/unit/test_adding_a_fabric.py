@@ -7,6 +7,7 @@ and `render` it is a fabric like any other: its words, its build, its provider, 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,33 +20,8 @@ from mvstack.model.load import load_policy
 from mvstack.recipes.tables import FILE, fabric_tables
 from mvstack.support.errors import InvalidInput
 
-ROW = """\
-fabrics:
-  warpfabric:
-    title: A made-up fabric
-    devices: ["ch4:ofi"]
-    libfabric: {fabrics: [warp, shm, tcp], provider: warp, why: there is no other, source: here}
-    seen: [{driver: warp_core}]
-    why: it exists in this test alone
-    source: tests/unit/test_adding_a_fabric.py
-"""
-SYSTEM = """\
-name: enterprise
-os: rocky9
-builder: spack
-partitions:
-  bridge:
-    cores: 64
-    memory_gb: 512
-    target: zen3
-    fabric: warpfabric
-    launcher: srun
-    pmi: pmi2
-    compiler: {version: "12.2.0", origin: spack}
-    externals:
-      libfabric: {version: "2.0", prefix: /opt/warp, providers: [warp, shm, tcp]}
-      slurm: {version: "24.05", prefix: /usr, mpi: [pmi2]}
-"""
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "adding" / "fabric.md"
+ROW, SYSTEM = re.findall(r"^```yaml\n(.*?)^```$", DOCS.read_text(), re.S | re.M)
 EXPECTED = ("mvapich/4.1-ofi", "warp", "netmod:=ofi fabrics:=warpfabric")
 
 
@@ -107,4 +83,5 @@ def test_a_libfabric_without_its_provider_is_refused(site: Path) -> None:
     done = CliRunner().invoke(app, ["check", "enterprise"])
     assert isinstance(done.exception, InvalidInput)
     (problem,) = done.exception.problems
-    assert problem.where == f"{file}:14" and "has no warp" in problem.message
+    line = SYSTEM[: SYSTEM.index("libfabric:")].count("\n") + 1
+    assert problem.where == f"{file}:{line}" and "has no warp" in problem.message
