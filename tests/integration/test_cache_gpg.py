@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +122,17 @@ def test_without_gpg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Missing, match="apt-get install gnupg"):
         gpg.trusted()
+
+
+def test_what_a_key_signed_is_refused_once_it_has_expired(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = Path(tempfile.mkdtemp(dir="/tmp"))  # short enough for the agent's socket
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(home))
+    key = gpg.create("A site that ends", "a@example.org")
+    signed = gpg.sign(TEXT, key.fingerprint)
+    words = ["--quick-set-expire", key.fingerprint, "seconds=1"]
+    subprocess.run(["gpg", "--homedir", str(home), "--batch", *words], check=True)
+    time.sleep(2)
+    assert "EXPKEYSIG" in why(signed)
+    shutil.rmtree(home, ignore_errors=True)

@@ -23,7 +23,7 @@ def inside(path: str) -> str:
     """``path`` if it is a plain relative path that stays below its folder; ValueError if not."""
     parts = PurePosixPath(path).parts
     if not path or path.startswith("/") or ".." in parts or "/".join(parts) != path:
-        raise ValueError(f"{path!r} is no plain path below the tree")
+        raise ValueError(f"{path!r} is not a plain path below the tree")
     return path
 
 
@@ -111,14 +111,14 @@ class Manifest(Strict):
         if module is None or module.kind != "file":
             raise ValueError(f"its own module {self.module_file} is not among its files")
         if not re.fullmatch(r"/[^\0]*[^/\0]", self.tree):
-            raise ValueError("tree is no absolute path")
+            raise ValueError("tree is not an absolute path")
         links = {item.path for item in self.items if item.kind == "link"}
         for item in self.items:
             if any(str(parent) in links for parent in PurePosixPath(item.path).parents):
                 raise ValueError(f"{item.path} would be written through a link")
             own = item.path == self.software or item.path.startswith(f"{self.software}/")
             if not (own or item.path.startswith(("modules/", "ebfiles_repo/"))):
-                raise ValueError(f"{item.path} is none of this package's files")
+                raise ValueError(f"{item.path} is not one of this package's files")
         return self
 
     @property

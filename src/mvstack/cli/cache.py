@@ -29,7 +29,7 @@ app.add_typer(keys_app, name="keys")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Places = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[DIR|URL]...", help="Caches; MVSTACK_CACHES if none is named."),
+    typer.Argument(metavar="DIR|URL", help="Caches; MVSTACK_CACHES if none is named."),
 ]
 KeyName = Annotated[
     str, typer.Option(metavar="FINGERPRINT", help="The key to use, if you have several.")

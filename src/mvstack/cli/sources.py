@@ -148,7 +148,7 @@ def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SYSTEM|NAME[@VERSION]]...",
+            metavar="SYSTEM|NAME[@VERSION]",
             help="A system (all that its plan needs), or a software; everything if none is named.",
             autocompletion=_complete,
         ),

@@ -12,10 +12,7 @@ from mvstack.sources.spec import Debian
 from mvstack.support.processes import run
 
 SETTING = "MVSTACK_DEBIAN_ARCHIVE"
-UNKNOWN = (
-    "Debian source archive: none is known here; this machine's apt names none, and neither does "
-    f"{SETTING} (the URL of a mirror, the part before /pool)"
-)
+UNKNOWN = f"Debian source archive: apt names none here, and {SETTING} is not set"
 # Releases and the names that move along them: suites of security fixes, updates or backports are
 # in other archives or lack the .orig of a release.
 SUITES = (

@@ -105,16 +105,22 @@ class Fetcher:
             what = f"{spec.filename} is licensed and is never fetched"
             problem = Problem(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
             raise SourceError(problem)
+        todo = (
+            f"get the file and add it: mvstack sources add FILE --as {spec.name}; "
+            "or name a site's mirror in MVSTACK_MIRRORS"
+        )
         if spec.debian and not self.debian_archives:
             tried[debian.UNKNOWN] = None
+            todo += (
+                f", or the URL of a Debian archive (what stands before /pool) in {debian.SETTING}"
+            )
         raise SourceError(
             Problem(
                 f"{spec.filename} cannot be fetched",
                 where,
                 found="; ".join(tried) or "its recipe names no place",
                 allowed=spec.wanted,
-                todo=f"get the file and add it: mvstack sources add FILE --as {spec.name}; "
-                "or name a site's mirror in MVSTACK_MIRRORS",
+                todo=todo,
             ),
             outcome="Nothing half-written was kept.",
         )

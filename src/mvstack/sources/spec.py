@@ -51,7 +51,7 @@ class Known(Strict):
     def _hashes(cls, value: dict[str, object]) -> dict[str, object]:
         for one in value:
             if not SHA256.fullmatch(one):
-                raise ValueError(f"{one} is no SHA-256: 64 hexadecimal digits in lower case")
+                raise ValueError(f"{one} is not a SHA-256 (64 hexadecimal digits in lower case)")
         return value
 
 
