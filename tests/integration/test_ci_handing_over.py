@@ -58,7 +58,7 @@ class Site:
         self.key = gpg.create("A site of tests", "a@example.org")
         self.public = top / "site.asc"
         self.public.write_text(gpg.export(self.key.fingerprint))
-        names = {item.node.easyconfig: item.node.name for item in self.items(self.plan("a"))}
+        names = {item.node.key: item.node.name for item in self.items(self.plan("a"))}
         self.hpcc, self.imb = (
             next(file for file, name in names.items() if name == wanted)
             for wanted in ("HPCC", "IMB")

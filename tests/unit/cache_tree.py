@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from install_tree import look, plan_in
 
+from mvstack.builders.base import Run
 from mvstack.builders.easybuild import command as eb
 from mvstack.builders.easybuild import install as run
 from mvstack.cache import gpg, store
@@ -73,18 +74,18 @@ class Site:
         records = Records(Path(plan.tree))
         records.plan(plan.as_dict())
         for item in look(plan):
-            stem = item.node.easyconfig.removesuffix(".eb").removeprefix(f"{item.node.name}-")
+            stem = item.node.key.removesuffix(".eb").removeprefix(f"{item.node.name}-")
             own = Path(plan.tree) / "software" / item.node.name / stem
             make_software(own, plan.tree)
-            kept = Path(plan.tree) / "ebfiles_repo" / item.node.name / item.node.easyconfig
+            kept = Path(plan.tree) / "ebfiles_repo" / item.node.name / item.node.key
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(f"name = {item.node.name!r}\n")
             item.module_file.parent.mkdir(parents=True, exist_ok=True)
             item.module_file.write_text(f'local root = "{own}"\nprepend_path("PATH", root)\n')
-            records.built(item.node.easyconfig, item.content)
+            records.built(item.node.key, item.node.content)
             records.append(
                 "builds",
-                {"easyconfig": item.node.easyconfig, "result": "built", "host": "node1",
+                {"easyconfig": item.node.key, "result": "built", "host": "node1",
                  "sources": [{"file": "x.tar.gz", "sha256": "0" * 64, "upstream": True}]},
             )  # fmt: skip
 
@@ -95,13 +96,13 @@ class Site:
     def install(self, plan: Plan | None = None, **more: Any) -> list[dict[str, Any]]:
         """Install from the cache into the other root."""
         plan = plan or self.other
-        rows = [f"{item.node.easyconfig}\t{item.module_file}\n" for item in look(plan)]
+        rows = [f"{item.node.key}\t{item.module_file}\n" for item in look(plan)]
         (self.top / "modules").write_text("".join(rows))
         fetcher = Stocked(Store(self.top / "sources"), [], self.top / "state")
         caches = site_caches([str(self.cache)], **more)
         umask = os.umask(0o022)
         try:
-            return run.install(plan, fetcher, Progress(mode="quiet"), caches=caches)
+            return run.install(plan, Run(fetcher, Progress(mode="quiet"), caches=caches))
         finally:
             os.umask(umask)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mvstack.builders.base import graph_of
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
-from mvstack.plan.types import Plan
-from mvstack.render.partition import render
+from mvstack.plan.types import Given, Plan
 from mvstack.support.home import DATA
 from mvstack.tree.nodes import Work, work
 from mvstack.tree.records import Records
@@ -24,12 +24,13 @@ def plan_in(root: Path, *changes: tuple[str, str], profile: str = "") -> Plan:
         assert old in text
         text = text.replace(old, new)
     system = parse_system(text, SYSTEM)
-    return make_plan(system, "hpc", load_release(), load_policy(), root=str(root), profile=profile)
+    given = Given(str(root), profile)
+    return make_plan(system, "hpc", load_release(), load_policy(), given)
 
 
 def look(plan: Plan) -> list[Work]:
     """What is to be done for ``plan``."""
-    return work(plan, render(plan), Records(Path(plan.tree)))
+    return work(graph_of(plan), Path(plan.tree))
 
 
 def states(plan: Plan) -> dict[str, str]:
@@ -42,7 +43,7 @@ def install(plan: Plan, names: Sequence[str] = ()) -> None:
     records = Records(Path(plan.tree))
     for item in look(plan):
         if not names or item.node.name in names:
-            records.begin(item.node.easyconfig, item.content)
+            records.begin(item.node.key, item.node.content)
             item.module_file.parent.mkdir(parents=True, exist_ok=True)
             item.module_file.write_text("-- a module\n")
-            records.built(item.node.easyconfig, item.content)
+            records.built(item.node.key, item.node.content)

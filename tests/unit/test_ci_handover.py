@@ -16,6 +16,7 @@ import pytest
 from cache_tree import Site, Stocked
 from install_tree import look, plan_in, states
 
+from mvstack.builders.base import Run
 from mvstack.builders.easybuild import install as run
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
@@ -338,6 +339,6 @@ def test_a_path_that_is_too_long_to_build_in_is_refused() -> None:
 def test_without_wanted_nothing_is_partial(pipeline: Pipeline) -> None:
     plan = pipeline.plan("whole")
     fetcher = Stocked(Store(pipeline.top / "sources"), [], pipeline.top / "state")
-    assert len(run.install(plan, fetcher, QUIET)) == 4
+    assert len(run.install(plan, Run(fetcher, QUIET))) == 4
     assert json.loads((Path(plan.tree) / "records" / "plan.json").read_text())["system"]
     assert (Path(plan.tree) / "modules" / "Core" / "mvapich-stack" / "2026.11.lua").is_file()

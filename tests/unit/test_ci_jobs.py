@@ -18,7 +18,15 @@ def graph_of(needs: dict[str, list[str]], by: str = "lock file") -> Graph:
         key: Node(key, "package", key.partition(".")[0], "1.0", key, tuple(below))
         for key, below in needs.items()
     }
-    return Graph("a/b", "spack", by, "debian12", "zen3", "none", "/apps", "", nodes, {})
+    return Graph(
+        *("a/b", "spack", by, nodes),
+        os="debian12",
+        target="zen3",
+        gpu="none",
+        tree="/apps",
+        launcher="",
+        aspects={},
+    )
 
 
 @st.composite

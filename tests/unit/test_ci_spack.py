@@ -12,7 +12,7 @@ from install_tree import plan_in
 from test_spack_install import ALL, BY_SPACK, KEYS, SYSTEM_GCC, Tree, answer
 
 from mvstack.builders.spack import handed, partial
-from mvstack.builders.spack.graph import read_graph
+from mvstack.builders.spack.resolve import pending, read
 from mvstack.cache.use import Caches
 from mvstack.support.errors import InvalidInput, Refused
 
@@ -115,12 +115,13 @@ def test_a_lock_serves_trees_everywhere_unless_spack_builds_the_compiler(tmp_pat
 
 def test_what_only_a_build_needs_is_not_taken_for_what_a_cache_has(tmp_path: Path) -> None:
     data = json.loads(answer(KEYS))
-    data["concrete_specs"]["t" * 32] = {"name": "tool", "version": "1"}
-    row = {"hash": "t" * 32, "parameters": {"deptypes": ["build"]}}
+    specs = data["concrete_specs"]
+    specs["t" * 32] = {**specs[MVAPICH], "name": "tool", "dependencies": []}
+    row = {"name": "tool", "hash": "t" * 32, "parameters": {"deptypes": ["build"]}}
     data["concrete_specs"][MVAPICH]["dependencies"].append(row)
     file = tmp_path / "spack.lock"
     file.write_text(json.dumps(data))
-    graph = read_graph(file)
-    assert [node.name for node in graph.pending(())] == ["tool", "mvapich", "hpcc"]
-    assert [node.name for node in graph.pending((), {MVAPICH})] == ["mvapich", "hpcc"]
-    assert [node.name for node in graph.pending({MVAPICH})] == ["hpcc"]
+    lock = read(file)
+    assert [node.name for node in pending(lock, ())] == ["tool", "mvapich", "hpcc"]
+    assert [node.name for node in pending(lock, (), {MVAPICH})] == ["mvapich", "hpcc"]
+    assert [node.name for node in pending(lock, {MVAPICH})] == ["hpcc"]

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from install_tree import install, look, plan_in, states
 
-from mvstack.builders.easybuild.install import pending
+from mvstack.builders.easybuild.builder import BUILDER
 from mvstack.plan import easyconfigs
+from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
-from mvstack.render.partition import build_order
 from mvstack.support import hashes
-from mvstack.tree.nodes import module_file
 from mvstack.tree.records import Records, kept_plan
 
 ALL = ["GCC", "MVAPICH", "gmvapich", "HPCC"]
@@ -129,7 +128,7 @@ def test_killed_between_the_module_and_our_note_of_it_counts_as_built(plan: Plan
     install(plan, ["GCC"])
     item = look(plan)[1]
     records = Records(Path(plan.tree))
-    records.begin(item.node.easyconfig, item.content)
+    records.begin(item.node.key, item.node.content)
     item.module_file.parent.mkdir(parents=True)
     item.module_file.write_text("-- EasyBuild wrote it, whole\n")
     assert states(plan)["MVAPICH"] == "present"
@@ -137,13 +136,13 @@ def test_killed_between_the_module_and_our_note_of_it_counts_as_built(plan: Plan
 
 def test_killed_before_the_module_is_missing(plan: Plan) -> None:
     item = look(plan)[1]
-    Records(Path(plan.tree)).begin(item.node.easyconfig, item.content)
+    Records(Path(plan.tree)).begin(item.node.key, item.node.content)
     assert states(plan)["MVAPICH"] == "missing"
 
 
 def test_killed_and_then_changed_is_built_anew(plan: Plan, recipes: Path) -> None:
     item = look(plan)[1]
-    Records(Path(plan.tree)).begin(item.node.easyconfig, item.content)
+    Records(Path(plan.tree)).begin(item.node.key, item.node.content)
     item.module_file.parent.mkdir(parents=True)
     item.module_file.touch()
     block = recipes / "easyblocks" / "mvapich.py"
@@ -172,8 +171,8 @@ def test_a_dry_run_sees_a_change_and_changes_nothing(tmp_path: Path) -> None:
     Records(Path(plan.tree)).begin("other.eb", "1")
     other = plan_in(tmp_path, ("file_systems: [nfs, ufs]", "file_systems: [lustre, nfs, ufs]"))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert pending(plan) == []
-    assert [item.node.name for item in pending(other)] == ALL[1:]
+    assert BUILDER.pending(plan) == []
+    assert [row["package"] for row in BUILDER.pending(other)] == ALL[1:]
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
@@ -188,7 +187,7 @@ def test_records_keep_what_they_are_told(tmp_path: Path) -> None:
     records.built("b.eb", "2")
     records.built("a.eb", "3")
     assert records.hashes() == {"a.eb": "3", "b.eb": "2"}
-    assert records.begun() == {"easyconfig": "a.eb", "hash": "1"}
+    assert records.begun() == {"a.eb": "1"}
     records.append("builds", {"n": 1, "text": "line\nbreak é"})
     records.append("builds", {"n": 2})
     rows = [json.loads(line) for line in (tmp_path / "records" / "builds.jsonl").open()]
@@ -203,8 +202,7 @@ def test_records_keep_what_they_are_told(tmp_path: Path) -> None:
 
 def test_module_files_stand_in_one_hierarchy(tmp_path: Path) -> None:
     plan = plan_in(tmp_path, ("origin: easybuild", "origin: system"))
-    modules = Path(plan.tree) / "modules"
-    found = [str(module_file(plan, node).relative_to(modules)) for node in build_order(plan)]
+    found = [node.file for node in build_order(plan)]
     assert found == [
         "Core/gcccore/.12.2.0.lua",
         "Core/gcc/12.2.0.lua",
@@ -295,7 +293,7 @@ def stacked(plan: Plan, recipes: Path) -> Plan:
 def test_the_toolchain_of_a_package_stands_before_the_first_that_needs_it(stacked: Plan) -> None:
     names = [node.name for node in build_order(stacked)]
     assert names == ["GCC", "MVAPICH", "gmvapich", "HPCC", "Lib", "mvfoss", "App"]
-    needs = {item.node.name: item.needs for item in look(stacked)}
+    needs = {item.node.name: item.node.needs for item in look(stacked)}
     assert needs["App"][-2:] == ("mvfoss-2026.11-ucx.eb", "Lib-1-gmvapich-2026.11-ucx.eb")
     assert "mvfoss-2026.11-ucx.eb" not in needs["Lib"]
 

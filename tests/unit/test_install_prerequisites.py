@@ -13,9 +13,10 @@ from mvstack.install import prerequisites
 from mvstack.install.prerequisites import (
     install_missing,
     lacking,
-    of_the_distribution,
     refuse,
 )
+from mvstack.model import prerequisites as policy
+from mvstack.model.prerequisites import of_the_distribution
 from mvstack.plan.easyconfigs import FOLDER
 from mvstack.support.errors import Missing
 from mvstack.support.home import DATA, home
@@ -123,7 +124,7 @@ def test_a_package_that_debian_does_not_have_is_missing_here(
     if not (look().os or "").startswith(("debian", "ubuntu")):
         pytest.skip("dpkg is asked, and this is no Debian or Ubuntu")
     file = home().file("policy", "prerequisites.yaml")
-    families = prerequisites.validated(prerequisites._File, prerequisites.read_yaml(file)).families
+    families = policy.validated(policy._File, policy.read_yaml(file)).families
     debian = families["debian"]
     assert prerequisites._present(debian, "dpkg")
     assert not prerequisites._present(debian, "mvstack-no-such-package")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from install_tree import look, plan_in, states
 
+from mvstack.builders.base import Run
 from mvstack.builders.easybuild import command as eb
 from mvstack.builders.easybuild import install as run
 from mvstack.plan.types import Plan
@@ -69,10 +70,10 @@ class Tree:
     def install(self, plan: Plan | None = None, **more: Any) -> list[str]:
         """Install; the software that was built."""
         plan = plan or self.plan
-        rows = [f"{item.node.easyconfig}\t{item.module_file}\n" for item in look(plan)]
+        rows = [f"{item.node.key}\t{item.module_file}\n" for item in look(plan)]
         (self.top / "modules").write_text("".join(rows))
         fetcher = Stocked(Store(self.top / "sources"), [], self.top / "state")
-        done = run.install(plan, fetcher, Progress(mode="quiet"), **more)
+        done = run.install(plan, Run(fetcher, Progress(mode="quiet"), **more))
         assert all(row["result"] == "built" for row in done)
         return [row["package"] for row in done]
 
@@ -154,7 +155,7 @@ def test_killed_after_the_module_was_written_it_is_not_built_again(tree: Tree) -
     tree.calls()
     assert tree.install() == ["gmvapich", "HPCC"]
     mpi = look(tree.plan)[1]
-    assert Records(tree.tree).hashes()[mpi.node.easyconfig] == mpi.content  # noted by now
+    assert Records(tree.tree).hashes()[mpi.node.key] == mpi.node.content  # noted by now
     assert tree.install() == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
 from mvstack.plan.make import make_plan
-from mvstack.plan.types import Accepted, Plan
+from mvstack.plan.types import Accepted, Given, Plan
 from mvstack.support.errors import InvalidInput
 
 POLICY = load_policy()
@@ -36,7 +36,7 @@ def plan(*packages: Package, of: str = "azure-hbv4/hpc", **more: Any) -> Plan:
         install = system.install.model_copy(update={"licensed": licensed})
         system = system.model_copy(update={"install": install})
     release = Release(**{**BASE.__dict__, "packages": list(packages)})
-    return make_plan(system, partition, release, POLICY, **more)
+    return make_plan(system, partition, release, POLICY, Given(**more))
 
 
 def got(made: Plan) -> list[tuple[str, str]]:
@@ -67,7 +67,7 @@ def test_the_partitions_own_profile_is_taken_when_none_is_given() -> None:
     system = system.model_copy(update={"partitions": {"hpc": part}})
     release = Release(**{**BASE.__dict__, "packages": [package("C")]})
     assert make_plan(system, "hpc", release, POLICY).profile == "full"
-    assert make_plan(system, "hpc", release, POLICY, profile="small").packages == []
+    assert make_plan(system, "hpc", release, POLICY, Given(profile="small")).packages == []
 
 
 def test_what_proves_an_mpi_is_over_each_and_applications_over_the_first() -> None:
@@ -169,7 +169,7 @@ def test_what_is_for_gpus_alone_is_for_those_of_the_partition() -> None:
     unknown = system.partitions["gpu"].model_copy(update={"gpu_model": "X1"})
     system = system.model_copy(update={"partitions": {"gpu": unknown}})
     release = Release(**{**BASE.__dict__, "packages": [row]})
-    made = make_plan(system, "gpu", release, POLICY, profile="full")
+    made = make_plan(system, "gpu", release, POLICY, Given(profile="full"))
     assert made.packages == []
     assert "gpu_model X1 begins with none of V100" in why_not(made)["AWP"]
 
@@ -181,7 +181,7 @@ def test_no_placeholder_is_left_in_what_the_release_asks_for(name: str) -> None:
     install = system.install.model_copy(update={"licensed": licensed})
     system = system.model_copy(update={"install": install})
     for partition in system.partitions:
-        made = make_plan(system, partition, BASE, POLICY, profile="full")
+        made = make_plan(system, partition, BASE, POLICY, Given(profile="full"))
         assert [one.spack for one in made.packages if "{" in one.spack] == []
 
 

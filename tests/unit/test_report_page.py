@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack.install import flow
+from mvstack.cli.up import report_tree
 from mvstack.report import gather, write_html
 from mvstack.report.page import render
 from mvstack.support.errors import InvalidInput
@@ -328,12 +328,11 @@ def test_any_figure_can_be_shown(tree, values):
     assert ("no place for size 0 B" in said) is (0 in values)
 
 
-def test_who_asks_for_json_and_a_page_gets_both(tree, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(flow, "installed_here", lambda *_: (tree, {}))
+def test_who_asks_for_json_and_a_page_gets_both(tree, tmp_path, capsys):
     page = tmp_path / "page.html"
-    flow.report_system("local", None, None, page, True, None)
+    report_tree(tree, page, True, None)
     assert json.loads(capsys.readouterr().out)["tree"]
     assert page.read_text().startswith("<!doctype html>")
     with pytest.raises(InvalidInput, match="cannot be written"):
-        flow.report_system("local", None, None, tmp_path, True, None)
+        report_tree(tree, tmp_path, True, None)
     assert capsys.readouterr().out == ""

@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from install_tree import plan_in
 
-from mvstack.builders import base as builders
-from mvstack.builders.spack import builder, installing, lock
+from mvstack.builders.base import Run
+from mvstack.builders.spack import install as installation
+from mvstack.builders.spack import installing, lock, prepared
+from mvstack.builders.spack.builder import BUILDER
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.plan.types import Plan
@@ -42,14 +44,16 @@ def answer(keys: dict[str, str]) -> str:
         specs[key] = {
             "name": name,
             "version": "1",
+            "arch": {"platform": "linux", "platform_os": "debian12", "target": "zen4"},
             "dependencies": [
-                {"hash": keys[one], "parameters": {"deptypes": ["link"]}}
+                {"name": one, "hash": keys[one], "parameters": {"deptypes": ["link"]}}
                 for one in below.get(name, [])
             ],
         }
     specs[keys["glibc"]]["external"] = {"path": "/usr"}
     roots = [{"hash": keys[name], "spec": name} for name in keys if name != "glibc"]
-    return json.dumps({"concrete_specs": specs, "roots": roots})
+    meta = {"file-type": "spack-lockfile", "lockfile-version": 6}
+    return json.dumps({"_meta": meta, "concrete_specs": specs, "roots": roots})
 
 
 class Tree:
@@ -65,8 +69,8 @@ class Tree:
         lmod.touch()
         monkeypatch.setenv("LMOD_CMD", str(lmod))
         cloned = Clones(top / "home", top / "home" / "spack", top / "home" / "packages")
-        monkeypatch.setattr(builder, "clones", lambda *_: cloned)
-        monkeypatch.setattr(builder, "python", lambda *_: Path(sys.executable))
+        monkeypatch.setattr(prepared, "clones", lambda *_: cloned)
+        monkeypatch.setattr(prepared, "python", lambda *_: Path(sys.executable))
         monkeypatch.setattr(lock, "through_the_gates", lambda *_: None)
         monkeypatch.setattr(Isolated, "command", self._command)
 
@@ -77,7 +81,7 @@ class Tree:
     def install(self, plan: Plan | None = None, **more: Any) -> list[str]:
         """Install; the packages that were built."""
         fetcher = Fetcher(Store(self.top / "sources"), [], self.top / "state")
-        done = builders.install(plan or self.plan, fetcher, Progress(mode="quiet"), **more)
+        done = BUILDER.install(plan or self.plan, Run(fetcher, Progress(mode="quiet"), **more))
         assert all(row["result"] == "built" for row in done)
         return [row["package"] for row in done]
 
@@ -148,13 +152,13 @@ def test_the_second_time_spack_is_not_even_called(tree: Tree) -> None:
 
 
 def test_a_dry_run_says_what_is_known(tree: Tree) -> None:
-    rows = builders.pending(tree.plan)
+    rows = BUILDER.pending(tree.plan)
     assert {row["result"] for row in rows} == {"would concretize and build"}
     assert "mvapich/4.1-ucx" in {row["module"] for row in rows}
     tree.once("before-hpcc", "exit 1")
     with pytest.raises(BuildFailed):
         tree.install()
-    assert [row["package"] for row in builders.pending(tree.plan)] == ["hpcc"]
+    assert [row["package"] for row in BUILDER.pending(tree.plan)] == ["hpcc"]
 
 
 def test_the_mpis_module_says_what_easybuilds_says(tree: Tree) -> None:
@@ -227,7 +231,7 @@ def test_what_does_not_stand_on_a_failure_is_built_all_the_same(
     tree.once("before-tool", "exit 1")
     fetcher = Fetcher(Store(tree.top / "sources"), [], tree.top / "state")
     with pytest.raises(BuildFailed, match="tool 1 was not installed"):
-        builders.install(tree.plan, fetcher, Progress(mode="plain"))
+        BUILDER.install(tree.plan, Run(fetcher, Progress(mode="plain")))
     said = capsys.readouterr().err
     assert "package tool 1 (1 of 4): failed after" in said
     assert "package mvapich 1 (2 of 4): done in" in said
@@ -358,7 +362,7 @@ def test_an_environment_that_cannot_be_solved_says_what_spack_said(tree: Tree) -
 
 
 def test_too_little_room_is_told_first(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "FREE_GB", 10**9)
+    monkeypatch.setattr(installation, "FREE_GB", 10**9)
     with pytest.raises(Missing, match="GB are free and an installation needs about"):
         tree.install()
     assert tree.calls() == []

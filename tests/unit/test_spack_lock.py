@@ -11,12 +11,13 @@ from install_tree import plan_in
 
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.accepted import overlay
-from mvstack.builders.spack.graph import Graph, installed, read_graph
 from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.sources import source_of
 from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.spack_lock import parse_lock
 from mvstack.plan.make import make_plan
-from mvstack.plan.types import Accepted, Plan
+from mvstack.plan.types import Accepted, Given, Plan
 from mvstack.support.errors import CheckFailed, Missing
 from mvstack.support.home import DATA
 
@@ -69,21 +70,33 @@ def spec(name: str, *below: tuple[str, str], external: bool = False) -> dict[str
     return {
         "name": name,
         "version": "1",
+        "arch": {"platform": "linux", "platform_os": "debian12", "target": "zen4"},
         **({"external": {"path": "/usr"}} if external else {}),
         "dependencies": [
-            {"hash": key, "parameters": {"deptypes": [kind], "virtuals": []}} for key, kind in below
+            {"name": key, "hash": key, "parameters": {"deptypes": [kind], "virtuals": []}}
+            for key, kind in below
         ],
     }
 
 
-GRAPH = Graph(
-    {
-        "app": spec("app", ("mpi", "link"), ("tool", "build")),
-        "mpi": spec("mpi", ("fabric", "link"), ("tool", "build")),
-        "fabric": spec("fabric", external=True),
-        "tool": spec("tool"),
-    },
-    [{"hash": "app", "spec": "app"}, {"hash": "mpi", "spec": "mpi"}],
+def lock_file(specs: Any, *roots: str) -> str:
+    """A lock file as Spack writes it."""
+    meta = {"file-type": "spack-lockfile", "lockfile-version": 6}
+    asked = [{"hash": root, "spec": root} for root in roots]
+    return json.dumps({"_meta": meta, "concrete_specs": specs, "roots": asked})
+
+
+LOCK = parse_lock(
+    lock_file(
+        {
+            "app": spec("app", ("mpi", "link"), ("tool", "build")),
+            "mpi": spec("mpi", ("fabric", "link"), ("tool", "build")),
+            "fabric": spec("fabric", external=True),
+            "tool": spec("tool"),
+        },
+        "app",
+        "mpi",
+    )
 )
 
 
@@ -100,7 +113,7 @@ GRAPH = Graph(
 def test_what_is_to_be_installed_depends_on_what_is_there(
     there: set[str], wanted: list[str]
 ) -> None:
-    found = [node.hash for node in GRAPH.pending(there)]
+    found = [node.hash for node in pending(LOCK, there)]
     assert sorted(found) == sorted(wanted) and "fabric" not in found
     if "app" in found:
         assert found[-1] == "app"  # what it stands on comes first
@@ -109,15 +122,15 @@ def test_what_is_to_be_installed_depends_on_what_is_there(
 def test_a_damaged_lock_says_how_it_heals(tmp_path: Path) -> None:
     (tmp_path / "spack.lock").write_text('{"roots": [')
     with pytest.raises(Missing, match="this is no lock file") as caught:
-        read_graph(tmp_path / "spack.lock")
+        read(tmp_path / "spack.lock")
     assert "remove it" in caught.value.problems[0].todo
 
 
 @pytest.mark.parametrize(
     ("specs", "why"),
     [
-        ({"app": spec("app", ("mpi", "link"))}, "it lacks 'mpi'"),
-        ({"app": {"version": "1"}}, "it lacks 'name'"),
+        ({"app": spec("app", ("mpi", "link"))}, "which the file lacks"),
+        ({"app": {"version": "1"}}, "has no name"),
         ({"app": None}, "this is no lock file"),
         ([], "this is no lock file"),
     ],
@@ -126,9 +139,9 @@ def test_a_lock_from_which_something_was_cut_says_so_at_once(
     tmp_path: Path, specs: Any, why: str
 ) -> None:
     file = tmp_path / "spack.lock"
-    file.write_text(json.dumps({"concrete_specs": specs, "roots": [{"hash": "app"}]}))
+    file.write_text(lock_file(specs, "app"))
     with pytest.raises(Missing, match=why):
-        read_graph(file)
+        read(file)
 
 
 def test_spacks_database_says_what_is_installed(tmp_path: Path) -> None:
@@ -161,7 +174,7 @@ def accepting(root: Path) -> Plan:
     taken = Accepted("a" * 64, "made here\nimport os  # oops")
     system = load_system(str(DATA / "environments" / "systems" / "azure-hbv4.yaml"))
     accepted = {(build.product, build.version): taken}
-    return make_plan(system, "hpc", release, policy, root=str(root), accepted=accepted)
+    return make_plan(system, "hpc", release, policy, Given(str(root), accepted=accepted))
 
 
 def test_accepted_bytes_are_a_recipe_over_ours(tmp_path: Path) -> None:

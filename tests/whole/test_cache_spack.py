@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from test_spack_builder import RECIPES, TOP, Here
 
+from mvstack.builders.base import Which
 from mvstack.builders.spack.cache import entry, push
 from mvstack.cache import gpg
 from mvstack.cache.place import place
@@ -30,14 +31,15 @@ isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
 from mvstack.install import stages
 from mvstack.cache.use import site_caches
 from mvstack.support.errors import MvstackError
-from mvstack.install import builders
+from mvstack.builders.base import Run
+from mvstack.builders.spack.builder import BUILDER
 from mvstack.model.load import load_system
 from mvstack.support.progress import Progress
 caches = site_caches([sys.argv[4]], True)
 plan = stages.plan_for(load_system(sys.argv[2]), "node", None, Path(sys.argv[3]))
 try:
     fetcher = stages.fetcher_for(plan.root)
-    rows = builders.install(plan, fetcher, Progress(), jobs=1, caches=caches)
+    rows = BUILDER.install(plan, Run(fetcher, Progress(), jobs=1, caches=caches))
 except MvstackError as error:
     print(json.dumps(error.as_dict()))
     sys.exit(error.exit_code)
@@ -90,11 +92,11 @@ def test_from_one_root_into_another(
     key = gpg.create("Site of the tests", "a@example.org")
     plan = json.loads((here.tree / "records" / "plan.json").read_text())
     monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
-    rows = push(plan, place(str(cache)), key, Progress(mode="quiet"))
+    rows = push(plan, place(str(cache)), key, Progress(mode="quiet"), Which())
     assert {"mvapich", "hpcc"} <= {row["package"] for row in rows}
     assert {row["result"] for row in rows} == {"pushed"}
     assert all(row["bytes"] for row in rows)
-    again = push(plan, place(str(cache)), key, Progress(mode="quiet"))
+    again = push(plan, place(str(cache)), key, Progress(mode="quiet"), Which())
     assert {row["result"] for row in again} == {"already there"}
 
     # a key that nobody trusted

@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 from test_spack_builder import RECIPES, Here
 
-from mvstack.builders import base as builders
+from mvstack.builders.base import Run
 from mvstack.builders.spack import handed
-from mvstack.builders.spack.graph import read_graph
+from mvstack.builders.spack.builder import BUILDER
+from mvstack.builders.spack.resolve import built as built_of
+from mvstack.builders.spack.resolve import read
 from mvstack.cache import gpg
 from mvstack.cache.use import site_caches
 from mvstack.ci import steps
@@ -96,7 +98,7 @@ def test_one_after_the_other(
     jobs = Jobs(here, monkeypatch)
     umask = os.umask(0o022)
     os.umask(umask)
-    built = {node.hash: node.name for node in read_graph(jobs.lock).built}
+    built = {node.hash: node.name for node in built_of(read(jobs.lock))}
     hpcc = frozenset(key for key, name in built.items() if name == "hpcc")
     below = frozenset(built) - hpcc
 
@@ -132,14 +134,14 @@ def test_one_after_the_other(
 
     plan = jobs.plan("job-d")
     with keyring([], [jobs.public]):
-        rows = builders.install(
-            plan,
+        run = Run(
             stages.fetcher_for(plan.root),
             QUIET,
             jobs=1,
             caches=site_caches([str(jobs.cache)], only=True),
             lock=jobs.lock,
         )
+        rows = BUILDER.install(plan, run)
     assert {row["package"].lower() for row in rows} >= {"mvapich", "hpcc"}
     assert {row.get("from") for row in rows} == {"binary cache"}
 
@@ -157,7 +159,7 @@ def test_a_whole_partition_goes_from_its_one_job_to_the_shared_tree(
     logs, apps = here.folder / "logs", here.folder / "apps"
     rows = built_whole(jobs, "build-all", logs)
     lock = jobs.handover / "build-all" / "lock" / "spack.lock"
-    built = {node.hash: node.name for node in read_graph(lock).built}
+    built = {node.hash: node.name for node in built_of(read(lock))}
     assert {row["hash"] for row in rows} == set(built) and all(row["handed"] for row in rows)
     assert sorted(names(jobs.handover / "build-all")) == sorted(built.values())
     assert list(logs.glob("*.log"))

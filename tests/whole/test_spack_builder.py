@@ -48,13 +48,14 @@ from mvstack.builders.spack import isolated, lock
 isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
 from mvstack.install import stages
 from mvstack.support.errors import MvstackError
-from mvstack.install import builders
+from mvstack.builders.base import Run
+from mvstack.builders.spack.builder import BUILDER
 from mvstack.model.load import load_system
 from mvstack.support.progress import Progress
 os.environ["MVSTACK_TEST_PID"] = str(os.getpid())
 plan = stages.plan_for(load_system(sys.argv[2]), "node", None, Path(sys.argv[3]))
 try:
-    rows = builders.install(plan, stages.fetcher_for(plan.root), Progress(), jobs=1)
+    rows = BUILDER.install(plan, Run(stages.fetcher_for(plan.root), Progress(), jobs=1))
 except MvstackError as error:
     print(json.dumps(error.as_dict()))
     sys.exit(error.exit_code)

@@ -1,75 +1,165 @@
-"""Which builder installs a plan: EasyBuild or Spack. The calls are the same for both."""
+"""What a builder is: the one interface between the graph of a plan and the tools that build it.
+
+A builder is a folder beside this file with a module ``builder`` whose ``BUILDER`` has these
+methods; nothing outside that folder knows its name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 
+from mvstack.cache.gpg import Key
+from mvstack.cache.place import Place
+from mvstack.cache.use import Caches
+from mvstack.plan import easyconfigs
+from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
+from mvstack.render.partition import render
 from mvstack.sources import Fetcher
+from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
 
-if TYPE_CHECKING:
-    from mvstack.cache.use import Caches
+Row = dict[str, Any]
+Note = Callable[[str], None]
 
 
-def install(
-    plan: Plan,
-    fetcher: Fetcher,
-    progress: Progress,
-    *,
-    jobs: int | None = None,
-    umask: str = "022",
-    group: str | None = None,
-    caches: Caches | None = None,
-    wanted: frozenset[str] | None = None,
-    lock: Path | None = None,
-    keep_going: bool = False,
-) -> list[dict[str, Any]]:
-    """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
+@dataclass(frozen=True)
+class Rendered:
+    """A partition as it was rendered: its plan, its files by name, the repository they are from.
 
-    What ``caches`` offer is taken from there, and the rest is built. With ``wanted`` (easyconfigs,
-    or DAG hashes for Spack) nothing else is built, and the tree gets no module that opens it.
-    ``lock`` is a spack.lock that was solved for elsewhere; EasyBuild has none. With ``keep_going``
-    a failed build ends only what stands on it, as it always does with Spack.
+    ``lock`` is the solver's answer for it, where one is known.
     """
-    more: dict[str, Any] = {"jobs": jobs, "umask": umask, "group": group, "caches": caches}
-    if plan.builder == "spack":
-        from mvstack.builders.spack import builder
 
-        return builder.install(plan, fetcher, progress, **more, wanted=wanted, given=lock)
-    from mvstack.builders.easybuild import install as run
-
-    return run.install(plan, fetcher, progress, **more, wanted=wanted, keep_going=keep_going)
+    plan: Plan
+    files: Mapping[str, str]
+    repository: Path
+    lock: Path | None = None
 
 
-def pending(plan: Plan) -> list[dict[str, Any]]:
-    """What an installation would build, without touching anything: a row for each package."""
-    if plan.builder == "spack":
-        from mvstack.builders.spack import builder
+@dataclass(frozen=True)
+class Run:
+    """How one installation is carried out.
 
-        return builder.pending(plan)
-    from mvstack.builders.easybuild import install as run
+    What ``caches`` offer is taken from there, the rest is built. With ``wanted`` (keys of nodes)
+    nothing else is built, and the tree gets no module that opens it. ``lock`` is a lock file that
+    was solved for elsewhere. With ``keep_going`` a failed build ends only what stands on it.
+    """
 
-    return [
-        {
-            "result": f"would build ({item.state.value})",
-            "package": item.node.name,
-            "version": item.node.version,
-            "module": item.node.module,
-            "easyconfig": item.node.easyconfig,
-            "hash": item.content,
-        }
-        for item in run.pending(plan)
-    ]
+    fetcher: Fetcher
+    progress: Progress
+    jobs: int | None = None
+    umask: str = "022"
+    group: str | None = None
+    caches: Caches | None = None
+    wanted: frozenset[str] | None = None
+    lock: Path | None = None
+    keep_going: bool = False
 
 
-def steps(plan: Plan) -> int:
-    """How many steps of progress an installation shows beside that of the sources."""
-    if plan.builder == "spack":
-        from mvstack.builders.spack import builder
+class Builder(Protocol):
+    """Spack, EasyBuild, or another tool that builds the nodes of a plan."""
 
-        return builder.STEPS
-    from mvstack.render.partition import build_order
+    solves: bool
+    """Whether a solver decides what is built; its answer is a lock file."""
 
-    return len(build_order(plan))
+    words: tuple[str, ...]
+    """Names of fields of MPI builds and packages in a plan that only other builders read."""
+
+    requirements: tuple[str, ...]
+    """Files of requirements/ with the Python packages that it needs beside ours."""
+
+    def resolve(self, rendered: Rendered) -> Graph:
+        """The graph of a plan: by its lock where there is one, else by the plan."""
+
+    def environment(self, rendered: Rendered) -> dict[str, str]:
+        """Hashes, by name, of all that decides a solver's answer; {} without a solver."""
+
+    def shown(self, rendered: Rendered) -> tuple[Any, Any]:
+        """What decides module files beside the nodes, and the words that their help shows."""
+
+    def pending(self, plan: Plan) -> list[Row]:
+        """What an installation would build, without touching anything: a row for each package."""
+
+    def steps(self, plan: Plan) -> int:
+        """How many steps of progress an installation shows beside that of the sources."""
+
+    def install(self, plan: Plan, run: Run) -> list[Row]:
+        """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run."""
+
+    def installed(self, plan: Plan) -> frozenset[str]:
+        """The keys of the nodes that are installed in the tree of ``plan``."""
+
+    def push(
+        self, plan: dict[str, Any], to: Place, key: Key, progress: Progress, which: Which
+    ) -> list[Row]:
+        """Push what a tree holds into a cache, signed; a row for each package."""
+
+    def cached(self, place: Place, os_name: str, node: Node) -> int | None:
+        """The longest path of a tree to which a cache's binary of ``node`` can be moved.
+
+        None where the cache has none. Raises NotBelieved, Unreachable.
+        """
+
+    def share(self, plan: Plan, folder: Path) -> None:
+        """Have the root of ``plan`` use the builder's own program below ``folder``."""
+
+    def hand_on(self, plan: Plan, to: Path) -> None:
+        """Copy the lock of the tree of ``plan``, if there is one, into the folder ``to``."""
+
+    def tools(self, plan: Plan, target: Path, note: Note) -> None:
+        """Put the builder itself into the bundle ``target``, unless it is in a wheel."""
+
+    def sources(self, plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
+        """Bring every source of ``plan`` into the mirror ``target``; their file names."""
+
+    def binaries(
+        self, plan: Plan, caches: Caches, target: Place, progress: Progress
+    ) -> tuple[list[str], int]:
+        """Bring a binary of every node into a cache: who signed them, the longest root they fit."""
+
+
+@dataclass(frozen=True)
+class Which:
+    """What to push: ``only`` these nodes (all if None), ``replace`` those that are there."""
+
+    only: frozenset[str] | None = None
+    replace: bool = False
+
+
+def builder_of(name: str) -> Builder:
+    """The builder called ``name`` in a system's file (model.vocabulary lists them)."""
+    return cast(Builder, import_module(f"mvstack.builders.{name}.builder").BUILDER)
+
+
+def builders() -> dict[str, Builder]:
+    """Every builder by its name: the folders beside this file."""
+    files = sorted(Path(__file__).parent.glob("*/builder.py"))
+    return {file.parent.name: builder_of(file.parent.name) for file in files}
+
+
+def rendered_here(plan: Plan, lock: Path | None = None) -> Rendered:
+    """``plan`` as it is rendered now, over the easyconfigs and recipes of this repository."""
+    return Rendered(plan, render(plan), easyconfigs.FOLDER.parent, lock)
+
+
+def graph_of(plan: Plan) -> Graph:
+    """The graph of ``plan`` as it is rendered now."""
+    return builder_of(plan.builder).resolve(rendered_here(plan))
+
+
+def lost(
+    name: str, where: str, needed_by: Iterable[str], content: str, places: list[str]
+) -> Problem:
+    """What to say of ``name``, which was neither to be built here nor to be had elsewhere."""
+    return Problem(
+        f"{name} is needed and is not to be built here, and nobody handed it over",
+        where,
+        found=f"looked for {content} in: {', '.join(places)}",
+        because=f"needed by {', '.join(needed_by)}",
+        todo="see whether the job that builds it ran and ended well, whether its handover folder "
+        "was taken, and whether it has expired; or have it built here too, by naming it as wanted",
+    )

@@ -11,13 +11,15 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mvstack.bundle import checkout, easybuild, wheels
+from mvstack.builders.base import builder_of
+from mvstack.bundle import checkout, wheels
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
 from mvstack.install import stages
-from mvstack.install.prerequisites import family_of
+from mvstack.model.prerequisites import family_of
 from mvstack.model.system import System
+from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
 from mvstack.sources.accepted import all_accepted
 from mvstack.sources.files import sha256_of
@@ -51,35 +53,24 @@ def make(
     write_atomically(target / "manifest.json", "{}\n")  # marks the folder as ours; complete last
     with progress.step("bundle", "this checkout"):
         own = checkout.archive(target / "repository.tar.gz")
-    spack = any(plan.builder == "spack" for plan in plans)
-    names = (*wheels.OWN, *([wheels.SPACK] if spack else []))
+    builder = builder_of(system.builder)
+    names = (*wheels.OWN, *builder.requirements)
     with progress.step("bundle", "Python packages") as step:
         count = wheels.gather(target / "wheels", names, step.note)
     found: dict[str, Any] = {"sources": [], "signed_by": [], "longest_root": 0}
     fetcher = stages.fetcher_for(plans[0].root, progress)
     cache = place(str(target / "cache"))
-    if spack:
-        from mvstack.bundle import spack as of_spack
-
-        with progress.step("bundle", "Spack and its packages") as step:
-            of_spack.repositories(Path(plans[0].root), target / "spack", step.note)
+    with progress.step("bundle", f"the builder, {system.builder}") as step:
+        builder.tools(plans[0], target, step.note)
     for plan in plans:
-        root_of_plan = Path(plan.root)
-        if plan.builder == "spack" and binaries:
-            found["signed_by"] += of_spack.binaries(plan, cache, progress)
-            found["longest_root"] = len(plan.root)
-        elif plan.builder == "spack":
-            found["sources"] += of_spack.sources(
-                plan, root_of_plan, fetcher, target / "sources", progress
-            )
-        elif binaries:
-            found["signed_by"] += easybuild.binaries(plan, caches, cache, progress)
-            found["longest_root"] = easybuild.longest_root(plan, cache)
+        if binaries:
+            signed_by, found["longest_root"] = builder.binaries(plan, caches, cache, progress)
+            found["signed_by"] += signed_by
         else:
-            found["sources"] += easybuild.sources(plan, fetcher, target / "sources", progress)
+            found["sources"] += builder.sources(plan, fetcher, target / "sources", progress)
     file = _system_file(name, target)
     about = _about(system, plans, own, found, binaries, file)
-    return _finished(target, about, plans, count, spack, progress)
+    return _finished(target, about, plans, count, progress)
 
 
 def _ours(target: Path) -> None:
@@ -99,8 +90,6 @@ def _ours(target: Path) -> None:
 
 def _system_file(name: str, target: Path) -> bool:
     """Take the system's file along when it is none of this repository's."""
-    from mvstack.plan.make import split_name
-
     path = Path(split_name(name)[0])
     if path.suffix not in (".yaml", ".yml"):
         return False
@@ -148,7 +137,6 @@ def _finished(
     about: dict[str, Any],
     plans: list[Plan],
     wheel_count: int,
-    spack: bool,
     progress: Progress,
 ) -> dict[str, Any]:
     """Write what people and programs read, then the hashes of all files, signed if we can."""
@@ -169,7 +157,7 @@ def _finished(
         "names": about["partitions"],
         "binaries": binaries,
         "longest": about["binaries"]["longest_root"] if binaries else 0,
-        "spack": spack,
+        "spack": (target / "spack").is_dir(),
         "signed": len(own) == 1,
         "accepted": about["accepted"],
         "family": name,
@@ -177,7 +165,7 @@ def _finished(
         "python": about["python"],
         "machine": f"{', '.join(about['os'])} on {about['machine']}, processor "
         f"{' or '.join(about['targets'])}",
-        "contents": _contents(target, about, wheel_count, spack),
+        "contents": _contents(target, about, wheel_count),
     }
     write_atomically(target / "README.md", _template("README.md", values))
     write_atomically(target / "install", _template("install", values))
@@ -197,9 +185,7 @@ def _finished(
     return about
 
 
-def _contents(
-    target: Path, about: dict[str, Any], wheel_count: int, spack: bool
-) -> list[dict[str, str]]:
+def _contents(target: Path, about: dict[str, Any], wheel_count: int) -> list[dict[str, str]]:
     rows = [
         {"what": "this repository", "where": "`repository.tar.gz`"},
         {
@@ -207,7 +193,7 @@ def _contents(
             "where": f"`wheels/`, {wheel_count}",
         },
     ]
-    if spack:
+    if (target / "spack").is_dir():
         rows.append({"what": "Spack and its packages", "where": "`spack/`"})
     if about["sources"] is not None:
         rows.append({"what": "sources", "where": f"`sources/`, {len(about['sources'])}"})

@@ -13,7 +13,6 @@ from mvstack.support.processes import follow
 
 # What `./mvstack` sets itself up with.
 OWN = ("build.txt", "runtime.txt")
-SPACK = "spack.txt"
 
 
 def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> int:
@@ -29,7 +28,7 @@ def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) ->
             *("--disable-pip-version-check", "--require-hashes", "--no-deps"),
             *("--no-build-isolation", "--dest", str(target), "-r", str(file)),
         ]
-        if name == SPACK:
+        if name not in OWN:
             command += ["--only-binary", ":all:"]
         said: list[str] = []
 

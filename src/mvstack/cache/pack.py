@@ -29,7 +29,7 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
 
     Raises Refused for files that cannot be in an archive, Missing when the tree is not whole.
     """
-    tree, easyconfig = Path(plan.tree), node.node.easyconfig
+    tree, easyconfig = Path(plan.tree), node.node.key
     if not node.software.is_dir():
         what = f"the files of {easyconfig} are not where its module says"
         todo = f"mvstack install {plan.system}/{plan.partition}"
@@ -80,7 +80,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _beside(tree: Path, node: Installed) -> list[Path]:
     """The module, and EasyBuild's copy of the easyconfig."""
-    kept = tree / "ebfiles_repo" / node.node.name / node.node.easyconfig
+    kept = tree / "ebfiles_repo" / node.node.name / node.node.key
     return [*([kept] if kept.is_file() else []), node.module_file]
 
 

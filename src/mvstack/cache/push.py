@@ -82,13 +82,13 @@ def _nobody_installs(root: Path) -> Iterator[None]:
 
 def _of(nodes: list[Installed], only: frozenset[str], tree: str) -> list[Installed]:
     """Those of ``only`` and what they require, in the same order. Raises Refused if one lacks."""
-    chosen = [node for node in nodes if node.node.easyconfig in only]
-    if lost := sorted(only - {node.node.easyconfig for node in chosen}):
+    chosen = [node for node in nodes if node.node.key in only]
+    if lost := sorted(only - {node.node.key for node in chosen}):
         raise Refused(
             Problem(
                 f"{', '.join(lost)} is not installed in this tree",
                 tree,
-                found=", ".join(node.node.easyconfig for node in nodes),
+                found=", ".join(node.node.key for node in nodes),
                 todo="install it first, then run the same command again",
             ),
             outcome="Nothing was pushed.",

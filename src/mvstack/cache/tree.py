@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mvstack.plan.easybuild import build_order
+from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan, plan_of
-from mvstack.render.partition import Node, build_order
 from mvstack.support import hashes
-from mvstack.support.errors import Problem, Refused
-from mvstack.tree.nodes import module_file
 from mvstack.tree.records import Records
 
 _ASKS = re.compile(r'^\s*(?:depends_on|load|always_load)\("([^"]+)"\)', re.M)
@@ -38,20 +37,18 @@ def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:
     """The plan of a tree and its packages that are whole, in build order.
 
     ``data`` is its plan.json. Whole is what has its module and is recorded with its hash. What
-    EasyBuild brought along by itself comes first. Raises Refused for a tree of another builder.
+    EasyBuild brought along by itself comes first.
     """
     plan = plan_of(data)
     tree = Path(plan.tree)
-    if plan.builder != "easybuild":
-        raise Refused(Problem(f"this tree was made by {plan.builder}, not EasyBuild", str(tree)))
     known, rows = Records(tree).hashes(), _builds(tree)
     found = []
     for node in build_order(plan):
-        file = module_file(plan, node)
-        if node.easyconfig in known and file.is_file():
-            software = tree / "software" / node.name / _folder(node.name, node.easyconfig)
-            row = rows.get(node.easyconfig, {})
-            found.append(Installed(node, known[node.easyconfig], file, software, row))
+        file = tree / "modules" / node.file
+        if node.key in known and file.is_file():
+            software = tree / "software" / node.name / _folder(node.name, node.key)
+            row = rows.get(node.key, {})
+            found.append(Installed(node, known[node.key], file, software, row))
     return plan, _with_companions(plan, found)
 
 
@@ -96,8 +93,8 @@ def _companions(plan: Plan, planned: set[Path]) -> dict[Path, Installed]:
             continue
         version = root[2].partition("-")[0]
         name = f"{file.parent.name}/{file.stem}"
-        node = Node(easyconfig.name, root[1], version, name, "", "companion")
         content = hashes.of("companion", hashes.normalised(easyconfig.read_text()), plan.target)
+        node = Node(easyconfig.name, "companion", root[1], version, content, module=name)
         found[file] = Installed(node, content, file, tree / "software" / root[1] / root[2], {})
     return found
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from mvstack.cache.place import PUSH_AGAIN, NotBelieved, Place, Unreachable, pla
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
-from mvstack.tree.nodes import Work
+from mvstack.tree.nodes import Work, build_row
 from mvstack.tree.records import Records
 
 WAITING = ".from-cache"  # archives on their way, below the tree
@@ -110,10 +109,10 @@ def offers(
     waiting.mkdir(parents=True)
     with progress.step("cache", f"look for {len(items)} packages") as step:
         for item in items:
-            step.note(item.node.easyconfig)
+            step.note(item.node.key)
             offer = _look(caches, plan, result, item)
             if offer:
-                result.found[item.node.easyconfig] = offer
+                result.found[item.node.key] = offer
             else:
                 absent.append(item)
     for name, why in result.unreachable.items():
@@ -143,9 +142,8 @@ def install(
     """
     tree, node = Path(plan.tree), item.node
     manifest = offer.entry.manifest
-    what = f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
     began, started = time.monotonic(), time.strftime("%FT%TZ", time.gmtime())
-    with progress.step("install", f"{what} from {offer.entry.place.name}") as step:
+    with progress.step("install", f"{node.title} from {offer.entry.place.name}") as step:
         for one, archive in offer.before:
             own = one.manifest
             known = records.hashes().get(own.easyconfig)
@@ -155,23 +153,16 @@ def install(
                 _one(one, archive, tree)
                 records.built(own.easyconfig, own.content)
         step.note(f"{manifest.archive.size / 1e6:.1f} MB")
-        records.begin(node.easyconfig, item.content)
+        records.begin(node.key, item.node.content)
         _one(offer.entry, offer.archive, tree)
-        records.built(node.easyconfig, item.content)
+        records.built(node.key, item.node.content)
     seconds = round(time.monotonic() - began, 1)
     sources = manifest.build.get("sources", [])
     for source in sources:
         records.append("sources", {"package": node.name, **source})
     row = {
-        "package": node.name,
-        "version": node.version,
-        "module": node.module,
-        "mpi": node.mpi,
-        "easyconfig": node.easyconfig,
-        "hash": item.content,
+        **build_row(node, plan),
         "started": started,
-        "host": socket.gethostname(),
-        "cores": plan.cores,
         "log": "",
         "sources": sources,
         "result": "cached",
@@ -190,7 +181,7 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
     """The first place's entry that may be used; why others may not goes into ``result``."""
     for one in caches.places:
         try:
-            entry = store.find(one, plan.os, item.content)
+            entry = store.find(one, plan.os, item.node.content)
             if entry is None:
                 continue
             _fits(entry, plan, item)
@@ -208,10 +199,10 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
             result.unreachable[one.name] = str(why)
         except NotBelieved as error:
             if caches.pass_over and isinstance(error, TooShort):
-                result.passed_over[item.node.easyconfig] = f"{one.name}: {error}"
+                result.passed_over[item.node.key] = f"{one.name}: {error}"
                 continue
             reason = (one.name, str(error), error.todo)
-            result.refused.setdefault(reason, []).append(item.node.easyconfig)
+            result.refused.setdefault(reason, []).append(item.node.key)
     return None
 
 
@@ -219,7 +210,7 @@ def _fits(entry: store.Entry, plan: Plan, item: Work) -> None:
     """Compare an entry with the plan that asks for it. Raises NotBelieved."""
     manifest = entry.manifest
     module = str(item.module_file.relative_to(plan.tree))
-    wanted = (item.node.easyconfig, plan.target, module)
+    wanted = (item.node.key, plan.target, module)
     found = (manifest.easyconfig, manifest.target, manifest.module_file)
     if found != wanted:
         raise NotBelieved(f"its manifest says {', '.join(found)} and the plan {', '.join(wanted)}")
@@ -296,9 +287,9 @@ def _not_offered(absent: list[Work], caches: Caches, plan: Plan, result: Offers)
     asked = ", ".join(one.name for one in caches.places)
     return [
         Problem(
-            f"{item.node.easyconfig} is in no cache, and --cache-only builds nothing",
+            f"{item.node.key} is in no cache, and --cache-only builds nothing",
             f"{plan.system}/{plan.partition}",
-            found=f"asked for {plan.os}, content {item.content}: {asked}",
+            found=f"asked for {plan.os}, content {item.node.content}: {asked}",
             because="; ".join(f"{name}: {text}" for name, text in result.unreachable.items()),
             todo=f"{PUSH_AGAIN}; or build it here, without --cache-only",
         )

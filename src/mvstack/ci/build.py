@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import install
-from mvstack.builders.spack import cache as spack
-from mvstack.builders.spack.builder import store_of
-from mvstack.builders.spack.clone import home
-from mvstack.builders.spack.graph import installed, read_graph
-from mvstack.builders.spack.handed import LOCK, hand_on
-from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.base import Run, Which, builder_of
 from mvstack.cache.place import place
-from mvstack.cache.push import push
 from mvstack.cache.use import Caches
 from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import Given, caches_below, job_key, keyring
@@ -90,14 +82,14 @@ def build(
     archive) where it was handed on.
 
     Raises Refused when something that is needed was not handed over or must not be used, and what
-    :func:`mvstack.builders.base.install` raises.
+    :meth:`mvstack.builders.base.Builder.install` raises.
     """
     wanted = frozenset(nodes)
     taken = caches_below(given.take)
     names = [*map(str, taken), *given.caches]
     with keyring(taken, given.trust):
-        rows = install(
-            plan,
+        builder = builder_of(plan.builder)
+        run = Run(
             fetcher_for(plan.root, progress),
             progress,
             jobs=jobs,
@@ -105,10 +97,11 @@ def build(
             wanted=None if WHOLE in wanted else wanted,
             lock=given.lock,
         )
+        rows = builder.install(plan, run)
         cached = {_key_of(row) for row in rows if row["result"] == "cached" or "from" in row}
         if WHOLE in wanted:
-            wanted = _all_of(plan)
-            hand_on(plan, hand / FOLDER)
+            wanted = builder.installed(plan)
+            builder.hand_on(plan, hand / FOLDER)
         handed = _hand(plan, wanted - cached, hand, progress)
     return [{**row, **handed.get(_key_of(row), {})} for row in rows]
 
@@ -134,8 +127,7 @@ def stage(plan: Plan, given: Given, progress: Progress, site: Install | None = N
         )
     site = site or Install()
     with keyring(taken, given.trust):
-        return install(
-            plan,
+        run = Run(
             fetcher_for(plan.root, progress),
             progress,
             umask=site.umask,
@@ -143,6 +135,7 @@ def stage(plan: Plan, given: Given, progress: Progress, site: Install | None = N
             caches=Caches(tuple(map(place, names)), only=True),
             lock=given.lock,
         )
+        return builder_of(plan.builder).install(plan, run)
 
 
 def share_spack(plan: Plan) -> None:
@@ -151,26 +144,10 @@ def share_spack(plan: Plan) -> None:
     A job's own root is gone after it. The shared clone lies where ci/get.sh keeps those of
     mvapich-stack (MVSTACK_CLONES), apart for protected pipelines. A root that has a Spack keeps it.
     """
-    if plan.builder != "spack":
-        return
-    own = home(Path(plan.root), load_pins())
     kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
     default = Path.home() / ".cache" / "mvapich-stack"
-    folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind / "spack"
-    (folder / own.name).mkdir(parents=True, exist_ok=True)
-    own.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        own.symlink_to(folder / own.name)
-
-
-def _all_of(plan: Plan) -> frozenset[str]:
-    """The hashes of all that Spack has installed for ``plan``."""
-    there = installed(store_of(Path(plan.tree)))
-    folder = Path(plan.tree) / "rendered" / "spack"
-    locks = [one for one in (folder / "compiler" / LOCK, folder / LOCK) if one.is_file()]
-    return frozenset(
-        node.hash for one in locks for node in read_graph(one).built if node.hash in there
-    )
+    folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
+    builder_of(plan.builder).share(plan, folder)
 
 
 def _key_of(row: Row) -> str:
@@ -187,6 +164,6 @@ def _hand(
         return {}
     # the key is made after the build: what a build runs cannot sign with it
     with progress.step("hand over", f"{len(only)} packages in {hand}"):
-        pusher = spack.push if plan.builder == "spack" else push
-        pushed = pusher(plan.as_dict(), place(str(hand)), job_key(), progress, only=only)
+        push = builder_of(plan.builder).push
+        pushed = push(plan.as_dict(), place(str(hand)), job_key(), progress, Which(only))
     return {_key_of(row): {"handed": row["bytes"]} for row in pushed}

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from mvstack.ci.checks import smallest_tag
 from mvstack.ci.graph import OF_MPI, WHOLE, Graph, Node
 from mvstack.model.ci_policy import Validate
-
-SHOWN = 40
-"""Ingredients up to this long are words that a person reads; longer ones are hashes."""
+from mvstack.plan.graph import differing, reasons
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def _has_mpi(old: Graph | None, new: Graph, key: str) -> bool:
     if key != WHOLE:
         return node.kind == "mpi"
     was = old.nodes.get(WHOLE) if old and old.os == new.os else None
-    differ = _differing(was, node) if was else node.ingredients
+    differ = differing(was, node) if was else node.ingredients
     return any(name.startswith(OF_MPI) for name in differ)
 
 
@@ -169,8 +167,8 @@ def _changed(
     origins = []
     for key in keys:
         node = new.nodes[key]
-        was = before.get(_identity(new, node))
-        what, why = ("changed", _why(was, node)) if was else ("new", ())
+        was = before.get(node.identity)
+        what, why = ("changed", reasons(was, node)) if was else ("new", ())
         if was and not why and any(one in keys for one in node.needs):
             continue
         origins.append(Origin(node, what, why or moved, tuple(_above(new, key, keys))))
@@ -188,17 +186,8 @@ def _by_cache(old: Graph, new: Graph, there: set[str]) -> tuple[list[str], tuple
     )
 
 
-def _identity(graph: Graph, node: Node) -> tuple[str, ...]:
-    """What a node is beside its version: the same before and after a change."""
-    product, _, version = node.mpi.partition("/")
-    device = version.rpartition("-")[2]
-    if node.kind == "mpi" and graph.by == "easyconfigs":  # ch4:ofi beside ch4:ucx, told by its file
-        device = node.key.removesuffix(".eb").rpartition("-")[2]
-    return (node.kind, node.name, product, device)
-
-
 def _identified(graph: Graph) -> dict[tuple[str, ...], Node]:
-    return {_identity(graph, node): node for node in graph.nodes.values()}
+    return {node.identity: node for node in graph.nodes.values()}
 
 
 def _gone(old: Graph, new: Graph) -> tuple[Node, ...]:
@@ -216,25 +205,6 @@ def _above(graph: Graph, key: str, among: Iterable[str]) -> list[str]:
         if found & set(graph.nodes[one].needs):
             found.add(one)
     return [one for one in among if one in found]
-
-
-def _differing(old: Node, new: Node) -> list[str]:
-    """Names of the ingredients that are not as they were."""
-    names = dict.fromkeys([*new.ingredients, *old.ingredients])
-    return [name for name in names if old.ingredients.get(name) != new.ingredients.get(name)]
-
-
-def _why(old: Node, new: Node) -> tuple[str, ...]:
-    differ = _differing(old, new)
-    said = []
-    if old.version != new.version:
-        said.append(f"version {old.version} → {new.version}")
-        differ = [name for name in differ if name not in ("version", "easyconfig")]
-    for name in differ:
-        before, after = old.ingredients.get(name, ""), new.ingredients.get(name, "")
-        words = before and after and len(before) <= SHOWN and len(after) <= SHOWN
-        said.append(f"{name} {before} → {after}" if words else name)
-    return tuple(said)
 
 
 def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:

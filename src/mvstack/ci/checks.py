@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.ci.meaning import of_paths
+from mvstack.model.meaning import of_paths
 from mvstack.test.expected import expected_checks
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mvstack.builders.spack.cache import entry
+from mvstack.builders.base import builder_of
 from mvstack.cache.gpg import BadSignature
 from mvstack.cache.place import NotBelieved, Place, Unreachable, place
-from mvstack.cache.store import find
 from mvstack.ci import lock
 from mvstack.ci.changes import Todo, todo
 from mvstack.ci.deployed import deployed_state
@@ -156,10 +155,6 @@ def contents_in(
                 try:
                     if node.key == WHOLE:
                         there = _has_whole(one, plans[name], notes)
-                    elif graph.builder == "spack":
-                        there = bool(
-                            one.folder and entry(one.folder / "spack", node.name, node.content)
-                        )
                     else:
                         there = _has(one, graph, node, settings.tree_length, notes)
                 except Unreachable as why:
@@ -189,14 +184,14 @@ def _has(one: Place, graph: Graph, node: Node, length: int, notes: list[str]) ->
     It must be signed by a key that is trusted here. Raises Unreachable.
     """
     try:
-        found = find(one, graph.os, node.content)
+        longest = builder_of(graph.builder).cached(one, graph.os, node)
     except NotBelieved as error:
         notes.append(f"{node.label} of cache {one.name} is not used: {error}")
         return False
-    if found and len(found.manifest.tree) < length:
+    if longest is not None and longest < length:
         notes.append(
             f"{node.label} of cache {one.name} is not used: it was built at a path of "
-            f"{len(found.manifest.tree)} characters, shorter than `tree_length: {length}`"
+            f"{longest} characters, shorter than `tree_length: {length}`"
         )
         return False
-    return found is not None
+    return longest is not None

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from mvstack.builders.base import builder_of
 from mvstack.builders.spack import handed
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
@@ -35,7 +36,7 @@ def spack_plans(side: Side) -> dict[str, Plan]:
     """The plans whose builder is Spack, as ``side`` rendered them with the code that runs here."""
     files = sorted(side.rendered.glob("*/*/plan.json"))
     plans = [plan_of(json.loads(file.read_text())) for file in files]
-    return {f"{one.system}/{one.partition}": one for one in plans if one.builder == "spack"}
+    return {f"{one.system}/{one.partition}": one for one in plans if builder_of(one.builder).solves}
 
 
 def refuse_own_compilers(plans: Mapping[str, Plan]) -> None:

@@ -7,16 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mvstack.builders.base import graph_of
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.manifest import Manifest
 from mvstack.cache.place import NotBelieved, Place
 from mvstack.cache.push import good
 from mvstack.ci.handover import AGAIN, Entry
 from mvstack.plan.types import Plan
-from mvstack.render.partition import render
 from mvstack.support.errors import Problem
-from mvstack.tree.nodes import work
-from mvstack.tree.records import Records
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,7 @@ def _not_of(plan: Plan, entries: list[Built]) -> list[Problem]:
     """What is neither a package of ``plan`` nor required by one: nobody asked to have it built."""
     required = _required(entries)
     expected = {
-        item.content: (item.node.easyconfig, str(item.module_file.relative_to(plan.tree)))
-        for item in work(plan, render(plan), Records(Path(plan.tree)))
+        node.content: (key, f"modules/{node.file}") for key, node in graph_of(plan).nodes.items()
     }
     wrong = []
     for entry in entries:

@@ -13,11 +13,12 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from mvstack.builders.spack import resolve
 from mvstack.builders.spack.cache import FOLDER, Signed, believed, manifest_of
-from mvstack.builders.spack.graph import Node, read_graph
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.ci.handover import Entry
+from mvstack.model.spack_lock import Node
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Problem
 from mvstack.support.files import write_atomically
@@ -80,11 +81,11 @@ def read(source: Place, name: str) -> Built:
     try:
         with gzip.open(source.folder / found.spec) as stream:
             row = json.loads(stream.read(_ENOUGH))["spec"]["nodes"][0]
-        node = Node(row["hash"], row["name"], str(row["version"]), "external" in row)
+        node = Node(row["hash"], row["name"], str(row["version"]))
     except (OSError, EOFError, ValueError, LookupError, TypeError):
         raise NotBelieved("its spec cannot be read") from None
     if manifest_of(node) != name:
-        raise NotBelieved(f"its spec is that of {node.short}, filed as another")
+        raise NotBelieved(f"its spec is that of {node}, filed as another")
     told = (node.name, node.version, node.hash, found.size, found.signer)
     return Built(source, *told, "", name, found)
 
@@ -92,7 +93,7 @@ def read(source: Place, name: str) -> Built:
 def problems(entries: list[Built], lock: Path | None) -> list[Problem]:
     """What is neither in ``lock`` nor in that of the compiler beside it."""
     files = [lock, lock.parent / "compiler" / "spack.lock"] if lock else []
-    known = {key for file in files if file.is_file() for key in read_graph(file).nodes}
+    known = {key for file in files if file.is_file() for key in resolve.read(file).nodes}
     return [
         Problem(
             "not to be signed: it is no part of the lock",

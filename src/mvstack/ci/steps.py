@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.base import builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.ci import deployed, lock
@@ -20,7 +21,7 @@ from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import Given, keyring
 from mvstack.ci.sign import sign
 from mvstack.install import stages
-from mvstack.install.flow import installed_here
+from mvstack.install.stages import installed_here
 from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import System
 from mvstack.plan.types import Plan
@@ -29,6 +30,7 @@ from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
 from mvstack.support.progress import Progress
 from mvstack.test import run_checks
+from mvstack.test.installed import keep_results
 from mvstack.tree.records import Records, mpi_contents
 
 KEY = "MVSTACK_SIGNING_KEY"
@@ -56,7 +58,7 @@ class Job:
 
         EasyBuild has none. Raises Refused when there ``must`` be one and none is found.
         """
-        if plan.builder != "spack":
+        if not builder_of(plan.builder).solves:
             yield self.given
             return
         take, caches = self.given.take, self.given.caches
@@ -145,7 +147,7 @@ def validate_job(
     results["contents"] = mpi_contents(plan, Records(tree).hashes())
     write_atomically(to / "results.json", json.dumps(results, indent=1) + "\n")
     with contextlib.suppress(OSError):  # what is deployed may belong to somebody else
-        stages.keep_results(to / "results.json", tree / "records" / "results")
+        keep_results(to / "results.json", tree / "records" / "results")
     return results
 
 
@@ -158,7 +160,7 @@ def sign_job(job: Job, to: str, key: str) -> tuple[gpg.Key, list[Row]]:
     _, plan = job.planned("sign")
     take = job.given.take
     not_committed(take)
-    by = lock.needed(plan, lock.taken(take), take) if plan.builder == "spack" else None
+    by = lock.needed(plan, lock.taken(take), take) if builder_of(plan.builder).solves else None
     with _own_key(key) as own:
         rows = sign(plan, take, to, own, job.progress, by)
         if by:
@@ -218,7 +220,7 @@ def deploy_job(job: Job, root: Path, results: Path | None = None, state: str = "
     with job.with_lock(plan) as given:
         rows = stage(plan, given, job.progress, system.install)
     if results is not None:
-        stages.keep_results(results / "results.json", Path(plan.tree) / "records" / "results")
+        keep_results(results / "results.json", Path(plan.tree) / "records" / "results")
     if state:
         deployed.note(place(job.given.caches[0]), job.partition, state, plan.root)
     return rows

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from mvstack.builders.spack.cache import push as push_spack
+from mvstack.builders.base import Which, builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
-from mvstack.cache.push import push as push_tree
-from mvstack.install.flow import installed_here
+from mvstack.install.stages import installed_here
 from mvstack.support.console import emit, print_table
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
@@ -58,10 +57,8 @@ def push(
     _, plan = installed_here(system, release, root, "cache push")
     own = gpg.own_key(key)
     progress = Progress(mode="quiet" if as_json else "auto")
-    if plan.get("builder") == "spack":
-        rows = push_spack(plan, place(to), own, progress, replace)
-    else:
-        rows = push_tree(plan, place(to), own, progress, replace)
+    builder = builder_of(plan.get("builder") or "easybuild")
+    rows = builder.push(plan, place(to), own, progress, Which(replace=replace))
     if as_json:
         emit({"key": own.fingerprint, "entries": rows})
         return

@@ -220,7 +220,7 @@ def validate(
 ) -> None:
     """Run the checks through the site's scheduler, and write reports that GitLab shows."""
     from mvstack.ci.steps import validate_job
-    from mvstack.install.stages import failed_checks
+    from mvstack.test.installed import failed_checks
 
     results = validate_job(system, root, tag or [], work, to, _progress(as_json))
     if as_json:

@@ -32,16 +32,13 @@ def diff(
     Exit code 0: nothing is rebuilt; 9: something is; others as everywhere.
     """
     from mvstack.diff.compare import compare
-    from mvstack.diff.locks import both_locks
-    from mvstack.diff.parts import read_partitions
+    from mvstack.diff.graphs import both
     from mvstack.diff.sides import sides
     from mvstack.diff.words import as_data, as_text
     from mvstack.support.home import checkout
 
     with sides(checkout("mvstack diff"), revision, systems or []) as (old, new):
-        before, after = read_partitions(old), read_partitions(new)
-        locks = both_locks(old, new, sorted({*before} & {*after}), old_locks, new_locks)
-        differences = compare(before, after, locks)
+        differences = compare(*both(old, new, old_locks, new_locks))
     if as_json:
         typer.echo(json.dumps(as_data(old.name, differences), indent=2))
     else:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
+from mvstack.support.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,6 @@ def lock(
     import json
 
     from mvstack.model.load import load_system, system_names
-    from mvstack.support.progress import Progress
 
     names = systems or [name for name in system_names() if not load_system(name).discover]
     _before_solving(names, to)
@@ -118,68 +120,40 @@ def locks(
     release: str | None,
     root: Path | None,
     to: Path | None,
-    progress: Any,
+    progress: Progress,
     profile: str = "",
 ) -> Iterator[Solved | MvstackError]:
     """Concretize each partition that ``name`` means; what is wrong with one stops no other."""
-    from mvstack.builders.spack import builder
-    from mvstack.builders.spack.pins import load_pins
     from mvstack.install import stages
 
     system, partitions = stages.load(name)
     clones_in = root.absolute() if root else Path(stages.default_root())
-    pins = load_pins()
     for partition in partitions:
-        with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as folder:
-            try:
-                plan = stages.plan_for(system, partition, release, None, profile=profile)
-                place = Path(folder)
-                isolated = builder.prepared(
-                    clones_in, pins, progress, place / "spack", place / "store", None
-                )
-                yield from _partition(plan, place, isolated, pins, to, progress)
-            except MvstackError as error:
-                yield error
+        try:
+            plan = stages.plan_for(system, partition, release, None, profile=profile)
+            with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as folder:
+                yield from _solved(plan, clones_in, Path(folder), to, progress)
+        except MvstackError as error:
+            yield error
 
 
-def _partition(
-    plan: Any, place: Path, isolated: Any, pins: Any, to: Path | None, progress: Any
+def _solved(
+    plan: Plan, root: Path, place: Path, to: Path | None, progress: Progress
 ) -> Iterator[Solved]:
-    import shutil
+    from mvstack.builders.spack import handed
+    from mvstack.builders.spack.prepared import solved
+    from mvstack.builders.spack.resolve import built
 
-    from mvstack.builders.spack import builder, handed
-    from mvstack.builders.spack import lock as locking
-    from mvstack.builders.spack.environments import Environment, apart
-    from mvstack.builders.spack.runner import Spack
-    from mvstack.render.partition import write
-
-    files = locking.environment_files(builder.environment(plan))
-    inputs = locking.inputs_of(files, pins)
-    name = f"{plan.system}/{plan.partition}"
-    logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
-    write(files, place / "environment")
-    isolated = replace(isolated, repos=builder.overlay_in(place / "environment"))
-    for what, folder in (("compiler", "compiler"), ("stack", "")):
-        environment = place / "environment" / folder
-        if not (environment / "spack.yaml").is_file():
-            continue
+    name, began = f"{plan.system}/{plan.partition}", time.monotonic()
+    target = to / plan.system / plan.partition if to else None
+    for one, locked in solved(plan, root, place, progress):
+        what = one.what.rpartition(", ")[2]
+        if target is not None:
+            file = target / ("compiler" if what == "compiler" else "") / handed.LOCK
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(locked.file, file)
+        packages, count = len(locked.answer.nodes), len(built(locked.answer))
+        yield Solved(name, what, packages, count, round(time.monotonic() - began, 1))
         began = time.monotonic()
-        spack = Spack(apart(isolated, what), logs)
-        found = Environment(
-            spack, plan, f"{name}, {what}", environment, place / f"{what}.json", inputs
-        ).locked(progress)
-        if what == "stack":
-            locking.through_the_gates(found, plan.as_dict(), isolated.clones)
-        if to is not None:
-            target = to / plan.system / plan.partition / folder / "spack.lock"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(found.file, target)
-        yield Solved(
-            name,
-            what,
-            len(found.graph.nodes),
-            len(found.graph.built),
-            round(time.monotonic() - began, 1),
-        )
-    if to is not None:
-        handed.note(plan, to / plan.system / plan.partition)
+    if target is not None:
+        handed.note(plan, target)

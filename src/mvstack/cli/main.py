@@ -162,9 +162,11 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check system, release and policy files, and recipes; every error with its file and line."""
+    # start-up time: only `check` reads all of this
     from mvstack.model.gates import load_gates
     from mvstack.plan.make import make_plan
     from mvstack.plan.offers import doubts, root_doubts
+    from mvstack.plan.types import Given
     from mvstack.recipes import check_recipes
     from mvstack.recipes.wanted import check_rows
 
@@ -179,8 +181,9 @@ def check(
         try:
             system, partitions = stages.load(name)
             for partition in partitions:
+                fallback = Given(fallback=system.discover)
                 for release in releases:
-                    make_plan(system, partition, release, policy, fallback=system.discover)
+                    make_plan(system, partition, release, policy, fallback)
                 warnings += doubts(system, partition, policy)
                 checked.append(f"{system.name}/{partition}")
             warnings += root_doubts(system)
@@ -311,28 +314,24 @@ def install(
     as_json: Json = False,
 ) -> None:
     """Build and install a partition's MPI and packages; goes on where it was interrupted."""
+    # start-up time: what installs is read by the commands that install alone
     from mvstack.cache.use import site_caches
-    from mvstack.install.flow import install_system
+    from mvstack.install import flow
 
-    caches = site_caches(cache or [], cache_only, build_refused)
-    shown = _progress(as_json)
-    emit_or_say(
-        install_system(
-            system,
-            release,
-            root,
-            jobs,
-            yes,
-            anyway,
-            prerequisites,
-            dry_run,
-            shown,
-            caches,
-            profile or "",
-            keep_going,
-        ),
-        as_json,
+    request = flow.Request(
+        system,
+        release,
+        root,
+        profile or "",
+        jobs=jobs,
+        yes=yes,
+        anyway=anyway,
+        prerequisites=prerequisites,
+        keep_going=keep_going,
+        caches=site_caches(cache or [], cache_only, build_refused),
     )
+    shown = _progress(as_json)
+    emit_or_say(flow.pending(request) if dry_run else flow.install(request, shown), as_json)
 
 
 @app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
@@ -344,7 +343,9 @@ def test(
     as_json: Json = False,
 ) -> None:
     """Run the checks on what is installed: right MPI, right world size, right values, speed."""
-    from mvstack.install.flow import test_system
+    # start-up time, as for install
+    from mvstack.cli.up import test_system
+    from mvstack.test.installed import failed_checks
 
     results = test_system(system, tag or [], release, root, _progress(as_json))
     if as_json:
@@ -355,7 +356,7 @@ def test(
             f"{count} of {len(results['cases'])} checks passed, "
             f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
         )
-    failed = stages.failed_checks(results)
+    failed = failed_checks(results)
     if failed and as_json:  # the one document says it already
         raise typer.Exit(failed.exit_code)
     if failed:
@@ -371,9 +372,11 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Show what was chosen, built and run, in the terminal and as one HTML page."""
-    from mvstack.install.flow import report_system
+    # start-up time, as for install
+    from mvstack.cli.up import report_tree
 
-    report_system(system, release, root, html, as_json, out)
+    tree, _ = stages.installed_here(system, release, root, "report")
+    report_tree(tree, html, as_json, out)
 
 
 @app.command(epilog="Examples: mvstack up   ·   mvstack up local --yes")
@@ -389,10 +392,20 @@ def up(
     profile: Profile = None,
 ) -> None:
     """Do it all: discover, explain, install, test, report. The same command goes on or repeats."""
-    from mvstack.install.flow import bring_up
+    # start-up time, as for install
+    from mvstack.cli.up import bring_up
+    from mvstack.install.flow import Request
 
-    shown = _progress(False, 0)
-    failed = bring_up(system, release, root, jobs, yes, prerequisites, shown, out, profile or "")
+    request = Request(
+        system,
+        release,
+        root,
+        profile or "",
+        jobs=jobs,
+        yes=yes,
+        prerequisites=prerequisites,
+    )
+    failed = bring_up(request, _progress(False, 0), out)
     if failed:
         raise failed
 

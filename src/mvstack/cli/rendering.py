@@ -22,7 +22,7 @@ from mvstack.model.policy import FILES, Policy, When
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan.make import make_plan, partitions_of, split_name
-from mvstack.plan.types import Plan
+from mvstack.plan.types import Given, Plan
 from mvstack.recipes.page import recipes_page
 from mvstack.recipes.tables import fabric_tables
 from mvstack.render.partition import RENDERED, render, stale, write
@@ -53,9 +53,8 @@ def render_systems(
             if system.discover:
                 system, _ = stages.load(name)
             for part in partitions_of(system, partition):
-                plan = make_plan(
-                    system, part, release, policy, fallback=system.discover, profile=profile
-                )
+                given = Given(profile=profile, fallback=system.discover)
+                plan = make_plan(system, part, release, policy, given)
                 rendered[base / system.name / part] = {**render(plan), **_image(system, plan)}
         except MvstackError as error:
             errors.append(error)

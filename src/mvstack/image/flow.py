@@ -23,7 +23,7 @@ from mvstack.image.render import image_files
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
 from mvstack.install import stages
-from mvstack.install.flow import install_system
+from mvstack.install.flow import Request, install
 from mvstack.model.image_policy import image_policy
 from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
@@ -75,7 +75,7 @@ def build_image(
     need("debsbom")
     # by the name that was given: it may be the path of a site's own file
     where = f"{split_name(asked.name)[0]}/{image.partition}"
-    install_system(where, asked.release, asked.root, jobs, yes, False, True, False, progress)
+    install(Request(where, asked.release, asked.root, jobs=jobs, yes=yes), progress)
     job = building.begin(plan, image, wanted, folder, progress)
     version = job.version
     with store.locked(version):

@@ -1,23 +1,26 @@
-"""The steps of the flow, each as one call: what the commands of the command line are made of."""
+"""What a name on the command line means here: the system, its root, its plan, its tree."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mvstack.builders.easybuild.install import specs_of
+from mvstack.cache.use import Caches, offered, site_caches
+from mvstack.install.local import find_local, plan_local
 from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.release import Release
 from mvstack.model.system import System
+from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
-from mvstack.plan.types import Accepted, Plan
-from mvstack.support.errors import CheckFailed, InvalidInput, Problem, Refused
+from mvstack.plan.types import Accepted, Given, Plan
+from mvstack.sources import Fetcher, Store, accepted_for, site_mirrors, state_dir
+from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.progress import Progress
-
-if TYPE_CHECKING:
-    from mvstack.cache.use import Caches
+from mvstack.tree.records import kept_plan
 
 
 def default_root() -> str:
@@ -58,10 +61,12 @@ def root_for(system: System, given: Path | None) -> str:
 def load(name: str) -> tuple[System, list[str]]:
     """The system and the partitions that ``name`` (``system`` or ``system/partition``) means."""
     system_name, partition = split_name(name)
-    system = load_system(system_name)
-    if system.discover:
-        from mvstack.plan.local import find_local
+    return seen(load_system(system_name), partition)
 
+
+def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
+    """``system``, with what is found by looking if it is this machine; the partitions meant."""
+    if system.discover:
         system, _ = find_local(system)
     return system, partitions_of(system, partition)
 
@@ -79,29 +84,26 @@ def only_one(name: str, partitions: list[str], command: str) -> str:
     return partitions[0]
 
 
-def fetcher_for(root: str, progress: Progress | None = None) -> Any:
+def fetcher_for(root: str, progress: Progress | None = None) -> Fetcher:
     """The fetcher over the source mirror of ``root``."""
-    from mvstack.sources import Fetcher, Store, site_mirrors, state_dir
-
     return Fetcher(Store(Path(root) / "sources"), site_mirrors(), state_dir())
 
 
-def accepted_bytes(release: Any) -> dict[tuple[str, str], Accepted]:
+def accepted_bytes(release: Release) -> dict[tuple[str, str], Accepted]:
     """What the user accepted instead of upstream's bytes, for all that is in ``release``."""
-    from mvstack.sources import accepted_for
-
-    found = {}
-    policy = load_policy()
-    for product, versions in release.mpi.items():
-        software = policy.products[product].easybuild
-        for entry in versions:
-            taken = accepted_for(software, entry.version) if software else None
-            if taken:
-                found[product, entry.version] = Accepted(taken.sha256, taken.reason)
-    for package in release.packages:
-        if taken := accepted_for(package.name, package.version):
-            found[package.name, package.version] = Accepted(taken.sha256, taken.reason)
-    return found
+    products = load_policy().products
+    asked: list[tuple[tuple[str, str], str]] = [
+        ((product, entry.version), software)
+        for product, versions in release.mpi.items()
+        if (software := products[product].easybuild)
+        for entry in versions
+    ]
+    asked += [((one.name, one.version), one.name) for one in release.packages]
+    return {
+        key: Accepted(taken.sha256, taken.reason)
+        for key, software in asked
+        if (taken := accepted_for(software, key[1]))
+    }
 
 
 def plan_for(
@@ -118,46 +120,40 @@ def plan_for(
     tree keeps the one that it was last installed with.
     """
     release, policy = load_release(release_name), load_policy()
-    place = root_for(system, root)
-    accepted = accepted_bytes(release)
+    given = Given(root_for(system, root), profile, accepted_bytes(release))
     if not system.discover:
-        return make_plan(
-            system, partition, release, policy, root=place, accepted=accepted, profile=profile
-        )
-    from mvstack.builders.easybuild.install import specs_of
-    from mvstack.cache.use import offered, site_caches
-    from mvstack.plan.local import plan_local
-
-    fetcher = fetcher_for(place)
+        return make_plan(system, partition, release, policy, given)
     caches = caches or site_caches()
     binaries = offered(caches, system.os_of(partition), system.partitions[partition].target)
+    there = _There(release, given, fetcher_for(given.root), caches, frozenset(binaries))
+    kept = profile or _kept_profile(system.name, partition, given.root, release.name)
+    given = Given(given.root, kept, given.accepted)
+    return plan_local(system, partition, release, policy, there.available, given)
 
-    def available(product: str, version: str, easyconfig: str) -> bool:
-        from mvstack.plan.easyconfigs import find
 
-        find(easyconfig, f"{system.name}/{partition}")
-        own = accepted.get((product, version))
-        if (easyconfig, own.sha256 if own else "") in binaries:
+@dataclass(frozen=True)
+class _There:
+    """What can be had: from caches, which list ``binaries``, or by fetching sources."""
+
+    release: Release
+    given: Given
+    fetcher: Fetcher
+    caches: Caches
+    binaries: frozenset[tuple[str, str]]
+
+    def available(self, product: str, version: str, easyconfig: str) -> bool:
+        easyconfigs.find(easyconfig, "local")
+        own = self.given.accepted.get((product, version))
+        if (easyconfig, own.sha256 if own else "") in self.binaries:
             return True
-        return not caches.only and _sources(easyconfig, product, version)
-
-    def _sources(easyconfig: str, product: str, version: str) -> bool:
-        beyond = any(one.name == product and one.profile != "default" for one in release.packages)
-        return all(fetcher.available(spec, beyond) for spec in specs_of(easyconfig)) or (
-            (product, version) in accepted
-            and fetcher.store.get(accepted[product, version].sha256) is not None
+        if self.caches.only:
+            return False
+        beyond = any(
+            one.name == product and one.profile != "default" for one in self.release.packages
         )
-
-    return plan_local(
-        system,
-        partition,
-        release,
-        policy,
-        available,
-        root=place,
-        accepted=accepted,
-        profile=profile or _kept_profile(system.name, partition, place, release.name),
-    )
+        if all(self.fetcher.available(spec, beyond) for spec in specs_of(easyconfig)):
+            return True
+        return own is not None and self.fetcher.store.get(own.sha256) is not None
 
 
 def _kept_profile(system: str, partition: str, root: str, release: str) -> str:
@@ -168,10 +164,10 @@ def _kept_profile(system: str, partition: str, root: str, release: str) -> str:
         return ""
 
 
-def installed_plan(system: str, partition: str, root: str, release: str) -> tuple[Path, Any]:
+def installed_plan(
+    system: str, partition: str, root: str, release: str
+) -> tuple[Path, dict[str, Any]]:
     """The tree of what was installed and its plan. Raises Refused when there is none."""
-    from mvstack.tree.records import kept_plan
-
     folder = system if system == "local" else f"{system}-{partition}"
     tree = Path(root) / release / folder
     try:
@@ -187,51 +183,13 @@ def installed_plan(system: str, partition: str, root: str, release: str) -> tupl
         ) from None
 
 
-def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict[str, Any]:
-    """Run the checks on what ``plan`` installed, keep the results, and return them.
-
-    Raises CheckFailed when ReFrame could not be trusted, Refused when the installation has not come
-    to its end; failed checks are in the results.
-    """
-    from mvstack.test import run_checks
-    from mvstack.tree.modules import core_file
-
-    tree = Path(plan["tree"])
-    if not core_file(tree, plan["release"]).is_file():
-        raise Refused(
-            Problem(
-                "the installation did not come to its end: mvapich-stack has no module",
-                str(tree),
-                because="it is taken away before what it names is built anew",
-                todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
-            )
-        )
-    out = tree / "records" / "last-test"
-    what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
-    with progress.step("test", what, log=out / "reframe.out") as step:
-        try:
-            results = run_checks(plan, out, tags, step.note)
-        finally:
-            keep_results(out / "results.json", tree / "records" / "results")
-    return results
-
-
-def keep_results(results: Path, folder: Path) -> None:
-    """Keep the results of a run of checks beside those of earlier ones, by its time."""
-    if results.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        stamp = time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
-        shutil.copyfile(results, folder / f"{stamp}.json")
-
-
-def failed_checks(results: dict[str, Any]) -> CheckFailed | None:
-    """The error that names every check that did not pass; None when all passed or were skipped."""
-    bad = [case for case in results["cases"] if case["result"] not in ("pass", "skip")]
-    if not bad:
-        return None
-    return CheckFailed(
-        *(
-            Problem(f"{case['result']}: {case['why']}", f"{case['check']} with {case['mpi']}")
-            for case in bad
-        )
-    )
+def installed_here(
+    name: str, release: str | None, root: Path | None, command: str
+) -> tuple[Path, dict[str, Any]]:
+    """The tree and plan of what is installed under ``name``; for `local` nothing is looked at."""
+    system_name, partition = split_name(name)
+    system = load_system(system_name)
+    if not system.discover and not partition:
+        partition = only_one(name, list(system.partitions), command)
+    place = root_for(system, root)
+    return installed_plan(system.name, partition or "node", place, load_release(release).name)

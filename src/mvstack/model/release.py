@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -91,6 +92,21 @@ class Package(Strict):
     page: Text = ""
     why: Text = ""
     source: Text = ""
+
+    def not_built_by(self, builder: str, toolchains: Iterable[str]) -> str:
+        """Why ``builder`` cannot build it with one of ``toolchains``; "" where it can."""
+        if builder == "spack":
+            return "" if self.spack else "Spack has no recipe of it"
+        if not self.toolchain:
+            return f"no easyconfig: {self.easybuild}"
+        if self.toolchain not in toolchains:
+            return f"there is no toolchain {self.toolchain} over this MPI"
+        return ""
+
+    @property
+    def takes_cuda_arch(self) -> tuple[str, ...]:
+        """The builders that compile it for one kind of GPU."""
+        return ("spack",) if "{cuda_arch}" in self.spack else ()
 
 
 ReleaseName = Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$")]

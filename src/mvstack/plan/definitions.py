@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from mvstack.plan.easyconfigs import source_of
-from mvstack.render.partition import Node
+from mvstack.plan.graph import Node
 from mvstack.support import hashes
 from mvstack.support.home import home
 
@@ -71,7 +71,7 @@ def definitions(folder: Path) -> Callable[[Node], str]:
         if node.kind != "package":
             return ""
         code = toolchain(_toolchain(node))
-        if block := own_easyblock(node.name, node.easyconfig):
+        if block := own_easyblock(node.name, node.key):
             return hashes.of(code, block)
         return code
 
@@ -80,7 +80,7 @@ def definitions(folder: Path) -> Callable[[Node], str]:
 
 def _toolchain(node: Node) -> str:
     """``gmvapich`` of ``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``."""
-    return node.easyconfig.removeprefix(f"{node.name}-{node.version}-").partition("-")[0]
+    return node.key.removeprefix(f"{node.name}-{node.version}-").partition("-")[0]
 
 
 def _closure(folder: Path, name: str) -> list[Path]:

@@ -71,9 +71,14 @@ def find(name: str, wanted_by: str) -> Path:
     files = index()
     if path := source_of(name, files):
         return path
+    raise absent(name, wanted_by, files)
+
+
+def absent(name: str, wanted_by: str, files: Iterable[str]) -> Refused:
+    """The error that says which easyconfigs of the same software are there instead of ``name``."""
     software = name.split("-")[0]
     same = [file for file in files if file.split("-")[0] == software]
-    raise Refused(
+    return Refused(
         Problem(
             f"there is no easyconfig {name}",
             where=wanted_by,

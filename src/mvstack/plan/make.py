@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from mvstack.plan.choose import Choice, choose
 from mvstack.plan.offers import check_offers
 from mvstack.plan.packages import packages_of
 from mvstack.plan.targets import options_for
-from mvstack.plan.types import Accepted, MpiBuild, Plan
+from mvstack.plan.types import Accepted, Given, MpiBuild, Plan
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
 
 DEFAULT_ROOT = "/opt/mvapich-stack"
+NOTHING = Given()
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -57,42 +59,23 @@ def make_plan(
     partition: str,
     release: Release,
     policy: Policy,
-    *,
-    root: str = "",
-    unavailable: frozenset[tuple[str, str]] = frozenset(),
-    fallback: bool = False,
-    accepted: dict[tuple[str, str], Accepted] | None = None,
-    profile: str = "",
+    given: Given = NOTHING,
 ) -> Plan:
-    """The plan of ``system``/``partition`` in ``release``.
-
-    ``unavailable`` and ``fallback`` as for ``choose``, with packages by name and
-    version as well; ``accepted`` maps (product or package, version) to bytes that a person
-    accepted; without a ``profile`` it is that of the partition. Raises Refused when nothing fits.
-    """
+    """The plan of ``system``/``partition`` in ``release``. Raises Refused when nothing fits."""
     part = system.partitions[partition]
     _check_without(system, partition, release)
     _check_licensed(system, release)
-    choice = choose(system, partition, release, policy, unavailable, fallback)
+    choice = choose(system, partition, release, policy, given.unavailable, given.fallback)
     check_offers(system, partition, choice)
-    root = root or system.install.root or DEFAULT_ROOT
+    root = given.root or system.install.root or DEFAULT_ROOT
     folder = system.name if system.discover else f"{system.name}-{partition}"
-    taken = (accepted or {}).get((choice.product, choice.version))
+    taken = given.accepted.get((choice.product, choice.version))
     builds = [
         _mpi_build(system, partition, choice, device, policy, taken) for device in choice.devices
     ]
-    profile = profile or part.profile or "default"
-    chosen, left_out = packages_of(
-        release,
-        part,
-        system.builder,
-        choice,
-        builds,
-        profile,
-        unavailable,
-        accepted or {},
-        system.install.licensed,
-    )
+    profile = given.profile or part.profile or "default"
+    given = replace(given, profile=profile)
+    chosen, left_out = packages_of(release, system, partition, choice, builds, given)
     return Plan(
         system=system.name,
         partition=partition,

@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
-from mvstack.model.system import Partition
+from mvstack.model.system import Partition, System
 from mvstack.model.vocabulary import PROFILES
 from mvstack.plan import easyconfigs
 from mvstack.plan.choose import Choice
-from mvstack.plan.types import Accepted, MpiBuild, Package
+from mvstack.plan.types import Given, MpiBuild, Package
 
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
 
 
+@dataclass(frozen=True)
+class _Partition:
+    """What decides the packages of one partition."""
+
+    release: Release
+    part: Partition
+    builder: str
+    choice: Choice
+    licensed: dict[str, str]
+    given: Given
+
+
 def packages_of(
     release: Release,
-    part: Partition,
-    builder: str,
+    system: System,
+    partition: str,
     choice: Choice,
     builds: list[MpiBuild],
-    profile: str,
-    unavailable: frozenset[tuple[str, str]],
-    accepted: dict[tuple[str, str], Accepted],
-    licensed: dict[str, str],
+    given: Given,
 ) -> tuple[list[Package], list[dict[str, str]]]:
-    """The packages of ``profile`` in the order of building, and what of it is left out, and why.
+    """The packages of ``given.profile`` in the order of building; what of it is left out, and why.
 
     What proves the MPI (profile default) stands on every MPI build of the partition; libraries and
     applications stand on the first: the builds of one version run each other's programs.
     """
+    part, builder = system.partitions[partition], system.builder
+    here = _Partition(release, part, builder, choice, system.install.licensed, given)
     fitting: list[ReleasePackage] = []
     for_this_builder = {one.name for one in release.packages if one.where.builder in ("", builder)}
     left_out: list[dict[str, str]] = []
     for package in release.packages:
-        if PROFILES.index(package.profile) > PROFILES.index(profile):
+        if PROFILES.index(package.profile) > PROFILES.index(given.profile):
             continue
         if package.only_over and choice.product not in package.only_over:
             continue
@@ -42,7 +55,7 @@ def packages_of(
         other = package.where.builder
         if other not in ("", builder) and (package.name in for_this_builder):
             continue  # its row for this builder says it all
-        if because := _not_here(package, part, builder, choice, unavailable, licensed):
+        if because := _not_here(package, here):
             if package.profile != "default":
                 left_out.append(
                     {
@@ -64,74 +77,50 @@ def packages_of(
         if package.toolchain != "gcc" and (number == 0 or package.profile == "default")
     ]
     on_compiler = [
-        _package(package, None, release, part, choice, accepted, licensed)
-        for package in fitting
-        if package.toolchain == "gcc"
+        _package(package, None, here) for package in fitting if package.toolchain == "gcc"
     ]
-    above = [
-        _package(package, build, release, part, choice, accepted, licensed)
-        for package, build in over
-    ]
+    above = [_package(package, build, here) for package, build in over]
     return [*on_compiler, *above], left_out
 
 
-def _not_here(
-    package: ReleasePackage,
-    part: Partition,
-    builder: str,
-    choice: Choice,
-    unavailable: frozenset[tuple[str, str]],
-    licensed: dict[str, str],
-) -> str:
+def _not_here(package: ReleasePackage, here: _Partition) -> str:
     """Why the partition does not get a package of its profile; "" when it does."""
-    gpu = choice.facts.gpu
+    part, gpu = here.part, here.choice.facts.gpu
     kind = gpu.partition("-")[0]
     if package.name in part.without:
         return f"the site: {part.without[package.name]}"
-    if {(package.name, package.version), (package.name, package.module)} & unavailable:
+    if {(package.name, package.version), (package.name, package.module)} & here.given.unavailable:
         return "its source cannot be had from here"
     if package.profile == "default":
         return ""
-    if package.licence != "open" and package.name not in licensed:
+    if package.licence != "open" and package.name not in here.licensed:
         return (
             f"{LICENCES[package.licence]}: {package.page}. A site that has it names it in its "
             f"system's file, `install: {{licensed: {{{package.name}: <Unix group>}}}}`, and gives "
             f"the file: `mvstack sources add FILE --as {package.name}@{package.version}`"
         )
-    if package.where.builder and package.where.builder != builder:
+    if package.where.builder and package.where.builder != here.builder:
         return f"{package.where.builder} alone builds it"
     if package.where.gpu and kind not in package.where.gpu:
         return f"it is for partitions with gpu {' or '.join(package.where.gpu)}; this has {gpu}"
     least, has = package.where.gcc, part.compiler
     if least and (has.name != "gcc" or _numbers(has.version) < _numbers(least)):
         return f"it needs gcc {least} or newer; this has {has.name} {has.version}"
-    if builder == "spack" and not package.spack:
-        return "Spack has no recipe of it"
-    if builder == "spack" and "{cuda_arch}" in package.spack and not _cuda_arch(part, choice):
-        known = ", ".join(choice.policy.gpus[part.gpu].architectures)
+    kinds = ("gcc", *easyconfigs.TOOLCHAINS.get(here.choice.product, ()))
+    if lacking := package.not_built_by(here.builder, kinds):
+        return lacking
+    if here.builder in package.takes_cuda_arch and not _cuda_arch(part, here.choice):
+        known = ", ".join(here.choice.policy.gpus[part.gpu].architectures)
         return (
             "it is compiled for one kind of GPU, and the partition's gpu_model "
             f"{part.gpu_model or '(none)'} begins with none of {known}"
         )
-    if builder == "easybuild" and not package.toolchain:
-        return f"no easyconfig: {package.easybuild}"
-    kinds = {"gcc", *easyconfigs.TOOLCHAINS.get(choice.product, {})}
-    if builder == "easybuild" and package.toolchain not in kinds:
-        return f"there is no toolchain {package.toolchain} over {choice.product}"
     return ""
 
 
-def _package(
-    package: ReleasePackage,
-    build: MpiBuild | None,
-    release: Release,
-    part: Partition,
-    choice: Choice,
-    accepted: dict[tuple[str, str], Accepted],
-    licensed: dict[str, str],
-) -> Package:
-    taken = accepted.get((package.name, package.version))
-    easyconfig, toolchain = _easyconfig(package, build, release, part, choice)
+def _package(package: ReleasePackage, build: MpiBuild | None, here: _Partition) -> Package:
+    taken = here.given.accepted.get((package.name, package.version))
+    easyconfig, toolchain = _easyconfig(package, build, here)
     return Package(
         name=package.name,
         version=package.version,
@@ -139,24 +128,21 @@ def _package(
         module=package.module,
         mpi=build.module if build else "",
         easyconfig=easyconfig,
-        spack=_spec(package, part, choice),
+        spack=_spec(package, here.part, here.choice),
         toolchain=toolchain,
         group=package.group,
         licence=package.licence,
-        readers=licensed.get(package.name, "") if package.licence != "open" else "",
+        readers=here.licensed.get(package.name, "") if package.licence != "open" else "",
         not_upstream=taken.reason if taken else "",
         accepted_sha256=taken.sha256 if taken else "",
     )
 
 
 def _easyconfig(
-    package: ReleasePackage,
-    build: MpiBuild | None,
-    release: Release,
-    part: Partition,
-    choice: Choice,
+    package: ReleasePackage, build: MpiBuild | None, here: _Partition
 ) -> tuple[str, str]:
     """The easyconfigs of a package and of its toolchain; "" over products that have none."""
+    release, part, choice = here.release, here.part, here.choice
     if build is None:
         gcc = part.compiler.version
         name, suffix = package.name, package.suffix

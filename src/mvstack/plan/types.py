@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -14,6 +15,22 @@ class Accepted:
 
     sha256: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """What decides a plan beside the files: what a person asks for and what can be had here.
+
+    ``accepted`` maps (product or package, version) to bytes; ``unavailable`` names products by
+    version, and packages by version or module, whose sources cannot be had; ``fallback`` allows the
+    stand-in of the system `local`. Without a ``profile`` it is that of the partition.
+    """
+
+    root: str = ""
+    profile: str = ""
+    accepted: Mapping[tuple[str, str], Accepted] = field(default_factory=dict)
+    unavailable: frozenset[tuple[str, str]] = frozenset()
+    fallback: bool = False
 
 
 @dataclass(frozen=True)

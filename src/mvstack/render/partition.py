@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from pprint import pformat
 
 from mvstack.plan import easyconfigs
+from mvstack.plan.easybuild import build_order
+from mvstack.plan.graph import Node
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import spack_files
 from mvstack.render.templates import generated, template
@@ -34,7 +36,7 @@ def render(plan: Plan) -> dict[str, str]:
         for node in build_order(plan):
             if node.kind == "toolchain":
                 text = toolchain_easyconfig(plan, node)
-                files[f"easyconfigs/{node.easyconfig}"] = text
+                files[f"easyconfigs/{node.key}"] = text
         for package in plan.packages:
             if package.mpi:
                 easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
@@ -48,65 +50,12 @@ def _readable(plan: Plan) -> dict[str, object]:
     return {"generated": generated(plan), **plan.as_dict()}
 
 
-@dataclass(frozen=True)
-class Node:
-    """One easyconfig of the build order: its file, the module it makes, and what it is.
-
-    ``toolchain`` is the easyconfig of the toolchain that a package is built with.
-    """
-
-    easyconfig: str
-    name: str
-    version: str
-    module: str
-    mpi: str
-    kind: str
-    toolchain: str = ""
-
-
-def build_order(plan: Plan) -> list[Node]:
-    """What EasyBuild is asked for, in order; what these need itself it finds by --robot."""
-    gcc = plan.compiler["version"]
-    nodes = [
-        Node(name, name.partition("-")[0], gcc, f"gcc/{gcc}", "", "compiler")
-        for name in easyconfigs.compiler_file(gcc, plan.compiler["origin"])
-    ]
-    nodes += [_package(one) for one in plan.packages if not one.mpi]
-    for build in plan.mpi:
-        chain = easyconfigs.toolchain_file(build.product, plan.release, build.device)
-        nodes += [
-            Node(build.easyconfig, build.software, build.version, build.module, "", "mpi"),
-            _toolchain(chain, plan, build),
-        ]
-        there = {chain}
-        for one in plan.packages:
-            if one.mpi != build.module:
-                continue
-            if one.toolchain and one.toolchain not in there:
-                nodes.append(_toolchain(one.toolchain, plan, build))
-                there.add(one.toolchain)
-            nodes.append(_package(one))
-    return nodes
-
-
-def _package(one: Package) -> Node:
-    return Node(
-        one.easyconfig, one.name, one.version, one.module, one.mpi, "package", one.toolchain
-    )
-
-
-def _toolchain(name: str, plan: Plan, build: MpiBuild) -> Node:
-    return Node(name, name.partition("-")[0], plan.release, "", build.module, "toolchain")
-
-
 def package_easyconfigs(plan: Plan) -> dict[str, str]:
     """By file name, every package's easyconfig over the MPI builds of ``plan``.
 
     They go into the tree alone, for EasyBuild to find; of these, :func:`render` has what the site
     decides something of. One that is written by hand for this MPI is found where it stands.
     """
-    if plan.builder != "easybuild":
-        return {}
     chains = [
         easyconfigs.toolchain_file(build.product, plan.release, build.device, kind)
         for build in plan.mpi
@@ -146,7 +95,7 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
 
 def toolchain_easyconfig(plan: Plan, node: Node) -> str:
     """The toolchain, over the very MPI of this partition."""
-    text = easyconfigs.text(node.easyconfig, f"{plan.system}/{plan.partition}")
+    text = easyconfigs.text(node.key, f"{plan.system}/{plan.partition}")
     build = next(one for one in plan.mpi if one.module == node.mpi)
     gcc = plan.compiler["version"]
     suffix = f"-{easyconfigs.netmod(build.device)}"
@@ -159,7 +108,7 @@ def toolchain_easyconfig(plan: Plan, node: Node) -> str:
         *(["    *dependencies[2:],"] if more else []),
         "]",
     ]
-    return easyconfig(plan, node.easyconfig, lines)
+    return easyconfig(plan, node.key, lines)
 
 
 def _package_lines(package: Package) -> list[str]:
@@ -185,7 +134,7 @@ def _quoted(text: str) -> str:
     return f'"""\n{body}\n"""'
 
 
-def write(files: dict[str, str], folder: Path) -> None:
+def write(files: Mapping[str, str], folder: Path) -> None:
     """Write rendered files below ``folder`` and remove what is rendered no more."""
     for name, text in files.items():
         path = folder / name
@@ -196,13 +145,13 @@ def write(files: dict[str, str], folder: Path) -> None:
         (folder / name).unlink()
 
 
-def stray(files: dict[str, str], folder: Path) -> list[str]:
+def stray(files: Mapping[str, str], folder: Path) -> list[str]:
     """Files below ``folder`` that are not among ``files``."""
     there = [str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()]
     return sorted(set(there) - set(files))
 
 
-def stale(files: dict[str, str], folder: Path) -> list[str]:
+def stale(files: Mapping[str, str], folder: Path) -> list[str]:
     """How the files below ``folder`` differ from ``files``, one line each."""
     found = []
     for name, text in files.items():

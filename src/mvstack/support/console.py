@@ -65,3 +65,8 @@ def no_empty_folder(words: list[str]) -> None:
                     todo="say which; in a script a variable may not be set",
                 )
             )
+
+
+def confirm(question: str) -> bool:
+    """Ask a person on the terminal, beside what goes into a pipe."""
+    return bool(typer.confirm(question, err=True))

@@ -72,12 +72,12 @@ class Records:
         write_atomically(self.folder / "building.json", json.dumps(row) + "\n")
 
     def begun(self) -> dict[str, str]:
-        """What :meth:`begin` noted last."""
+        """What :meth:`begin` noted last: key → hash."""
         try:
             found = json.loads((self.folder / "building.json").read_text())
-        except (OSError, ValueError):
+            return {found["easyconfig"]: found["hash"]}
+        except (OSError, ValueError, KeyError, TypeError):
             return {}
-        return found if isinstance(found, dict) else {}
 
     def append(self, name: str, row: dict[str, Any]) -> None:
         """Add one row to ``<name>.jsonl``."""

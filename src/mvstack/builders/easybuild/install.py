@@ -8,145 +8,125 @@ built anew loses its module first. The same call after an interruption goes on w
 from __future__ import annotations
 
 import os
-import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
+from mvstack.builders.base import Rendered, Row, Run, rendered_here
 from mvstack.builders.easybuild import command as eb
 from mvstack.builders.easybuild import partial, python
 from mvstack.cache import use
-from mvstack.cache.use import Caches
-from mvstack.install.prerequisites import of_the_distribution
+from mvstack.model.prerequisites import of_the_distribution
 from mvstack.plan import easyconfigs, usage
+from mvstack.plan.easybuild import easybuild_graph
+from mvstack.plan.graph import Graph
 from mvstack.plan.types import Plan
-from mvstack.render.partition import package_easyconfigs, render, write
-from mvstack.sources import Fetcher, SourceSpec, specs_from_easyconfigs
+from mvstack.render.partition import package_easyconfigs, write
+from mvstack.sources import SourceSpec, specs_from_easyconfigs
 from mvstack.support.errors import BuildFailed, MvstackError, Problem, together
 from mvstack.support.progress import Progress
 from mvstack.tree import modules
 from mvstack.tree.folder import enough_room, own
 from mvstack.tree.lock import end_leftovers, locked
-from mvstack.tree.nodes import State, Work, work
+from mvstack.tree.nodes import State, Work, build_row, work
 from mvstack.tree.records import Records
 
 FREE_GB = 4  # a build of the MPI takes about 1.5 GB, its tree and the cache of ccache as much
 
 
-def install(
-    plan: Plan,
-    fetcher: Fetcher,
-    progress: Progress,
-    *,
-    jobs: int | None = None,
-    umask: str = "022",
-    group: str | None = None,
-    caches: Caches | None = None,
-    wanted: frozenset[str] | None = None,
-    keep_going: bool = False,
-) -> list[dict[str, Any]]:
+def install(plan: Plan, run: Run) -> list[Row]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    What ``caches`` offer is taken from there, and the rest is built. With ``keep_going`` a failed
-    build ends only what stands on it; the failures are raised together at the end.
-
-    ``wanted`` are easyconfigs: then only they are built, what they stand on must be here or in the
-    caches, the rest of the plan is left alone, and the tree gets no module that opens it.
+    With ``run.keep_going`` a failed build ends only what stands on it; the failures are raised
+    together at the end. Of ``run.wanted`` what they stand on must be here or in the caches; the
+    rest of the plan is left alone.
 
     Raises Refused (no easyconfig; what a wanted one stands on cannot be had), InvalidInput (wanted
-    and no part of the plan), Locked, SourceError, BuildFailed, Missing.
+    and not in the plan), Locked, SourceError, BuildFailed, Missing.
     """
     root, tree = Path(plan.root), Path(plan.tree)
-    files = render(plan)
-    os.umask(int(umask, 8))
+    rendered, progress = rendered_here(plan), run.progress
+    os.umask(int(run.umask, 8))
     with locked(root):
         end_leftovers(tree)
         enough_room(root, FREE_GB)
-        own(tree, group)
-        rendered = tree / "rendered"
-        write({**package_easyconfigs(plan), **files}, rendered)
+        own(tree, run.group)
+        write({**package_easyconfigs(plan), **rendered.files}, tree / "rendered")
         records = Records(tree)
         records.plan(plan.as_dict())
-        todo = work(plan, files, records)
-        if wanted is not None:
-            todo = partial.considered(plan, todo, wanted)
+        todo = work(resolve(rendered), tree)
+        if run.wanted is not None:
+            todo = partial.considered(plan, todo, run.wanted)
         missing = [item for item in todo if item.state is not State.PRESENT]
-        offered = use.offers(caches, missing, plan, progress) if caches and missing else {}
-        to_build = [item for item in missing if item.node.easyconfig not in offered]
-        if wanted is not None:
-            partial.all_wanted(plan, to_build, wanted, caches)
-        sources = _fetch(to_build, plan, rendered, fetcher, progress) if to_build else {}
-        provided = tuple(_from_distribution(plan))
-        easybuild = eb.EasyBuild(
-            root,
-            tree,
-            rendered,
-            plan.compiler["origin"] == "system",
-            umask,
-            jobs,
-            plan.optimization,
-            provided,
-            python.for_builds(tree) if to_build and "Python" in provided else None,
-        )
+        offered = use.offers(run.caches, missing, plan, progress) if run.caches and missing else {}
+        to_build = [item for item in missing if item.node.key not in offered]
+        if run.wanted is not None:
+            partial.all_wanted(plan, to_build, run.wanted, run.caches)
+        sources = _fetch(to_build, tree, run) if to_build else {}
+        easybuild = _easybuild(plan, run, with_python=bool(to_build))
         _withdraw_changed(todo, plan)
 
-        def act(item: Work) -> dict[str, Any]:
-            if item.node.easyconfig in offered:
-                return use.install(offered[item.node.easyconfig], item, plan, records, progress)
-            return _one(item, easybuild, records, sources, plan, progress)
+        def act(item: Work) -> Row:
+            if item.node.key in offered:
+                return use.install(offered[item.node.key], item, plan, records, progress)
+            return _one(item, easybuild, sources.get(item.node.key, []), plan, progress)
 
-        rows = _each(todo, act, keep_going, progress)
+        rows = _each(todo, act, run)
         use.clear(plan)
-        _usage(todo, files)
-        if wanted is None:
+        _usage(todo, rendered.files)
+        if run.wanted is None:
             modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
     return [row for row in rows if row]
 
 
-def _from_distribution(plan: Plan) -> list[str]:
-    """What lies beneath packages comes from where the compiler comes from."""
-    system = plan.compiler["origin"] == "system"
-    return of_the_distribution(plan.os, plan.profile) if system else []
+def resolve(rendered: Rendered) -> Graph:
+    """The graph of a plan by its easyconfigs."""
+    return easybuild_graph(rendered.plan, rendered.files, rendered.repository)
 
 
-def _usage(todo: list[Work], files: dict[str, str]) -> None:
+def _easybuild(plan: Plan, run: Run, with_python: bool) -> eb.EasyBuild:
+    tree, system = Path(plan.tree), plan.compiler["origin"] == "system"
+    # what lies beneath packages comes from where the compiler comes from
+    provided = tuple(of_the_distribution(plan.os, plan.profile)) if system else ()
+    return eb.EasyBuild(
+        Path(plan.root),
+        tree,
+        tree / "rendered",
+        system,
+        run.umask,
+        run.jobs,
+        plan.optimization,
+        provided,
+        python.for_builds(tree) if with_python and "Python" in provided else None,
+    )
+
+
+def _usage(todo: list[Work], files: Mapping[str, str]) -> None:
     """Have the help of each MPI's module show this plan's words, wherever the module came from."""
     for item in todo:
-        text = files.get(f"easyconfigs/{item.node.easyconfig}")
+        text = files.get(f"easyconfigs/{item.node.key}")
         if item.node.kind == "mpi" and text is not None:
             usage.refresh(item.module_file, usage.usage_of(text))
 
 
-def pending(plan: Plan) -> list[Work]:
-    """What an installation would build, without touching anything."""
-    items = work(plan, render(plan), Records(Path(plan.tree)))
-    return [item for item in items if item.state is not State.PRESENT]
-
-
-def _each(
-    todo: list[Work],
-    act: Callable[[Work], dict[str, Any]],
-    keep_going: bool,
-    progress: Progress,
-) -> list[dict[str, Any]]:
+def _each(todo: list[Work], act: Callable[[Work], Row], run: Run) -> list[Row]:
     """``act`` on all in order; to the first that fails, or on all that stand on none that did."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     failed: list[MvstackError] = []
     without: set[str] = set()
     for item in todo:
-        missed = [name for name in item.needs if name in without]
+        missed = [name for name in item.node.needs if name in without]
         if missed and item.state is not State.PRESENT:
-            progress.skip("install", _what(item), f"it stands on {missed[0]}, which failed")
-            without.add(item.node.easyconfig)
+            run.progress.skip("install", item.node.title, f"it stands on {missed[0]}, which failed")
+            without.add(item.node.key)
             continue
         try:
             rows.append(act(item))
         except BuildFailed as error:
-            if not keep_going:
+            if not run.keep_going:
                 raise
             failed.append(error)
-            without.add(item.node.easyconfig)
+            without.add(item.node.key)
     if failed:
         stood = len(without) - len(failed)
         on_them = f", and {stood} that stand on them were not tried" if stood else ""
@@ -156,47 +136,24 @@ def _each(
     return rows
 
 
-def _what(item: Work) -> str:
-    node = item.node
-    return f"{node.name} {node.version}" + (f" for {node.mpi}" if node.mpi else "")
-
-
 def _one(
-    item: Work,
-    easybuild: eb.EasyBuild,
-    records: Records,
-    sources: dict[str, list[dict[str, Any]]],
-    plan: Plan,
-    progress: Progress,
-) -> dict[str, Any]:
-    node = item.node
-    what = _what(item)
+    item: Work, easybuild: eb.EasyBuild, sources: list[Row], plan: Plan, progress: Progress
+) -> Row:
+    node, records = item.node, Records(easybuild.tree)
     if item.state is State.PRESENT:
-        progress.skip("install", what, "already there")
-        if records.hashes().get(node.easyconfig) != item.content:
-            records.built(node.easyconfig, item.content)  # a killed run did not come to it
+        progress.skip("install", node.title, "already there")
+        if records.hashes().get(node.key) != node.content:
+            records.built(node.key, node.content)  # a killed run did not come to it
         return {}
-    log = easybuild.tree / "logs" / f"{node.easyconfig.removesuffix('.eb')}.log"
+    log = easybuild.tree / "logs" / f"{node.key.removesuffix('.eb')}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    row = {
-        "package": node.name,
-        "version": node.version,
-        "module": node.module,
-        "mpi": node.mpi,
-        "easyconfig": node.easyconfig,
-        "hash": item.content,
-        "started": time.strftime("%FT%TZ", time.gmtime()),
-        "host": socket.gethostname(),
-        "cores": plan.cores,
-        "log": str(log),
-        "sources": sources.get(node.easyconfig, []),
-    }
+    row = {**build_row(node, plan), "log": str(log), "sources": sources}
     more = ["--rebuild"] if item.state is State.CHANGED else []
-    records.begin(node.easyconfig, item.content)
+    records.begin(node.key, node.content)
     began = time.monotonic()
-    with progress.step("install", what, log=log) as step:
+    with progress.step("install", node.title, log=log) as step:
         try:
-            built = eb.run(easybuild, node.easyconfig, log, step.note, *more)
+            built = eb.run(easybuild, node.key, log, step.note, *more)
         except BuildFailed:
             failed = {"result": "failed", "seconds": round(time.monotonic() - began, 1)}
             records.append("builds", {**row, **failed, "steps": {}})
@@ -204,12 +161,12 @@ def _one(
     if not item.module_file.is_file():
         raise BuildFailed(
             Problem(
-                f"EasyBuild installed {node.easyconfig} and wrote no module where it belongs",
+                f"EasyBuild installed {node.key} and wrote no module where it belongs",
                 str(item.module_file),
                 todo=f"look at the end of {log}: the naming scheme and the plan disagree",
             )
         )
-    records.built(node.easyconfig, item.content)
+    records.built(node.key, node.content)
     row |= {"result": "built", "seconds": round(built.seconds, 1), "steps": built.steps}
     records.append("builds", row)
     return row
@@ -227,20 +184,18 @@ def _withdraw_changed(todo: list[Work], plan: Plan) -> None:
         modules.withdraw(modules.core_module(plan))
 
 
-def _fetch(
-    missing: list[Work], plan: Plan, rendered: Path, fetcher: Fetcher, progress: Progress
-) -> dict[str, list[dict[str, Any]]]:
+def _fetch(missing: list[Work], tree: Path, run: Run) -> dict[str, list[Row]]:
     """Bring every source of what is missing into the mirror, before anything is built."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    records = Records(Path(plan.tree))
-    with progress.step("sources", f"of {len(missing)} packages") as step:
+    found: dict[str, list[Row]] = {}
+    records = Records(tree)
+    with run.progress.step("sources", f"of {len(missing)} packages") as step:
         for item in missing:
-            for spec in specs_of(item.node.easyconfig, rendered):
+            for spec in specs_of(item.node.key, tree / "rendered"):
                 step.note(spec.filename)
-                fetched = fetcher.fetch(spec)
-                fetcher.link_easybuild(spec, fetched)
+                fetched = run.fetcher.fetch(spec)
+                run.fetcher.link_easybuild(spec, fetched)
                 row = fetched.as_dict()
-                found.setdefault(item.node.easyconfig, []).append(row)
+                found.setdefault(item.node.key, []).append(row)
                 records.append("sources", {"package": spec.software, **row})
     return found
 

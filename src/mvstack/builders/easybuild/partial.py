@@ -1,9 +1,8 @@
-"""A part of a plan: the wanted packages and what they stand on, as one job of many installs it."""
+"""A part of a plan: its wanted nodes alone, over what is here or in the caches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from mvstack.builders.base import lost as lost_problem
 from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.plan.types import Plan
@@ -15,9 +14,9 @@ from mvstack.tree.nodes import Work
 def considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Work]:
     """Of ``todo`` what is wanted and what that stands on, in the same order.
 
-    Raises InvalidInput for what is wanted and is no part of the plan.
+    Raises InvalidInput for what is wanted and not in the plan.
     """
-    names = [item.node.easyconfig for item in todo]
+    names = [item.node.key for item in todo]
     if unknown := sorted(wanted - set(names)):
         raise InvalidInput(
             *(
@@ -31,42 +30,29 @@ def considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Wor
             ),
             outcome="Nothing was installed.",
         )
-    needed = {name for item in todo if item.node.easyconfig in wanted for name in item.needs}
-    return [item for item in todo if item.node.easyconfig in wanted | needed]
+    needed = {name for item in todo if item.node.key in wanted for name in item.node.needs}
+    return [item for item in todo if item.node.key in wanted | needed]
 
 
 def all_wanted(
     plan: Plan, to_build: list[Work], wanted: frozenset[str], caches: Caches | None
 ) -> None:
     """Raise Refused for what would be built and is not wanted: it should have been had."""
-    lost = [item for item in to_build if item.node.easyconfig not in wanted]
+    lost = [item.node for item in to_build if item.node.key not in wanted]
     if not lost:
         return
     use.clear(plan)
+    places = [plan.tree, *(one.name for one in (caches.places if caches else ()))]
     raise Refused(
         *(
-            missing(
-                item.node.easyconfig,
+            lost_problem(
+                node.key,
                 f"{plan.system}/{plan.partition}",
-                [one.node.easyconfig for one in to_build if item.node.easyconfig in one.needs],
-                f"content {item.content} for {plan.os}",
-                [plan.tree, *(one.name for one in (caches.places if caches else ()))],
+                [one.node.key for one in to_build if node.key in one.node.needs],
+                f"content {node.content} for {plan.os}",
+                places,
             )
-            for item in lost
+            for node in lost
         ),
         outcome="Nothing was built.",
-    )
-
-
-def missing(
-    name: str, where: str, needed_by: Iterable[str], content: str, places: list[str]
-) -> Problem:
-    """What to say of ``name``, which was neither to be built here nor to be had elsewhere."""
-    return Problem(
-        f"{name} is needed and is not to be built here, and nobody handed it over",
-        where,
-        found=f"looked for {content} in: {', '.join(places)}",
-        because=f"needed by {', '.join(needed_by)}",
-        todo="see whether the job that builds it ran and ended well, whether its handover folder "
-        "was taken, and whether it has expired; or have it built here too, by naming it as wanted",
     )

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.graph import Node, installed, read_graph
-from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.base import Row, Which
+from mvstack.builders.spack.prepared import for_tree, store_of
+from mvstack.builders.spack.resolve import built, installed, read
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.use import Caches, refusals
+from mvstack.model.spack_lock import Node
 from mvstack.plan.types import plan_of
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Problem, Refused
@@ -25,22 +27,15 @@ FOLDER = "spack"  # below the cache
 
 
 def push(
-    plan: dict[str, Any],
-    place: Place,
-    key: gpg.Key,
-    progress: Progress,
-    replace: bool = False,
-    only: frozenset[str] | None = None,
-) -> list[dict[str, Any]]:
+    plan: dict[str, Any], place: Place, key: gpg.Key, progress: Progress, which: Which
+) -> list[Row]:
     """Push what Spack installed for ``plan`` (its plan.json); a row for each package.
 
-    Spack itself packs, signs and skips what is there. With ``only`` (DAG hashes) the others are
-    left out. Raises Refused when nothing is installed there or not all of ``only``, BuildFailed
-    with Spack's words when it will not push.
+    Spack itself packs, signs and skips what is there. ``which.only`` are DAG hashes.
+    Raises Refused when nothing is installed there or not all of ``only``, BuildFailed with Spack's
+    words when it will not push.
     """
-    from mvstack.builders.spack.builder import store_of
-
-    made = plan_of(plan)
+    only, made = which.only, plan_of(plan)
     tree, cache = Path(made.tree), place.writable() / FOLDER
     there = installed(store_of(tree))
     if only is not None and (lost := sorted(only - set(there))):
@@ -52,7 +47,7 @@ def push(
             continue
         nodes = [
             node
-            for node in read_graph(folder / "spack.lock").built
+            for node in built(read(folder / "spack.lock"))
             if node.hash in (there if only is None else only)
         ]
         before = {node.hash for node in nodes if entry(cache, node.name, node.hash)}
@@ -60,11 +55,20 @@ def push(
             continue
         what = f"{len(nodes)} packages of {made.system}/{made.partition}"
         with progress.step("push", what) as step:
+            words = ["--key", key.fingerprint, "--update-index"]
+            words += ["--force"] if which.replace else []
+            words += ["--only", "package"] if only is not None else []
             hashes = [] if only is None else [f"/{node.hash}" for node in nodes]
-            _run(made.root, tree, folder, cache, key, replace, progress, step.note, hashes)
+            cache.mkdir(parents=True, exist_ok=True)
+            words = ["-e", str(folder), "buildcache", "push", *words, cache.as_uri(), *hashes]
+            with tempfile.TemporaryDirectory(prefix="mvstack-") as state, gpg.agent_home():
+                isolated = for_tree(made, progress, None, Path(state))
+                Spack(isolated, Path(state) / "logs").run("push", *words, note=step.note)
         rows += [
             {
-                "result": "already there" if node.hash in before and not replace else "pushed",
+                "result": "already there"
+                if node.hash in before and not which.replace
+                else "pushed",
                 "package": node.name,
                 "version": node.version,
                 "module": "",
@@ -111,7 +115,7 @@ def offered(caches: Caches, nodes: Iterable[Node]) -> set[str]:
                 continue
             except NotBelieved as error:
                 reason = (place.name, str(error), error.todo)
-                wrong.setdefault(reason, []).append(node.short)
+                wrong.setdefault(reason, []).append(str(node))
     if wrong and not caches.build_refused:
         raise Refused(*refusals(wrong), outcome="Nothing was installed.")
     return found
@@ -178,28 +182,3 @@ def entry(cache: Path, name: str, content: str) -> Path | None:
     """The signed manifest of one package in a build cache of layout 3; None when there is none."""
     found = (cache / "v3" / "manifests" / "spec" / name).glob(f"*-{content}.spec.manifest.json")
     return next(found, None)
-
-
-def _run(
-    root: str,
-    tree: Path,
-    folder: Path,
-    cache: Path,
-    key: gpg.Key,
-    replace: bool,
-    progress: Progress,
-    note: Any,
-    hashes: list[str],
-) -> None:
-    from mvstack.builders.spack.builder import prepared, store_of
-
-    words = ["buildcache", "push", "--key", key.fingerprint, "--update-index"]
-    words += ["--force"] if replace else []
-    words += ["--only", "package"] if hashes else []
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="mvstack-") as state, gpg.agent_home():
-        isolated = prepared(
-            Path(root), load_pins(), progress, Path(state), store_of(tree), None, tree
-        )
-        spack = Spack(isolated, Path(state) / "logs")
-        spack.run("push", "-e", str(folder), *words, cache.as_uri(), *hashes, note=note)

@@ -1,24 +1,22 @@
-"""One Spack environment of a tree, from its lock to its packages: the compiler's or the stack's."""
+"""The environments of a tree, the compiler's and the stack's: solved for, fetched, installed."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from mvstack.builders.base import Row, Run
 from mvstack.builders.spack import lock, sources
-from mvstack.builders.spack.graph import Graph, Node, installed
-from mvstack.builders.spack.installing import Installing
+from mvstack.builders.spack.installing import Installing, Todo
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.modules import Part
+from mvstack.builders.spack.resolve import installed, pending
 from mvstack.builders.spack.runner import Spack
+from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.types import Plan
-from mvstack.sources import Fetcher
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Environment:
             return self._locked(lambda _: None)
         with progress.step("concretize", self.what, log=self.spack.log("concretize")) as step:
             found = self._locked(step.note)
-            step.note(f"{len(found.graph.nodes)} packages")
+            step.note(f"{len(found.answer.nodes)} packages")
         return found
 
     def _locked(self, note: lock.Note) -> lock.Locked:
@@ -53,45 +51,25 @@ class Environment:
 
     def pending(self, found: lock.Locked) -> list[Node]:
         """What of the lock is not installed."""
-        return found.graph.pending(installed(self.spack.isolated.store))
+        return pending(found.answer, installed(self.spack.isolated.store))
 
     def build(
-        self,
-        todo: list[Node],
-        parts: dict[str, Part],
-        fetcher: Fetcher,
-        records: Records,
-        progress: Progress,
-        *,
-        only_cached: bool = False,
-        offered: Container[str] = (),
+        self, todo: list[Node], parts: dict[str, Part], run: Run, offered: Container[str] = ()
     ) -> list[Row]:
         """Fetch the sources of ``todo`` and install it; a row for each package.
 
-        What is ``offered`` (hashes) comes from a cache and needs no source.
-
-        ``parts`` are the parts of the plan by hash. With ``only_cached`` nothing is compiled and
-        no source is needed.
+        What is ``offered`` (hashes) comes from a cache and needs no source; ``parts`` are the parts
+        of the plan by hash. Where the caches alone are to be used, nothing is compiled.
         """
+        only_cached = bool(run.caches and run.caches.only)
         fetched: dict[str, list[Row]] = {}
         if not only_cached:
-            built = [node.hash for node in todo if node.hash not in offered]
-            fetched = self._fetched(built, fetcher, records, progress)
-        by_hash = {node.hash: node for node in todo}
+            fetched = self._fetched([one.hash for one in todo if one.hash not in offered], run)
         words = ["--use-buildcache", "only"] if only_cached else []
-        run = Installing(
-            self.spack, self.folder, self.plan, by_hash, parts, fetched, records, progress
-        )
-        return run.install(*words)
+        return self._installing(Todo(todo, parts, fetched), run).install(*words)
 
     def build_each(
-        self,
-        order: list[Node],
-        graph: Graph,
-        fetcher: Fetcher,
-        records: Records,
-        progress: Progress,
-        offered: Container[str],
+        self, order: list[Node], answer: Lock, run: Run, offered: Container[str]
     ) -> list[Row]:
         """Install each of ``order`` alone, and what it needs from caches; a row for each package.
 
@@ -99,29 +77,29 @@ class Environment:
         else is.
         """
         built = [node.hash for node in order if node.hash not in offered]
-        fetched = self._fetched(built, fetcher, records, progress) if built else {}
+        fetched = self._fetched(built, run) if built else {}
         rows: list[Row] = []
         for node in order:
             there = installed(self.spack.isolated.store)
-            needed = replace(graph, roots=[{"hash": node.hash}]).pending(there, offered)
+            needed = pending(answer, there, offered, [node.hash])
             if not needed:
                 continue  # another one has brought it along
-            by_hash = {one.hash: one for one in needed}
             how = "only" if node.hash in offered else "never"
             words = ("--use-buildcache", f"package:{how},dependencies:only", f"/{node.hash}")
-            run = Installing(
-                self.spack, self.folder, self.plan, by_hash, {}, fetched, records, progress
-            )
-            rows += run.install(*words)
+            rows += self._installing(Todo(needed, {}, fetched), run).install(*words)
         return rows
 
-    def _fetched(
-        self, built: list[str], fetcher: Fetcher, records: Records, progress: Progress
-    ) -> dict[str, list[Row]]:
+    def _installing(self, todo: Todo, run: Run) -> Installing:
+        return Installing(self.spack, self.folder, self.plan, todo, run)
+
+    def _fetched(self, built: list[str], run: Run) -> dict[str, list[Row]]:
         """Bring the sources of what is to be ``built`` (hashes) into the mirror."""
         asked = {"parts": [], "sources": built}
         answer = self.spack.ask("look", self.folder, asked, lambda _: None)
-        return sources.fetch(answer["sources"], answer["others"], fetcher, records, progress)
+        records = Records(Path(self.plan.tree))
+        return sources.fetch(
+            answer["sources"], answer["others"], run.fetcher, records, run.progress
+        )
 
 
 def apart(isolated: Isolated, name: str) -> Isolated:

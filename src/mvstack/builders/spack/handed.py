@@ -16,10 +16,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mvstack.builders.spack import accepted, lock
-from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack import lock
+from mvstack.builders.spack.prepared import files_of, inputs_of
 from mvstack.plan.types import Plan
-from mvstack.render.partition import render
 from mvstack.render.spack import compiler_of
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.files import write_atomically
@@ -33,8 +32,7 @@ def inputs(plan: Plan) -> str:
     """What decides a lock of ``plan`` wherever its tree stands; see above for the exception."""
     if not compiler_of(plan)["built"]:
         plan = replace(plan, root="/root", tree="/root/tree")
-    files = {**render(plan), **accepted.overlay(plan)}
-    return lock.inputs_of(lock.environment_files(files), load_pins())
+    return inputs_of(files_of(plan))
 
 
 def hand_on(plan: Plan, to: Path) -> None:

@@ -9,41 +9,42 @@ import re
 import shutil
 import socket
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from mvstack.builders.spack.graph import Node, installed
+from mvstack.builders.base import Row, Run
 from mvstack.builders.spack.modules import Part
+from mvstack.builders.spack.resolve import installed
 from mvstack.builders.spack.runner import Spack
 from mvstack.builders.spack.said import Package, Said
+from mvstack.model.spack_lock import Node
 from mvstack.plan.types import Plan
 from mvstack.support.errors import BuildFailed, Problem
-from mvstack.support.progress import Progress, Step
+from mvstack.support.progress import Step
 from mvstack.tree.records import Records
 
-Row = dict[str, Any]
 LAST = 4  # lines of a failed build that an error quotes
 # Lines of a build log that say what went wrong, whatever the build system.
 _TELLING = re.compile(r"\berror\b|\bError\b|\*\*\*|undefined reference|No such file|cannot find")
 
 
+@dataclass(frozen=True)
+class Todo:
+    """What to install: packages, and by their hashes the parts of the plan and sources of each."""
+
+    nodes: list[Node]
+    parts: dict[str, Part]
+    sources: dict[str, list[Row]]
+
+
 class Installing:
     """Installs what is pending of one environment."""
 
-    def __init__(
-        self,
-        spack: Spack,
-        folder: Path,
-        plan: Plan,
-        nodes: dict[str, Node],
-        parts: dict[str, Part],
-        sources: dict[str, list[Row]],
-        records: Records,
-        progress: Progress,
-    ) -> None:
-        self.spack, self.folder, self.plan = spack, folder, plan
-        self.nodes, self.parts, self.sources = nodes, parts, sources
-        self.records, self.progress = records, progress
+    def __init__(self, spack: Spack, folder: Path, plan: Plan, todo: Todo, run: Run) -> None:
+        self.spack, self.folder, self.plan, self.progress = spack, folder, plan, run.progress
+        self.nodes = {node.hash: node for node in todo.nodes}
+        self.parts, self.sources = todo.parts, todo.sources
+        self.records = Records(Path(plan.tree))
         self.rows: list[Row] = []
         self.said = Said(self._event)
         self._open: contextlib.ExitStack | None = None
@@ -109,7 +110,7 @@ class Installing:
             "version": node.version,
             "module": own.module if own else "",
             "mpi": part.over if part else "",
-            "spec": node.short,
+            "spec": str(node),
             "hash": node.hash,
             "builder": "spack",
             "started": self._began,

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.builders.spack.clone import Clones
-from mvstack.builders.spack.graph import Graph, read_graph
+from mvstack.builders.spack.gates.deprecated import deprecated_versions
+from mvstack.builders.spack.gates.roots import deprecated_roots
+from mvstack.builders.spack.gates.run import check, gates_failed
 from mvstack.builders.spack.isolated import RECIPES, site_repositories
 from mvstack.builders.spack.pins import REQUIREMENTS, Pins
 from mvstack.builders.spack.repositories import contents
+from mvstack.builders.spack.resolve import built, read
 from mvstack.builders.spack.runner import INSIDE, Spack
+from mvstack.model.gates import load_gates
+from mvstack.model.spack_lock import Lock
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, CheckFailed, Problem, Refused
@@ -32,7 +37,7 @@ class Locked:
     """The solver's answer for one environment; ``seconds`` is 0 when it was known already."""
 
     file: Path
-    graph: Graph
+    answer: Lock
     inputs: str
     seconds: float
 
@@ -81,7 +86,7 @@ def concretized(
     """
     file = folder / "spack.lock"
     if file.is_file() and known_inputs(record) == inputs:
-        return Locked(file, read_graph(file), inputs, 0.0)
+        return Locked(file, read(file), inputs, 0.0)
     _no_deprecated_root(folder / "spack.yaml", spack.isolated.clones)
     file.unlink(missing_ok=True)
     # Spack copies recipes there, and stumbles over what one that was killed left of it.
@@ -92,22 +97,20 @@ def concretized(
     except BuildFailed as error:
         raise _unsolvable(error, what) from None
     seconds = max(time.monotonic() - began, 0.001)
-    graph = read_graph(file)
+    answer = read(file)
     row = {
         "inputs": inputs,
         "seconds": round(seconds, 1),
-        "packages": len(graph.nodes),
-        "built": len(graph.built),
+        "packages": len(answer.nodes),
+        "built": len(built(answer)),
         "when": time.strftime("%FT%TZ", time.gmtime()),
     }
     write_atomically(record, json.dumps(row, indent=1) + "\n")
-    return Locked(file, graph, inputs, seconds)
+    return Locked(file, answer, inputs, seconds)
 
 
 def _no_deprecated_root(file: Path, clones: Clones) -> None:
     """Refuse at once what the solver refuses after minutes, where the environment allows none."""
-    from mvstack.builders.spack.gates.roots import deprecated_roots
-
     environment = read_yaml(file).data["spack"]
     if environment.get("config", {}).get("deprecated"):
         return
@@ -121,14 +124,8 @@ def through_the_gates(locked: Locked, plan: dict[str, Any], clones: Clones) -> N
 
     The lock stays where it is: it is what the gates' messages speak of.
     """
-    from mvstack.builders.spack.gates.deprecated import deprecated_versions
-    from mvstack.builders.spack.gates.run import check, gates_failed
-    from mvstack.model.gates import load_gates
-    from mvstack.model.spack_lock import read_lock
-
-    lock = read_lock(locked.file)
-    bad = deprecated_versions(lock, {"builtin": clones.builtin, "mvapich_stack": RECIPES})
-    broken = check(lock, plan, load_gates(), deprecated=bad)
+    bad = deprecated_versions(locked.answer, {"builtin": clones.builtin, "mvapich_stack": RECIPES})
+    broken = check(locked.answer, plan, load_gates(), deprecated=bad)
     if broken:
         raise gates_failed(broken, where=f"{plan['system']}/{plan['partition']}")
 

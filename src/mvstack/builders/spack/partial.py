@@ -1,47 +1,27 @@
-"""A part of a plan by Spack: the wanted packages of its locks, as one job of many installs them."""
+"""A part of a plan by Spack: the packages that one job of many installs, by their hashes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-from mvstack.builders.easybuild.partial import missing
+from mvstack.builders.base import Row, Run, lost
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.cache import offered
 from mvstack.builders.spack.environments import Environment
-from mvstack.builders.spack.graph import Graph, installed
-from mvstack.cache.use import Caches
-from mvstack.sources import Fetcher
+from mvstack.builders.spack.resolve import installed, pending
+from mvstack.model.spack_lock import Lock, Node
 from mvstack.support.errors import InvalidInput, Problem, Refused
-from mvstack.support.progress import Progress
-from mvstack.tree.records import Records
-
-Row = dict[str, Any]
 
 
-def install(
-    environments: Sequence[Environment],
-    wanted: frozenset[str],
-    caches: Caches | None,
-    fetcher: Fetcher,
-    records: Records,
-    progress: Progress,
-) -> list[Row]:
+def install(environments: Sequence[Environment], wanted: frozenset[str], run: Run) -> list[Row]:
     """Install the ``wanted`` packages (DAG hashes) of the locks of ``environments``.
 
     These are the compiler's, where Spack builds it, and the stack's, in this order; a package of
-    the stack needs all of the compiler. What they need is taken from ``caches``. No module is
+    the stack needs all of the compiler. What they need is taken from the caches. No module is
     written. Raises InvalidInput for a hash that no lock has, Refused for what cannot be had.
     """
-    found: list[tuple[Environment, lock.Locked]] = []
-    rows: list[Row] = []
-    left = set(wanted)
-    for one in environments:
-        locked = one.locked(progress)
-        found.append((one, locked))
-        left -= set(locked.graph.nodes)
-    if left:
+    found = [(one, one.locked(run.progress)) for one in environments]
+    if left := wanted - {key for _, locked in found for key in locked.answer.nodes}:
         raise InvalidInput(
             *(
                 Problem(
@@ -55,56 +35,51 @@ def install(
         )
     last, stack = found[-1]
     lock.through_the_gates(stack, last.plan.as_dict(), last.spack.isolated.clones)
+    rows: list[Row] = []
     for one, locked in found:
-        roots = wanted & set(locked.graph.nodes)
-        if one is not last and wanted & set(stack.graph.nodes):
-            roots |= {row["hash"] for row in locked.graph.roots}
+        roots = wanted & set(locked.answer.nodes)
+        if one is not last and wanted & set(stack.answer.nodes):
+            roots |= {root.hash for root in locked.answer.roots}
         if roots:
-            rows += _part(one, locked.graph, roots, wanted, caches, fetcher, records, progress)
+            rows += _part(one, locked.answer, roots, wanted, run)
     return rows
 
 
 def _part(
     environment: Environment,
-    graph: Graph,
+    answer: Lock,
     roots: frozenset[str],
     wanted: frozenset[str],
-    caches: Caches | None,
-    fetcher: Fetcher,
-    records: Records,
-    progress: Progress,
+    run: Run,
 ) -> list[Row]:
-    plan = environment.plan
-    graph = replace(graph, roots=[{"hash": key} for key in sorted(roots)])
+    plan, starts = environment.plan, sorted(roots)
     there = installed(environment.spack.isolated.store)
-    asked = graph.pending(there)
-    in_caches = offered(caches, asked) if caches else set()
-    needed = graph.pending(there, in_caches)
-    if lost := [node for node in needed if node.hash not in wanted | in_caches]:
+    in_caches = offered(run.caches, pending(answer, there, (), starts)) if run.caches else set()
+    needed = pending(answer, there, in_caches, starts)
+    places = [plan.tree, *(place.name for place in (run.caches.places if run.caches else ()))]
+    if absent := [node for node in needed if node.hash not in wanted | in_caches]:
         raise Refused(
             *(
-                missing(
-                    node.short,
+                lost(
+                    str(node),
                     f"{plan.system}/{plan.partition}",
-                    _above(graph, node.hash, needed),
+                    _above(node, needed),
                     f"hash {node.hash}",
-                    [plan.tree, *(place.name for place in (caches.places if caches else ()))],
+                    places,
                 )
-                for node in lost
+                for node in absent
             ),
             outcome="Nothing was built.",
         )
     order = [node for node in needed if node.hash in roots]
     if not order:
-        progress.skip("install", f"{len(roots)} packages", "already there")
+        run.progress.skip("install", f"{len(roots)} packages", "already there")
         return []
-    return environment.build_each(order, graph, fetcher, records, progress, in_caches)
+    return environment.build_each(order, answer, run, in_caches)
 
 
-def _above(graph: Graph, key: str, needed: Sequence[Any]) -> list[str]:
+def _above(below: Node, needed: Sequence[Node]) -> list[str]:
     """Those of ``needed`` that stand on a package directly."""
     return [
-        node.short
-        for node in needed
-        if any(row["hash"] == key for row in graph.specs[node.hash].get("dependencies", ()))
+        str(node) for node in needed if any(edge.hash == below.hash for edge in node.dependencies)
     ]

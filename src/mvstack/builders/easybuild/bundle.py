@@ -5,18 +5,19 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from mvstack.builders.base import graph_of
 from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
+from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
-from mvstack.render.partition import build_order, render, write
+from mvstack.render.partition import render, write
 from mvstack.sources import Entry, Fetcher, Store
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
-from mvstack.tree.nodes import work
-from mvstack.tree.records import Records, kept_plan
+from mvstack.tree.records import kept_plan
 
 
 def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
@@ -27,7 +28,7 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     """
     files = render(plan)
     if plan.compiler["origin"] != "system":
-        raise _stock(plan, build_order(plan)[0].easyconfig)
+        raise _stock(plan, build_order(plan)[0].key)
     mirror = Store(target)
     found = []
     with (
@@ -36,9 +37,8 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     ):
         rendered = Path(folder)
         write(files, rendered)
-        for item in work(plan, files, Records(Path(plan.tree))):
-            name = item.node.easyconfig
-            for spec in specs_of(name, rendered):
+        for node in build_order(plan):
+            for spec in specs_of(node.key, rendered):
                 step.note(spec.filename)
                 fetched = fetcher.fetch(spec)
                 size = fetched.path.stat().st_size
@@ -69,8 +69,7 @@ def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> l
 
     From the tree that is installed here, and from ``caches``. Raises Refused for what neither has.
     """
-    items = work(plan, render(plan), Records(Path(plan.tree)))
-    wanted = {item.content: item.node.easyconfig for item in items}
+    wanted = {node.content: key for key, node in graph_of(plan).nodes.items()}
     try:
         data = kept_plan(Path(plan.tree))
     except (OSError, ValueError):

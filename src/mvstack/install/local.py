@@ -1,4 +1,4 @@
-"""The system `local`: this very machine, found by looking, and the MPI that can be had for it."""
+"""The system `local`: this machine, found by looking, and the MPI whose source can be had."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import archspec.cpu
 
 from mvstack.discover import look, system_yaml
 from mvstack.discover.machine import Machine
@@ -15,7 +17,7 @@ from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan
-from mvstack.plan.types import Accepted, Package, Plan
+from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
 
 # Says whether the source of (product or package, version, easyconfig) can be had.
@@ -50,10 +52,7 @@ def plan_local(
     release: Release,
     policy: Policy,
     available: Available,
-    *,
-    root: str = "",
-    accepted: dict[tuple[str, str], Accepted] | None = None,
-    profile: str = "",
+    given: Given,
 ) -> Plan:
     """The plan for this machine, over the first MPI whose source can be had.
 
@@ -66,17 +65,8 @@ def plan_local(
     because: dict[tuple[str, str], str] = {}
     default = {one.module for one in release.packages if one.profile == "default"}
     while True:
-        plan = make_plan(
-            system,
-            partition,
-            release,
-            policy,
-            root=root,
-            unavailable=frozenset(unavailable),
-            fallback=True,
-            accepted=accepted,
-            profile=profile,
-        )
+        here = replace(given, unavailable=frozenset(unavailable), fallback=True)
+        plan = make_plan(system, partition, release, policy, here)
         if because:
             plan = replace(plan, left_out=[_reason(row, because) for row in plan.left_out])
         wanted = [
@@ -130,8 +120,6 @@ def _key(package: Package) -> tuple[str, str]:
 
 def same_machine(plan: Plan, machine: Machine) -> None:
     """Refuse to build ``plan`` on a machine that is not the partition it is for."""
-    import archspec.cpu
-
     problems = []
     where = f"{plan.system}/{plan.partition}"
     if machine.os and machine.os != plan.os:

@@ -6,20 +6,18 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-from mvstack.builders.spack import builder, lock
+from mvstack.builders.base import Row, Which
 from mvstack.builders.spack.cache import push
 from mvstack.builders.spack.clone import clones
-from mvstack.builders.spack.environments import Environment, apart
 from mvstack.builders.spack.pins import load_pins
-from mvstack.builders.spack.runner import Spack
+from mvstack.builders.spack.prepared import solved
+from mvstack.builders.spack.resolve import built
 from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
 from mvstack.plan.types import Plan
-from mvstack.render.partition import write
 from mvstack.sources import Entry, Fetcher, Store
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.processes import run
@@ -51,56 +49,36 @@ def repositories(root: Path, target: Path, note: Callable[[str], None]) -> None:
         incoming.rename(place)
 
 
-def sources(
-    plan: Plan, root: Path, fetcher: Fetcher, target: Path, progress: Progress
-) -> list[str]:
+def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
     """Bring every source of the concretized plan into the mirror ``target``; their file names.
 
     Concretizes first. Raises what that and fetching raise, and Refused for a source without a
     hash: no mirror can hold it.
     """
-    pins, found = load_pins(), []
-    mirror = Store(target)
-    files = builder.environment(plan)
-    inputs = lock.inputs_of(lock.environment_files(files), pins)
+    mirror, found = Store(target), []
     with tempfile.TemporaryDirectory(prefix="mvstack-") as name:
         place = Path(name)
-        write(files, place)
-        isolated = builder.prepared(root, pins, progress, place / "state", place / "store", None)
-        isolated = replace(isolated, repos=builder.overlay_in(place / "spack"))
-        for what, folder in (("compiler", "spack/compiler"), ("stack", "spack")):
-            if not (place / folder / "spack.yaml").is_file():
-                continue
-            spack = Spack(apart(isolated, what), place / "logs")
-            title = f"{plan.system}/{plan.partition}, {what}"
-            environment = Environment(
-                spack, plan, title, place / folder, place / f"{what}.json", inputs
-            )
-            graph = environment.locked(progress).graph
-            asked = {"parts": [], "sources": [node.hash for node in graph.built]}
-            answer = spack.ask("look", place / folder, asked, lambda _: None)
+        for one, locked in solved(plan, Path(plan.root), place, progress):
+            asked = {"parts": [], "sources": [node.hash for node in built(locked.answer)]}
+            answer = one.spack.ask("look", one.folder, asked, lambda _: None)
             if answer["others"]:
                 raise _without_hash(plan, answer["others"])
             rows = fetch(answer["sources"], [], fetcher, Records(place), progress)
             for row in {one["sha256"]: one for own in rows.values() for one in own}.values():
-                path = fetcher.store.get(row["sha256"])
-                if path and mirror.get(row["sha256"]) is None:
-                    known = fetcher.store.entry(row["sha256"], "")
-                    software = known.software if known else ""
-                    mirror.add(
-                        path,
-                        Entry(
-                            row["sha256"],
-                            row["file"],
-                            software,
-                            path.stat().st_size,
-                            row["place"],
-                            row["note"],
-                        ),
-                        bool(row.get("page")),
-                    )
+                _keep(row, fetcher.store, mirror)
                 found.append(row["file"])
     return found
+
+
+def _keep(row: Row, store: Store, mirror: Store) -> None:
+    """Copy a source that was fetched into ``mirror``, where it is not there yet."""
+    key, path = row["sha256"], store.get(row["sha256"])
+    if path is None or mirror.get(key) is not None:
+        return
+    known = store.entry(key, "")
+    size, software = path.stat().st_size, known.software if known else ""
+    entry = Entry(key, row["file"], software, size, row["place"], row["note"])
+    mirror.add(path, entry, bool(row.get("page")))
 
 
 def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
@@ -117,7 +95,7 @@ def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
             outcome="The bundle is not complete.",
         ) from None
     own = gpg.own_key()
-    push(data, target, own, progress)
+    push(data, target, own, progress, Which())
     return [own.fingerprint]
 
 

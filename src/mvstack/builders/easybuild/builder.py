@@ -1,0 +1,92 @@
+"""EasyBuild as a builder: one easyconfig a node, installed with ``eb``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mvstack.builders.base import Builder, Note, Rendered, Row, Run, Which, graph_of
+from mvstack.builders.easybuild import bundle, install
+from mvstack.cache import push, store
+from mvstack.cache.gpg import Key
+from mvstack.cache.place import Place
+from mvstack.cache.use import Caches
+from mvstack.plan.easybuild import build_order
+from mvstack.plan.graph import Graph, Node
+from mvstack.plan.types import Plan
+from mvstack.plan.usage import usage_of
+from mvstack.sources import Fetcher
+from mvstack.support.progress import Progress
+from mvstack.tree.nodes import State, work
+from mvstack.tree.records import Records
+
+
+class EasyBuild:
+    """See :class:`mvstack.builders.base.Builder`."""
+
+    solves = False
+    words: tuple[str, ...] = ("easyconfig", "parameters")
+    requirements: tuple[str, ...] = ()
+
+    def resolve(self, rendered: Rendered) -> Graph:
+        return install.resolve(rendered)
+
+    def environment(self, rendered: Rendered) -> dict[str, str]:
+        return {}
+
+    def shown(self, rendered: Rendered) -> tuple[Any, Any]:
+        files = [f"easyconfigs/{build.easyconfig}" for build in rendered.plan.mpi]
+        return "", [usage_of(rendered.files[one]) for one in files if one in rendered.files]
+
+    def pending(self, plan: Plan) -> list[Row]:
+        return [
+            {
+                "result": f"would build ({item.state.value})",
+                "package": item.node.name,
+                "version": item.node.version,
+                "module": item.node.module,
+                "easyconfig": item.node.key,
+                "hash": item.node.content,
+            }
+            for item in work(graph_of(plan), Path(plan.tree))
+            if item.state is not State.PRESENT
+        ]
+
+    def steps(self, plan: Plan) -> int:
+        return len(build_order(plan))
+
+    def install(self, plan: Plan, run: Run) -> list[Row]:
+        return install.install(plan, run)
+
+    def installed(self, plan: Plan) -> frozenset[str]:
+        return frozenset(Records(Path(plan.tree)).hashes())
+
+    def push(
+        self, plan: dict[str, Any], to: Place, key: Key, progress: Progress, which: Which
+    ) -> list[Row]:
+        return push.push(plan, to, key, progress, which.replace, which.only)
+
+    def cached(self, place: Place, os_name: str, node: Node) -> int | None:
+        entry = store.find(place, os_name, node.content)
+        return len(entry.manifest.tree) if entry else None
+
+    def share(self, plan: Plan, folder: Path) -> None:
+        pass  # it is a package of Python, installed with mvstack
+
+    def hand_on(self, plan: Plan, to: Path) -> None:
+        pass  # nothing was solved for
+
+    def tools(self, plan: Plan, target: Path, note: Note) -> None:
+        pass  # among the wheels
+
+    def sources(self, plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
+        return bundle.sources(plan, fetcher, target, progress)
+
+    def binaries(
+        self, plan: Plan, caches: Caches, target: Place, progress: Progress
+    ) -> tuple[list[str], int]:
+        signed_by = bundle.binaries(plan, caches, target, progress)
+        return signed_by, bundle.longest_root(plan, target)
+
+
+BUILDER: Builder = EasyBuild()

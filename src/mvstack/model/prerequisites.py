@@ -1,0 +1,72 @@
+"""The distribution's packages that builds need: environments/policy/prerequisites.yaml."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from mvstack.model.base import Strict, validated
+from mvstack.model.vocabulary import PROFILES, Profile
+from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import Missing, Problem
+from mvstack.support.home import home
+
+
+class Needed(Strict):
+    """One package of the distribution, and what it is needed for.
+
+    ``easybuild`` names what EasyBuild need not build where this is installed.
+    """
+
+    package: str
+    why: str
+    profile: Profile = "default"
+    easybuild: list[str] = Field(default_factory=list)
+
+
+class Family(Strict):
+    """The packages of one family of distributions and the command that installs them."""
+
+    like: list[str]
+    update: str
+    install: str
+    present: str
+    packages: list[Needed]
+
+    def of(self, profile: str) -> list[Needed]:
+        """What ``profile`` of a release needs; "" is the smallest."""
+        most = PROFILES.index(profile or "default")
+        return [item for item in self.packages if PROFILES.index(item.profile) <= most]
+
+
+class _File(Strict):
+    families: dict[str, Family]
+
+
+def family_of(os_name: str) -> Family:
+    """What a family of distributions calls the packages. Raises Missing where it is not known."""
+    path = home().file("policy", "prerequisites.yaml")
+    families = validated(_File, read_yaml(path)).families
+    for family in families.values():
+        if any(os_name.startswith(prefix) for prefix in family.like):
+            return family
+    raise Missing(
+        Problem(
+            f"what {os_name} calls the packages that a build needs is not known",
+            str(path),
+            allowed=", ".join(name for family in families.values() for name in family.like),
+            todo="install a C, C++ and Fortran compiler, make, Lmod and the headers of libfabric, "
+            "UCX and hwloc, then give --no-prerequisites",
+        )
+    )
+
+
+def of_the_distribution(os_name: str, profile: str) -> list[str]:
+    """What EasyBuild is to take from the distribution where its compiler is the distribution's.
+
+    Empty for a family of distributions that is not known.
+    """
+    try:
+        family = family_of(os_name)
+    except Missing:
+        return []
+    return [name for item in family.of(profile) for name in item.easybuild]

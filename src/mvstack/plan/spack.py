@@ -1,0 +1,112 @@
+"""The graph of what Spack is asked for, while no lock file says what it answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mvstack.model.yamlfile import parse_yaml
+from mvstack.plan.graph import Graph, Node
+from mvstack.plan.types import MpiBuild, Package, Plan
+from mvstack.support import hashes
+
+RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
+MADE_BY_HAND = (".py", ".eb", ".patch", ".yaml", ".lua", ".c", ".f90", ".txt")
+
+
+def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph:
+    """The MPIs and packages of ``plan``; ``files`` is what it renders.
+
+    A node's hash covers its spec, its recipe, the requirements on it, and all that the others
+    share: target, compiler, externals, the pinned Spack.
+    """
+    recipes = _recipes(repository / RECIPES)
+    required = _yaml("packages.yaml", files.get("spack/packages.yaml", "")).get("packages", {})
+    policy = repository / "environments" / "policy" / "spack.yaml"
+    pins = _yaml(policy, policy.read_text() if policy.is_file() else "")
+    named = {*map(package_of, plan.mpi), *map(package_of, plan.packages)}
+    shared = {
+        "target": plan.target,
+        "compiler": hashes.of(plan.compiler),
+        "externals and requirements": hashes.of(
+            {key: value for key, value in required.items() if key not in named}
+        ),
+        "pinned Spack": hashes.of(
+            [pins.get(x, {}).get("commit", "") for x in ("spack", "packages")]
+        ),
+        "helpers of the recipes": recipes.pop("", ""),
+    }
+
+    def own(one: MpiBuild | Package, spec: str, transport: str = "") -> dict[str, str]:
+        package = package_of(one)
+        found = {
+            "spec": spec,
+            "recipe": recipes.get(package, ""),
+            "requirements": hashes.of(required.get(package)),
+            **shared,
+            "transport": transport,
+        }
+        return {name: value for name, value in found.items() if value}
+
+    nodes: dict[str, Node] = {}
+    for build in plan.mpi:
+        transport = (build.spack.get("transport") or {}).get("spec", "")
+        parts = own(build, build.spack.get("spec", ""), transport)
+        nodes[build.module] = Node(
+            build.module,
+            "mpi",
+            build.product,
+            build.version,
+            hashes.of(build.product, build.version, parts),
+            ingredients=parts,
+            module=build.module,
+            why=build.why,
+        )
+    for one in plan.packages:
+        parts, needs = own(one, one.spack), (one.mpi,) if one.mpi else ()
+        key = f"{one.mpi} {one.module}".lstrip()
+        nodes[key] = Node(
+            key,
+            "package",
+            one.name,
+            one.version,
+            hashes.of(one.name, one.version, parts, [nodes[need].content for need in needs]),
+            needs,
+            one.mpi,
+            parts,
+            module=one.module,
+            why=one.title,
+        )
+    others = {key: value for key, value in recipes.items() if key not in named}
+    name = f"{plan.system}/{plan.partition}"
+    return Graph(name, plan.builder, "plan", nodes, others=others)
+
+
+def package_of(one: MpiBuild | Package) -> str:
+    """The name in Spack of an MPI or a package of a plan."""
+    if isinstance(one, MpiBuild):
+        return str(one.spack.get("package") or one.product)
+    return one.spack.partition("@")[0].split()[0] if one.spack else one.name.lower()
+
+
+def _recipes(repo: Path) -> dict[str, str]:
+    """The hash of every recipe by package; "" for what recipes share (``build_systems/``)."""
+    found = {"": hashes.of_files(sorted((repo / "build_systems").glob("**/*.py")))}
+    for folder in sorted((repo / "packages").glob("*/")):
+        files = [
+            path
+            for path in folder.rglob("*")
+            if path.is_file()
+            and path.suffix in MADE_BY_HAND
+            and path.relative_to(folder).parts[0] not in ("test", "__pycache__")
+        ]
+        if files:
+            name = folder.name.lstrip("_").replace("_", "-")
+            found[name] = hashes.of([path.name for path in sorted(files)], hashes.of_files(files))
+    return found
+
+
+def _yaml(path: Path | str, text: str) -> dict[str, Any]:
+    data = parse_yaml(text, Path(path)).data if text else {}
+    return data if isinstance(data, dict) else {}
