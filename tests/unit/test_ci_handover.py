@@ -64,7 +64,7 @@ class Pipeline(Site):
 
     def plan(self, job: str) -> Plan:
         plan = plan_in(self.top / job)
-        rows = [f"{i.node.easyconfig}\t{i.module_file}\t{plan.tree}\n" for i in look(plan)]
+        rows = [f"{i.node.key}\t{i.module_file}\t{plan.tree}\n" for i in look(plan)]
         (self.top / "modules").write_text("".join(rows))
         return plan
 
@@ -136,7 +136,7 @@ def two(ran: Pipeline) -> Pipeline:
 
 def test_each_job_builds_its_part_and_the_stage_has_it_all(two: Pipeline) -> None:
     assert two.built() == [
-        *(i.node.easyconfig for i in look(two.other) if i.node.easyconfig in MPI),
+        *(i.node.key for i in look(two.other) if i.node.key in MPI),
         HPCC,
     ]
     assert {row["easyconfig"] for row in store.rows(place(str(two.handover / "job-a")))} == MPI

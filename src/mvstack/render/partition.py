@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from pprint import pformat
 
@@ -29,21 +29,32 @@ def render(plan: Plan) -> dict[str, str]:
         f"modules/mvapich-stack/{plan.release}.lua": template("core.lua", plan=plan),
     }
     files |= spack_files(plan)
-    if plan.builder == "easybuild":
-        files["easystack.yaml"] = template("easystack.yaml", plan=plan, order=build_order(plan))
-        for build in plan.mpi:
-            files[f"easyconfigs/{build.easyconfig}"] = mpi_easyconfig(plan, build)
-        for node in build_order(plan):
-            if node.kind == "toolchain":
-                text = toolchain_easyconfig(plan, node)
-                files[f"easyconfigs/{node.key}"] = text
-        for package in plan.packages:
-            if package.mpi:
-                easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
-            if decided := _package_lines(package):
-                text = easyconfig(plan, package.easyconfig, decided)
-                files[f"easyconfigs/{package.easyconfig}"] = text
+    if also := BY_BUILDER.get(plan.builder):
+        files |= also(plan)
     return dict(sorted(files.items()))
+
+
+def _easybuild_files(plan: Plan) -> dict[str, str]:
+    """What EasyBuild is asked for, and the easyconfigs of which this partition decides something."""
+    files: dict[str, str] = {}
+    files["easystack.yaml"] = template("easystack.yaml", plan=plan, order=build_order(plan))
+    for build in plan.mpi:
+        files[f"easyconfigs/{build.easyconfig}"] = mpi_easyconfig(plan, build)
+    for node in build_order(plan):
+        if node.kind == "toolchain":
+            text = toolchain_easyconfig(plan, node)
+            files[f"easyconfigs/{node.key}"] = text
+    for package in plan.packages:
+        if package.mpi:
+            easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
+        if decided := _package_lines(package):
+            text = easyconfig(plan, package.easyconfig, decided)
+            files[f"easyconfigs/{package.easyconfig}"] = text
+    return files
+
+
+BY_BUILDER: dict[str, Callable[[Plan], dict[str, str]]] = {"easybuild": _easybuild_files}
+"""What is rendered for one builder alone; Spack's files are of use to every Spack user."""
 
 
 def _readable(plan: Plan) -> dict[str, object]:
