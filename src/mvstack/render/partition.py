@@ -35,7 +35,7 @@ def render(plan: Plan) -> dict[str, str]:
 
 
 def _easybuild_files(plan: Plan) -> dict[str, str]:
-    """What EasyBuild is asked for, and the easyconfigs of which this partition decides something."""
+    """What EasyBuild is asked for, and the easyconfigs that this partition decides something of."""
     files: dict[str, str] = {}
     files["easystack.yaml"] = template("easystack.yaml", plan=plan, order=build_order(plan))
     for build in plan.mpi:
