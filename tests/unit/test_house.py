@@ -54,7 +54,6 @@ UNEXPLAINED: set[str] = {
     "cli.main.explain",
     "cli.main.render",
     "model.system.Partition._known_target",
-    "report.page._code",
     "report.plots._axes",
     "report.plots._draw",
     "report.plots.svg",
