@@ -74,7 +74,7 @@ def process(*words: object, **environment: str) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
-def changed(folder: Path, old: str, new: str, system: str = "azure-hbv4.yaml") -> Path:
+def changed(folder: Path, old: str, new: str, system: str = "azure-hbv4") -> Path:
     """A system file like one of the repository, with one thing changed."""
     text = (TOP / "environments" / "systems" / f"{system}.yaml").read_text()
     assert old in text
@@ -88,7 +88,7 @@ def changed(folder: Path, old: str, new: str, system: str = "azure-hbv4.yaml") -
 # What each must say: worked out by hand from the products' documentation, not from the policy.
 ANSWERS = {
     "expanse/cpu": ("mvapich", "ch4:ucx", "srun --mpi=pmi2"),
-    "azure-hbv4.yaml": ("mvapich", "ch4:ucx", "srun --mpi=pmi2"),
+    "azure-hbv4": ("mvapich", "ch4:ucx", "srun --mpi=pmi2"),
     "aws-hpc7a": ("mvapich", "ch4:ofi", "efa"),
     "alps": ("mvapich", "ch4:ofi", "cxi"),
 }
@@ -364,7 +364,7 @@ def test_another_machine_is_refused_with_cpu_and_os(mvstack: Mvstack, tmp_path: 
     if here.os == "almalinux8" or here.target == "zen4":
         pytest.skip("this machine could be the one that the test takes for another")
     for command in ("install", "up"):
-        said = mvstack(command, "azure-hbv4.yaml", "--no-prerequisites")
+        said = mvstack(command, "azure-hbv4", "--no-prerequisites")
         assert said.code == 4, said
         assert "almalinux8" in said.err and str(here.os) in said.err
         assert "zen4" in said.err and "processor" in said.err
@@ -373,7 +373,7 @@ def test_another_machine_is_refused_with_cpu_and_os(mvstack: Mvstack, tmp_path: 
 
 
 def test_anyway_goes_on_and_a_dry_run_changes_nothing(mvstack: Mvstack, tmp_path: Path) -> None:
-    said = mvstack("install", "azure-hbv4.yaml", "--anyway", "--dry-run", "--json")
+    said = mvstack("install", "azure-hbv4", "--anyway", "--dry-run", "--json")
     rows = json.loads(said.out)
     assert said.code == 0 and not (tmp_path / "stacks").exists()
     assert [row["package"] for row in rows][:3] == ["GCC", "MVAPICH", "gmvapich"]
@@ -393,7 +393,7 @@ def test_a_system_that_spack_builds_needs_the_pinned_spack(
 
 @pytest.mark.parametrize("command", ["report", "test"])
 def test_nothing_is_installed_yet(mvstack: Mvstack, tmp_path: Path, command: str) -> None:
-    for name in ("local", "azure-hbv4.yaml"):
+    for name in ("local", "azure-hbv4"):
         said = mvstack(command, name)
         assert said.code == 4 and "nothing is installed" in said.err
         assert str(tmp_path / "stacks") in said.err and f"mvstack install {name}" in said.err
@@ -439,7 +439,7 @@ def test_nothing_is_installed_for_what_is_refused_anyhow(
     if here.os == "almalinux8" or here.target == "zen4":
         pytest.skip("this machine could be the one that the test takes for another")
     (lacking / "bad.yaml").write_text(BAD)
-    assert mvstack(command, "azure-hbv4.yaml", "--yes").code == 4
+    assert mvstack(command, "azure-hbv4", "--yes").code == 4
     assert mvstack(command, lacking / "bad.yaml", "--yes").code == 3
     assert mvstack(command, "azure-hvb4", "--yes").code == 3
     assert mvstack(command, "local", "--yes", "--root", lacking / "a b").code == 3
@@ -463,7 +463,7 @@ def test_a_damaged_plan_of_a_tree_is_no_traceback(
 
 def test_a_root_that_cannot_be_made(mvstack: Mvstack, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    words = ("install", "azure-hbv4.yaml", "--anyway", "--no-prerequisites", "--root")
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root")
     said = mvstack(*words, tmp_path / "file" / "below")
     assert said.code == 7 and "cannot be written to" in said.err
     assert str(tmp_path / "file" / "below") in said.err and "--root" in said.err
@@ -471,7 +471,7 @@ def test_a_root_that_cannot_be_made(mvstack: Mvstack, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("odd", ["a b", "a:b", 'a"b', "a'b", "a$b", "a,b", "a\nb"])
 def test_a_root_that_tools_would_not_take_whole(mvstack: Mvstack, tmp_path: Path, odd: str) -> None:
-    words = ("install", "azure-hbv4.yaml", "--anyway", "--no-prerequisites", "--root")
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root")
     said = mvstack(*words, tmp_path / odd)
     assert said.code == 3 and "must be a plain path" in said.err
     assert repr(odd[1]) in said.err and not (tmp_path / odd).exists()
@@ -507,7 +507,7 @@ def powerless(*words: object, **environment: str) -> Said:
 
 def test_a_root_of_another_user(theirs: Path, tmp_path: Path) -> None:
     theirs.chmod(0o755)
-    words = ("install", "azure-hbv4.yaml", "--anyway", "--no-prerequisites", "--root", theirs)
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites", "--root", theirs)
     said = powerless(*words, XDG_STATE_HOME=str(tmp_path / "state"))
     assert said.code == 7 and "cannot be written to: Permission denied" in said.err
     assert list(theirs.iterdir()) == []
@@ -539,7 +539,7 @@ with locked(Path(sys.argv[1])):
 
 def test_a_root_that_another_process_installs_into(mvstack: Mvstack, tmp_path: Path) -> None:
     root = tmp_path / "stacks"
-    words = ("install", "azure-hbv4.yaml", "--anyway", "--no-prerequisites")
+    words = ("install", "azure-hbv4", "--anyway", "--no-prerequisites")
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, root], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -564,7 +564,7 @@ def test_rendered_files_are_fresh_until_somebody_edits_them(
     assert mvstack("render", "--to", folder).code == 0
     fresh = mvstack("render", "--check", "--to", folder)
     assert fresh.code == 0 and "13 partitions" in fresh.out
-    edited = next((folder / "azure-hbv4.yaml").rglob("MVAPICH-*.eb"))
+    edited = next((folder / "azure-hbv4").rglob("MVAPICH-*.eb"))
     edited.write_text(edited.read_text() + "# mine\n")
     (folder / "alps" / "cpu" / "stray.txt").touch()
     (folder / "expanse" / "gpu" / "plan.json").unlink()
