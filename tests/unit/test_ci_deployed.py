@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from mvstack.ci.changes import todo
 from mvstack.ci.deployed import deployed_state, note, record_of
 from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.handover import caches_below
-from mvstack.ci.sites import has_commit, pinned, same_pin, write
-from mvstack.ci.steps import not_committed
+from mvstack.ci.sites import pinned, same_pin, write
 from mvstack.diff.sides import Side
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
@@ -79,19 +77,6 @@ def test_a_link_in_a_handover_is_refused(tmp_path: Path) -> None:
     assert "index.json" in str(caught.value)
 
 
-def test_a_handover_that_was_committed_is_not_signed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    not_committed([Path("handover")])
-    (tmp_path / "handover").mkdir()
-    (tmp_path / "handover" / "x").write_text("x")
-    for words in (["init", "-q"], ["add", "-A"]):
-        subprocess.run(["git", *words], check=True)
-    with pytest.raises(Refused):
-        not_committed([Path("handover")])
-
-
 def test_a_pin_that_cannot_be_read_is_an_error_and_no_change(tmp_path: Path) -> None:
     file = tmp_path / ".gitlab-ci.yml"
     file.write_text("include:\n  - inputs: {stack_commit: $STACK}\n")
@@ -104,11 +89,6 @@ def test_a_pin_that_cannot_be_read_is_an_error_and_no_change(tmp_path: Path) -> 
     assert pinned(tmp_path) == COMMIT
     same_pin(tmp_path, COMMIT)
     same_pin(tmp_path, "")
-
-
-def test_a_commit_that_a_force_push_took_away_is_seen(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    assert not has_commit(tmp_path, COMMIT)
 
 
 def test_only_a_folder_of_pipelines_is_made_anew(tmp_path: Path) -> None:

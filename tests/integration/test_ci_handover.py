@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from mvstack.ci import handover
 from mvstack.ci.build import below, build, padded, stage
 from mvstack.ci.handover import Given, caches_below, keyring
 from mvstack.ci.sign import sign
+from mvstack.ci.sites import has_commit
+from mvstack.ci.steps import not_committed
 from mvstack.model.ci import TREE_LENGTH as TREE
 from mvstack.plan.types import Plan
 from mvstack.sources import Store
@@ -274,6 +277,24 @@ def test_a_stage_of_nothing_says_so(pipeline: Pipeline) -> None:
     with pytest.raises(Refused, match="nothing was handed over") as caught:
         pipeline.stage([pipeline.public])
     assert str(pipeline.handover) in caught.value.problems[0].found
+
+
+def test_a_handover_that_was_committed_is_not_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    not_committed([Path("handover")])
+    (tmp_path / "handover").mkdir()
+    (tmp_path / "handover" / "x").write_text("x")
+    for words in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", *words], check=True)
+    with pytest.raises(Refused):
+        not_committed([Path("handover")])
+
+
+def test_a_commit_that_a_force_push_took_away_is_seen(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert not has_commit(tmp_path, "0123456789" * 4)
 
 
 # --- keys and folders ----------------------------------------------------------------------------
