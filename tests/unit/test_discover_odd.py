@@ -238,7 +238,7 @@ def test_mixed_gpus():
         make(root, {f"{kfd}/{node}/properties": "gfx_target_version 90010\ndevice_id 29704\n"})
     machine = look(root)
     assert machine.gpu is None and machine.gpus is None
-    assert "gpu: " in system_yaml(machine) and said(machine, "yours to say")
+    assert "gpu: " in system_yaml(machine) and said(machine, "set gpu to the one")
 
 
 def test_gpus_of_two_models():

@@ -31,8 +31,8 @@ def choose_fabric(
     for port in ports:
         if port.active is False and port.fabric is not None:
             findings.note(
-                f"{port.fabric} device {port.device} is there, {_port(port)} is "
-                f"{port.state or 'not active'}: not counted"
+                f"{port.fabric} device {port.device} is not counted: {_port(port)} is "
+                f"{port.state or 'not active'}"
             )
     able = [port for port in ports if port.fabric and port.active is not False]
     able = [port for port in able if not _azure_ethernet(port, hypervisor, findings)]
@@ -71,7 +71,7 @@ def _without(view: View, ports: list[Port], scheduler: str | None, findings: Fin
         return Choice("shm", None)
     findings.found("fabric", f"{seen}, scheduler {scheduler}: several nodes over TCP")
     if ports:
-        findings.note("fabric tcp is what is left while no port is active: look at the adapters")
+        findings.note("no port is active, so the fabric is tcp: look at the adapters")
     return Choice("tcp", None)
 
 
@@ -112,11 +112,11 @@ def _say_doubts(view: View, best: Port, findings: Findings) -> None:
         )
     elif best.fabric in ("roce", "iwarp"):
         findings.note(
-            f"{best.device} could carry {best.fabric}; whether this Ethernet is set up for it "
-            "between nodes (lossless, routed) cannot be seen here: set fabric: tcp if it is not"
+            f"{best.device} can carry {best.fabric}; whether the Ethernet between the nodes is set "
+            "up for it (lossless, routed) cannot be seen here: set fabric: tcp if it is not"
         )
     if best.nic == "irdma":
-        findings.note("an Intel Ethernet adapter: where its psm3 provider is meant, set psm3")
+        findings.note("an Intel Ethernet adapter: to use its psm3 provider, set fabric: psm3")
 
 
 def _port(port: Port) -> str:

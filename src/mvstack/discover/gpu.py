@@ -43,7 +43,7 @@ def read_gpus(view: View, findings: Findings) -> Gpus:
         listed = ", ".join(f"{item.count} {item.gpu}" for item in ranked)
         if ranked[0].count == ranked[1].count:
             findings.found("gpu", f"GPUs of several vendors, none the most: {listed}")
-            findings.note(f"GPUs of several vendors ({listed}): which to build for is yours to say")
+            findings.note(f"GPUs of several vendors ({listed}): set gpu to the one to build for")
             return Gpus(None, None, seen)
         findings.note(f"GPUs of several vendors ({listed}): the most numerous were taken")
     best = ranked[0]
@@ -150,6 +150,6 @@ def _say_idle(view: View, working: set[str], findings: Findings) -> None:
         if vendor and vendor not in working:
             driver = view.link(f"/sys/class/drm/{card}/device/driver") or "none"
             findings.note(
-                f"a GPU of {vendor} is there (/sys/class/drm/{card}, driver {driver}) and cannot "
-                "be computed on: its vendor's driver is not loaded; not counted"
+                f"a GPU of {vendor} is there (/sys/class/drm/{card}, driver {driver}) and is "
+                "not counted: its vendor's driver is not loaded, so no program can use it"
             )

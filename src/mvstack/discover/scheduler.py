@@ -65,8 +65,8 @@ def _slurm(view: View, findings: Findings) -> Launch | None:
     if config is not None and not config.ok:
         why = "no answer in 5 s" if config.timed_out else config.text.strip()
         findings.note(
-            f"Slurm's commands are here and its controller does not answer ({why}): counted as no "
-            "scheduler; where it should answer, set scheduler: slurm and launcher: srun"
+            f"Slurm is installed and its controller does not answer ({why}): taken as "
+            "no scheduler; if it should answer, set scheduler: slurm and launcher: srun"
         )
         return None
     plugins = slurm_plugins((view.ask("srun", "--mpi=list") or asked).text)
@@ -104,7 +104,8 @@ def _slurm_pmi(default: str, plugins: list[str], findings: Findings) -> tuple[st
     if pmi is None:
         findings.note(
             f"Slurm's PMI is not known (MpiDefault {default or 'unknown'}, srun --mpi=list names "
-            f"{', '.join(plugins) or 'none'}): a program started wrongly runs as N singletons"
+            f"{', '.join(plugins) or 'none'}): started with the wrong one, a program "
+            "runs as N singletons"
         )
         return None, "Slurm names no PMI plugin"
     findings.note(
@@ -118,7 +119,7 @@ def _flux(view: View, findings: Findings) -> Launch | None:
     if not text:
         return None
     if not (view.environment("FLUX_URI") or view.exists("/run/flux/local")):
-        findings.note("flux is installed and no instance runs here: counted as no scheduler")
+        findings.note("flux is installed and no instance runs here: taken as no scheduler")
         return None
     match = re.search(r"^commands:\s*([0-9][0-9A-Za-z_.+-]*)", text, re.M)
     version = match[1][:40] if match else ""
@@ -164,6 +165,6 @@ def _batch(
 def _hint_kubernetes(view: View, findings: Findings) -> None:
     if view.environment("KUBERNETES_SERVICE_HOST"):
         findings.note(
-            "inside a Kubernetes pod: where MPI jobs are MPIJobs of the cluster, set "
+            "this is a Kubernetes pod: if MPI jobs are MPIJobs of the cluster, set "
             "scheduler: kubernetes and launcher: mpijob"
         )

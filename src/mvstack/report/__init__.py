@@ -1,4 +1,4 @@
-"""The report of one tree: what was chosen and why, built from which bytes, run with which result.
+"""The report of one tree: what was chosen and why, built from which sources, run with which result.
 
 :func:`gather` reads the records, :func:`print_report` is the terminal's view, :func:`write_html`
 the page, :func:`as_json` the script's.

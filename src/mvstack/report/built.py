@@ -1,4 +1,4 @@
-"""What was built, from which bytes, how long it took: builds.jsonl and sources.jsonl."""
+"""What was built, from which sources, how long it took: builds.jsonl and sources.jsonl."""
 
 from __future__ import annotations
 

@@ -118,12 +118,12 @@ def _bars(data: ReportData, longest: float) -> list[dict[str, Any]]:
 
 def _plot(plot: Plot) -> dict[str, Any]:
     label = _alternative(plot)
-    benchmarks = list(dict.fromkeys(line.benchmark for line in plot.lines if line.benchmark))
+    by = summary.measured_by(plot)
     return {
         "plot": plot,
-        "by": ", ".join(benchmarks) or plot.check,
-        "mixed": len(benchmarks) > 1,
-        "axis": drawing.axis_title(plot),
+        "by": by or plot.check,
+        "mixed": ", " in by,
+        "axis": summary.axis(plot),
         "svg": drawing.svg(plot, label) if drawing.drawable(plot) else "",
         "legend": [
             {"line": line, "colour": index % drawing.COLOURS + 1, "marker": _marker(index)}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from mvstack.report.data import Line, Plot, Point
-from mvstack.support.units import quantity, size, unit_name
+from mvstack.support.units import quantity, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,9 +199,3 @@ def _rewrite(element: ElementTree.Element, key: str) -> None:
         # The page's own font, at the size that matplotlib laid out.
         style = element.get("style", "").replace("'DejaVu Sans', sans-serif", "var(--font)")
         element.set("style", style)
-
-
-def axis_title(plot: Plot) -> str:
-    """What the y axis shows and which way is good: ``µs, lower is better``."""
-    way = "higher is better" if plot.higher_is_better else "lower is better"
-    return f"{unit_name(plot.unit)}, {way}" if plot.unit else way

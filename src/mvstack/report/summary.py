@@ -131,7 +131,7 @@ def _group(step: str) -> str:
 
 
 def label(build: Build) -> str:
-    """The module of a package of the plan; the name of what the builder needed besides."""
+    """The module of a planned package; the name of what the builder installed for itself."""
     name = f"{build.package} {build.version}".strip()
     return build.module if build.planned and build.module else name or build.easyconfig
 
@@ -164,6 +164,17 @@ def track(mpi: Mpi | Build, builder: str) -> tuple[tuple[str, bool], ...]:
         for index, word in enumerate(words)
         if word != "concretized" or builder == "spack"
     )
+
+
+def measured_by(plot: Plot) -> str:
+    """The benchmarks that the lines of a plot are of."""
+    return ", ".join(dict.fromkeys(line.benchmark for line in plot.lines if line.benchmark))
+
+
+def axis(plot: Plot) -> str:
+    """What the values are and which way is good: ``µs, lower is better``."""
+    way = "higher is better" if plot.higher_is_better else "lower is better"
+    return f"{unit_name(plot.unit)}, {way}" if plot.unit else way
 
 
 def example(mpi: Mpi) -> str:

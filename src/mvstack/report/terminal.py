@@ -15,7 +15,7 @@ from rich.text import Text
 
 from mvstack.report import summary
 from mvstack.report.data import Build, Case, Line, Mpi, Notice, Plot, Reason, ReportData, Source
-from mvstack.support.units import NOTHING, duration, number, one_line, size, unit_name
+from mvstack.support.units import NOTHING, duration, number, one_line, size
 
 _WIDTH = 80
 _RESULTS = {
@@ -109,7 +109,7 @@ def _notices(paper: _Paper, data: ReportData) -> None:
     shown = [notice for notice in data.notices if notice.kind != "fallback"]
     if not shown:
         return
-    paper.heading("To know first")
+    paper.heading("Read first")
     for notice in shown:
         paper.text(_said(notice), "red" if notice.kind == "build" else "yellow", indent=2)
         if notice.todo:
@@ -128,7 +128,7 @@ def _chosen(paper: _Paper, data: ReportData) -> None:
     if not data.mpi:
         paper.text("The plan names no MPI build.", indent=2)
     for reason in data.passed_over:
-        paper.text(f"passed over {_reason(reason)}", "dim", indent=2)
+        paper.text(f"not chosen: {_reason(reason)}", "dim", indent=2)
 
 
 def _reason(reason: Reason) -> str:
@@ -159,7 +159,7 @@ def _mpi(paper: _Paper, mpi: Mpi) -> None:
 
 
 def _built(paper: _Paper, data: ReportData) -> None:
-    paper.heading("What was built, and from which bytes")
+    paper.heading("What was built, and from which sources")
     if not data.builds:
         paper.text("Nothing is planned and nothing was built.", indent=2)
         return
@@ -183,7 +183,7 @@ def _built(paper: _Paper, data: ReportData) -> None:
             paper.text(f"{source.file}: {source.place}, {own}", indent=2)
             paper.text(f"sha256 {source.sha256 or 'is not recorded'}", "dim", indent=4)
     for source in data.other_sources:
-        paper.text(f"{source.file}: {source.place} (used by no recorded build)", indent=2)
+        paper.text(f"{source.file}: {source.place} (not used by any recorded build)", indent=2)
         paper.text(f"sha256 {source.sha256}", "dim", indent=4)
 
 
@@ -217,11 +217,11 @@ def _ran(paper: _Paper, data: ReportData) -> None:
         _remarks(paper, case)
     if data.latest and data.latest.ignored:
         names = ", ".join(data.latest.ignored)
-        paper.text(f"Set where the checks were started, and kept from them: {names}.", "dim", 2)
+        paper.text(f"Set in your environment and not passed to the checks: {names}.", "dim", 2)
     if any(case.run for case in data.cases):
         older = sorted({summary.moment(case.run) for case in data.cases if case.run})
         when = ", ".join(older)
-        paper.text(f"Results that the latest run did not renew are of {when}.", "dim", indent=2)
+        paper.text(f"Results that are not from the latest run are from {when}.", "dim", indent=2)
 
 
 def _remarks(paper: _Paper, case: Case) -> None:
@@ -239,10 +239,8 @@ def _figures(paper: _Paper, data: ReportData) -> None:
     paper.heading("How fast it is")
     for plot in data.plots:
         sizes = _sizes(plot)
-        by = ", ".join(dict.fromkeys(line.benchmark for line in plot.lines if line.benchmark))
-        way = "higher is better" if plot.higher_is_better else "lower is better"
-        unit = unit_name(plot.unit) or "no unit"
-        paper.text(", ".join(filter(None, (f"{plot.title} in {unit}", way, by))), indent=2)
+        head = f"{plot.title}: {summary.axis(plot)}"
+        paper.text(", ".join(filter(None, (head, summary.measured_by(plot)))), indent=2)
         rows = [
             [paper.cell(line.label), *(paper.cell(_at(line, one)) for one in sizes)]
             for line in plot.lines
