@@ -125,6 +125,7 @@ def test_what_fits(facts, build):
         ({"fabric": "slingshot-11", "gpu": "intel"}, "Level Zero", "staged"),
         ({"fabric": "infiniband", "gpu": "gaudi"}, "private build", "staged"),
         ({"fabric": "slingshot-10", "gpu": "amd"}, "no ROCm", "staged"),
+        ({"fabric": "efa", "gpu": "amd"}, "no product supports AMD", "staged"),
         ({"fabric": "omni-path", "gpu": "nvidia"}, "CUDA buffers", "staged"),
         ({"fabric": "aries"}, "history", "tcp"),
         ({"fabric": "infiniband", "launcher": "pals"}, "PALS", "srun"),

@@ -8,7 +8,7 @@ import pytest
 
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
-from mvstack.plan.offers import doubts, root_doubts
+from mvstack.plan.offers import doubts, system_doubts
 from mvstack.recipes.wanted import check_rows
 from mvstack.support.errors import InvalidInput, Problem
 
@@ -85,7 +85,7 @@ def test_an_external_that_nobody_knows_is_told_with_the_nearest() -> None:
 
 def test_what_a_later_step_refuses_is_warned_of() -> None:
     text = """\
-name: mine
+name: local
 os: rocky9
 install: {root: /apps/with space}
 partitions:
@@ -100,8 +100,9 @@ partitions:
 """
     system = parse_system(text, Path("mine.yaml"))
     said = {
-        one.where: one.message for one in (*doubts(system, "cpu", POLICY), *root_doubts(system))
+        one.where: one.message for one in (*doubts(system, "cpu", POLICY), *system_doubts(system))
     }
+    assert "local is the machine" in said["mine.yaml:1"]
     assert "this path is not plain" in said["mine.yaml:3"]
     assert "did you mean lustre?" in said["mine.yaml:11"]
     assert "no easyconfig" in said["mine.yaml:12"]

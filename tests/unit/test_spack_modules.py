@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from install_tree import plan_in
 
 from mvstack.builders.spack import modules
@@ -102,16 +99,6 @@ def test_all_that_decides_a_module_decides_its_hash(plan: Plan) -> None:
     assert content_of(plan, part, "other", "inputs") != first
     assert content_of(plan, part, "hash", "other") != first
     assert content_of(replace(plan, tree="/other"), part, "hash", "inputs") != first
-
-
-@pytest.mark.skipif(not shutil.which("lua5.3") and not shutil.which("lua"), reason="no lua")
-@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_any_value_is_a_lua_string(value: str) -> None:
-    lua = shutil.which("lua5.3") or shutil.which("lua") or ""
-    statement = modules._lua(("setenv", "NAME", value, ":"))
-    script = f"function setenv(_, value) io.write(value) end\n{statement}\n"
-    done = subprocess.run([lua, "-"], input=script.encode(), capture_output=True, check=True)
-    assert done.stdout.decode() == value
 
 
 def test_the_loaders_folders_are_this_machines() -> None:

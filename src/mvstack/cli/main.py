@@ -165,7 +165,7 @@ def check(
     # start-up time: only `check` reads all of this
     from mvstack.model.gates import load_gates
     from mvstack.plan.make import make_plan
-    from mvstack.plan.offers import doubts, root_doubts
+    from mvstack.plan.offers import doubts, system_doubts
     from mvstack.plan.types import Given
     from mvstack.recipes import check_recipes
     from mvstack.recipes.wanted import check_rows
@@ -186,7 +186,7 @@ def check(
                     make_plan(system, partition, release, policy, fallback)
                 warnings += doubts(system, partition, policy)
                 checked.append(f"{system.name}/{partition}")
-            warnings += root_doubts(system)
+            warnings += system_doubts(system)
         except MvstackError as error:
             errors.append(error)
     recipes: list[str] = []

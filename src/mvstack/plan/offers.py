@@ -122,8 +122,11 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
             )
 
 
-def root_doubts(system: System) -> Iterator[Problem]:
-    """A warning for an install root that `mvstack install` would refuse."""
+def system_doubts(system: System) -> Iterator[Problem]:
+    """What `mvstack check` warns of in a system as a whole."""
+    if system.name == "local" and not system.discover:
+        todo = "give it a name of its own: `mvstack discover --name NAME`"
+        yield Problem("name: local is the machine that one is on", system.at("name"), todo=todo)
     root = system.install.root or "/"
     if not PLAIN_PATH.fullmatch(root):
         yield Problem(
