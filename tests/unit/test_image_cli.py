@@ -152,7 +152,6 @@ def test_no_text_in_a_site_file_is_a_traceback(
 
 
 def test_a_cloud_that_the_site_does_not_describe(mvstack: Run, tmp_path: Path) -> None:
-    pytest.importorskip("azure.identity")
     place = written(tmp_path, '{"azure_subscription": "x"}')
     code, _, err = mvstack("list", "--cloud", "azure", "--site", place)
     assert code == 3
