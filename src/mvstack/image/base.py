@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from mvstack.image import tools
 from mvstack.support import hashes, locks
 from mvstack.support.errors import BuildFailed, Missing, Problem
+from mvstack.support.processes import run
 
 #: What a disk needs to start and be provisioned; all else the provisioning brings.
 PACKAGES = (
@@ -175,12 +175,9 @@ def _partition(raw: Path, root: Path, of: Base, log: Path) -> None:
     with raw.open("wb") as stream:
         stream.truncate(size * 2**20)
     table = f"label: dos\nlabel-id: 0x6d766170\nstart={START}MiB, type=83, bootable\n"
-    done = subprocess.run(
-        ["/usr/sbin/sfdisk", "--quiet", str(raw)], input=table, text=True, capture_output=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise BuildFailed(Problem("the disk could not be partitioned", str(raw), found=done.stderr))
+    done = run(["/usr/sbin/sfdisk", "--quiet", raw], data=table.encode())
+    if not done.ok:
+        raise BuildFailed(Problem("the disk could not be partitioned", str(raw), found=done.errors))
     command: list[str | Path] = [
         "mkfs.ext4", "-q", "-F", "-L", "root", "-U", str(_UUID),
         # extlinux of Debian 12 reads no 64bit and no metadata_csum_seed
@@ -212,18 +209,13 @@ def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
     try:
         # noload: a journal that was not replayed must not be written to
         options = f"loop,offset={START * 2**20}" + (",ro,noload" if read_only else "")
-        done = subprocess.run(
-            ["mount", "-t", "ext4", "-o", options, str(raw), name],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
+        done = run(["mount", "-t", "ext4", "-o", options, raw, name])
+        if not done.ok:
             raise Missing(
                 Problem(
                     "a disk could not be mounted through a loop device",
                     str(raw),
-                    found=done.stderr.strip(),
+                    found=done.errors.strip(),
                     todo="run it where root may use /dev/loop-control; a container needs it passed",
                 )
             )
@@ -260,7 +252,8 @@ def _release_leftovers() -> None:
 def _unmounted(name: str) -> str:
     """Unmount it; what umount said when it could not, and let go of it once nobody uses it."""
     os.sync()
-    done = subprocess.run(["umount", name], check=False, capture_output=True, text=True)
-    if done.returncode:
-        subprocess.run(["umount", "--lazy", name], check=False, capture_output=True)
-    return done.stderr.strip() or "it gave no reason" if done.returncode else ""
+    done = run(["umount", name])
+    if done.ok:
+        return ""
+    run(["umount", "--lazy", name])
+    return done.errors.strip() or "it gave no reason"

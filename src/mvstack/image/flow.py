@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from mvstack.install.flow import Request, install
 from mvstack.model.image_policy import image_policy
 from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
-from mvstack.support.errors import BuildFailed, CheckFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem, Refused
 from mvstack.support.progress import Progress
 
 
@@ -170,10 +169,6 @@ def _test(job: Job, key: str) -> None:
         (version.folder / name).unlink(missing_ok=True)
     try:
         testing.test(job, version.folder / testing.REPORT)
-    except subprocess.TimeoutExpired as error:
-        raise BuildFailed(
-            Problem(f"the machine did not answer within {error.timeout:.0f} s", str(job.work))
-        ) from None
     except CheckFailed:
         version.set(tests=testing.passed(version), testing=False)
         raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Literal
 
 from mvstack.image.walk import inside
 from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.processes import run
 
 Manager = Literal["dpkg", "rpm"]
 DPKG_STATUS = "/var/lib/dpkg/status"
@@ -181,16 +181,10 @@ def _ask_rpm(root: Path, *words: str) -> str:
         for path in folder.iterdir():
             if path.is_file():
                 shutil.copyfile(path, Path(copy) / path.name)
-        done = subprocess.run(
-            [program, "--dbpath", copy, *words],
-            capture_output=True,
-            check=False,
-            text=True,
-            errors="surrogateescape",
-            env={"LC_ALL": "C.UTF-8", "HOME": copy, "PATH": "/usr/bin:/bin"},
-        )
-    if done.returncode:
+        environment = {"LC_ALL": "C.UTF-8", "HOME": copy, "PATH": "/usr/bin:/bin"}
+        done = run([program, "--dbpath", copy, *words], env=environment)
+    if not done.ok:
         raise CheckFailed(
-            Problem("rpm cannot read the image's database", str(folder), found=done.stderr[-300:])
+            Problem("rpm cannot read the image's database", str(folder), found=done.errors[-300:])
         )
-    return done.stdout
+    return done.stdout.decode("utf-8", "surrogateescape")

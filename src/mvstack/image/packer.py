@@ -6,13 +6,9 @@ and waited for, and when mvstack itself is killed Packer is interrupted, not kil
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import json
 import os
 import re
-import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +16,7 @@ from typing import Any, TextIO
 
 from mvstack.support.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
 from mvstack.support.home import DATA
+from mvstack.support.processes import run, started
 
 TEMPLATES = DATA / "images"
 _VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
@@ -31,26 +28,21 @@ POLL = 0.1  # seconds between two looks at what Packer says
 CLEANING = 900  # seconds that an interrupted Packer has to remove what it made
 # What Packer says in a failed build, and what it means; the first that is found is told.
 _REASONS = (
-    (re.compile(r"(FAILED: .*)"), "{0}"),
-    (re.compile(r"(REFUSED: .*)"), "{0}"),
-    (re.compile(r"(AMI Name: '[^']*' is used by an existing AMI.*)"), "{0}"),
-    (re.compile(r"(the managed image named .* already exists.*)", re.I), "{0}"),
-    (re.compile(r"(.*[Ii]mage [Vv]ersion .* already exists.*)"), "{0}"),
-    (re.compile(r"(Timeout waiting for SSH.*)"), "{0}"),
-    (
-        re.compile(r"(.*(?:connection lost|remote command exited without|ssh: disconnect|EOF).*)"),
-        "{0}",
-    ),
-    (re.compile(r"(Script exited with non-zero exit status: \d+).*"), "{0}"),
+    re.compile(r"(FAILED: .*)"),
+    re.compile(r"(REFUSED: .*)"),
+    re.compile(r"(AMI Name: '[^']*' is used by an existing AMI.*)"),
+    re.compile(r"(the managed image named .* already exists.*)", re.I),
+    re.compile(r"(.*[Ii]mage [Vv]ersion .* already exists.*)"),
+    re.compile(r"(Timeout waiting for SSH.*)"),
+    re.compile(r"(.*(?:connection lost|remote command exited without|ssh: disconnect|EOF).*)"),
+    re.compile(r"(Script exited with non-zero exit status: \d+).*"),
 )
 
 
 def version() -> tuple[int, int, int]:
     """The version of the Packer on PATH. Raises Missing."""
     try:
-        said = subprocess.run(
-            ["packer", "version"], capture_output=True, text=True, check=False, env=_environment()
-        ).stdout
+        said = run(["packer", "version"], env=_environment()).text
     except FileNotFoundError:
         said = ""
     if found := _VERSION.search(said):
@@ -109,16 +101,10 @@ def prepare(folder: Path) -> None:
 
 def validate(folder: Path, source: str, files: list[Path], variables: dict[str, Any]) -> None:
     """`packer validate` of one source. Raises InvalidInput with Packer's own words."""
-    done = subprocess.run(
-        ["packer", "validate", *_arguments(source, files, variables), "."],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=_environment(),
-    )
-    if done.returncode:
-        said = (done.stdout + done.stderr).strip()
+    command = ["packer", "validate", *_arguments(source, files, variables), "."]
+    done = run(command, cwd=folder, env=_environment())
+    if not done.ok:
+        said = done.said.strip()
         if "packer init" in said:
             raise Missing(
                 Problem(
@@ -199,37 +185,19 @@ def _run(
     """Packer writes to ``log`` itself: a pipe that broke when we are killed would end it."""
     with log.open("ab") as said, log.open(errors="replace") as reader:
         reader.seek(0, os.SEEK_END)
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=env,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C at the terminal reaches it through us, once
-            preexec_fn=_end_with_parent,
-        )
         told = _Lines(reader, line)
         try:
-            while process.poll() is None:
-                told.read()
-                time.sleep(POLL)
-            told.read()
-            return process.returncode
-        except BaseException:
-            line("mvstack: interrupted; Packer removes what it made")
-            process.terminate()
-            begin = time.monotonic()
-            with contextlib.suppress(KeyboardInterrupt):
-                while process.poll() is None and time.monotonic() - begin < CLEANING:
-                    told.read()
-                    time.sleep(POLL)
-                told.read()
-            raise
+            with started(command, env, said, cwd=cwd, grace=CLEANING) as process:
+                try:
+                    while process.poll() is None:
+                        told.read()
+                        time.sleep(POLL)
+                except BaseException:
+                    line("mvstack: interrupted; Packer removes what it made")
+                    raise
         finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            told.read()
+        return process.returncode
 
 
 class _Lines:
@@ -244,11 +212,6 @@ class _Lines:
             self._line(text)
 
 
-def _end_with_parent() -> None:
-    # SIGTERM: the outermost of Packer's processes ignores SIGINT and hands this on (panicwrap)
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
 def _bare(text: str) -> str:
     """A line of Packer without its time and the name of the source."""
     return re.sub(r"^(\d{4}-\S+Z: )?(==> )?\s*([a-z][\w-]*\.[\w-]+: ?)?", "", text).strip()
@@ -256,10 +219,10 @@ def _bare(text: str) -> str:
 
 def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFailed | Refused:
     said = ""
-    for pattern, form in _REASONS:
+    for pattern in _REASONS:
         hits = [found.group(1) for text in lines if (found := pattern.search(text))]
         if hits:
-            said = form.format(hits[-1]).strip()
+            said = hits[-1].strip()
             break
     # Packer's own last word on this source, when nothing better is known
     last = [text for text in lines if text.startswith(f"--> {source}: ")]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import uuid
@@ -26,6 +25,7 @@ from mvstack.image.extras import need
 from mvstack.image.packages import distribution, installed, manager
 from mvstack.support.errors import CheckFailed, Problem
 from mvstack.support.files import write_atomically
+from mvstack.support.processes import run
 
 CYCLONEDX, SPDX = "sbom.cdx.json", "sbom.spdx.json"
 _NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -105,12 +105,10 @@ def _debsbom(root: Path, subject: Subject, vendor: str) -> tuple[Document, Docum
         ]
         # where it is run from must not decide which modules it imports
         environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}
-        done = subprocess.run(
-            command, capture_output=True, check=False, text=True, errors="replace", env=environment
-        )
-        if done.returncode:
+        done = run(command, env=environment)
+        if not done.ok:
             raise CheckFailed(
-                Problem("debsbom cannot describe the image", str(root), found=done.stderr[-500:])
+                Problem("debsbom cannot describe the image", str(root), found=done.errors[-500:])
             )
         texts = [out.with_suffix(f".{kind}.json").read_text("utf-8") for kind in ("cdx", "spdx")]
     cyclonedx, spdx = (json.loads(text) for text in texts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -195,19 +194,18 @@ def _reframe(
     """The release's checks, run in the machine by its own Python; one row a check."""
     wanted = carry.python_version()
     there = machine.run("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'")
-    if (found := there.stdout.decode().strip()) != wanted:
+    if (found := there.text.strip()) != wanted:
         why = f"the image has Python {found or 'none'}, and ReFrame here is for {wanted}"
         return [{"name": "ReFrame", "result": "skip", "why": why}]
     archive = work / "carry.tar"
     carry.archive(archive)
     note("bringing ReFrame along")
-    with archive.open("rb") as stream:
-        unpack = machine.ssh(f"mkdir -p {_THERE} && tar -C {_THERE} -xf -")
-        done = subprocess.run(unpack, stdin=stream, check=False, capture_output=True, timeout=600)
+    unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
+    done = machine.run(unpack, data=archive.read_bytes())
     archive.unlink()
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()[-300:]
-        raise CheckFailed(Problem("ReFrame could not be brought to the machine", found=said))
+    if not done.ok:
+        said = done.errors.strip()[-300:]
+        raise CheckFailed(Problem("ReFrame could not be copied to the machine", found=said))
     # emulated processors say nothing of speed, and ranks that wait by spinning take minutes there
     tag = "" if vm.accelerator() == "kvm" else "correct"
     line = (
@@ -218,7 +216,7 @@ def _reframe(
     status = _followed(machine.ssh(line), os.environ, work / "reframe.log", note)
     brought = machine.run(f"cat {_THERE}/out/results.json")
     try:
-        results = json.loads(brought.stdout)
+        results = json.loads(brought.text)
     except ValueError:
         raise CheckFailed(
             Problem("the release's checks did not run in the image", str(work / "reframe.log"))

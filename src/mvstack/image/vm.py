@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -17,7 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from mvstack.image import tools
+from mvstack.support import processes
 from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.processes import Done, run
 
 #: Seconds until an emulated machine answers; a quiet one took 28, a busy one with two cores 120.
 PATIENCE = 600
@@ -40,13 +40,7 @@ def accelerator() -> str:
         return "tcg"
     command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "16"]
     command += ["-display", "none", "-nodefaults", "-monitor", "stdio", "-S"]
-    try:
-        done = subprocess.run(
-            command, input=b"quit\n", capture_output=True, timeout=10, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return "tcg"
-    return "kvm" if done.returncode == 0 else "tcg"
+    return "kvm" if run(command, data=b"quit\n", limit=10).ok else "tcg"
 
 
 def processor() -> str:
@@ -120,13 +114,17 @@ class Machine:
         """The command line that runs ``command`` there."""
         return ["ssh", *_SSH, f"-i{self.key}", f"-p{self.port}", f"{self.user}@127.0.0.1", *command]
 
-    def run(
-        self, command: str, timeout: float = 600, data: bytes = b""
-    ) -> subprocess.CompletedProcess[bytes]:
-        """Run a line of shell there, with ``data`` as its standard input."""
-        return subprocess.run(
-            self.ssh(command), input=data, capture_output=True, timeout=timeout, check=False
-        )
+    def run(self, command: str, limit: float = 600, data: bytes = b"") -> Done:
+        """Run a line of shell there, with ``data`` as its standard input.
+
+        Raises BuildFailed when it does not end within ``limit`` seconds.
+        """
+        done = run(self.ssh(command), data=data, limit=limit)
+        if done.timed_out:
+            raise BuildFailed(
+                Problem(f"the machine did not answer within {limit:.0f} s", str(self.console))
+            )
+        return done
 
     def ssh_config(self, file: Path, sockets: Path, name: str = "image") -> Path:
         """A configuration file for ssh and what uses it (testinfra).
@@ -189,30 +187,16 @@ def started(
         *(word for pair in arguments(guest.seed, port) for word in pair),
         *("-display", "none", "-monitor", "none", "-serial", f"file:{console}"),
     ]
-    with (folder / "vm.log").open("ab") as log:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            preexec_fn=_end_with_parent,
-        )
-    machine = Machine(port, guest.user, guest.key, console, process)
     try:
-        _reach(machine, note)
-        yield machine
+        with (
+            (folder / "vm.log").open("ab") as log,
+            processes.started(words, os.environ, log, grace=20) as process,
+        ):
+            machine = Machine(port, guest.user, guest.key, console, process)
+            _reach(machine, note)
+            yield machine
     finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        process.kill()
-        process.wait()
         layer.unlink(missing_ok=True)
-
-
-def _end_with_parent() -> None:
-    # killed without a word, we would leave a machine that computes for ever
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _reach(machine: Machine, note: Callable[[str], None]) -> None:
@@ -222,13 +206,10 @@ def _reach(machine: Machine, note: Callable[[str], None]) -> None:
         if machine.process.poll() is not None:
             said = f"qemu ended with status {machine.process.returncode}"
             break
-        try:
-            done = machine.run("true", timeout=60)
-        except subprocess.TimeoutExpired:
-            continue
-        if done.returncode == 0:
+        done = run(machine.ssh("true"), limit=60)
+        if done.ok:
             return
-        said = done.stderr.decode("utf-8", "replace").strip()
+        said = done.errors.strip()
         note(f"starting, {time.monotonic() - begin:.0f} s")
         time.sleep(2)
     tail = machine.console.read_text(errors="replace")[-1500:] if machine.console.exists() else ""
