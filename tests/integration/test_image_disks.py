@@ -100,7 +100,7 @@ _BOOTSTRAPS = """
 import pathlib, sys
 from mvstack.image import base
 root = pathlib.Path(sys.argv[1])
-base._bootstrap(root, "bookworm", [], "", 0, root.parent / "log", print)
+base._bootstrap(root, base.Base("bookworm", 1), root.parent / "log", print)
 """
 # Stands for mmdebstrap as long as it works in its root: that takes minutes, and mounts the same.
 _MOUNTS_IN_ROOT = """#!/bin/sh

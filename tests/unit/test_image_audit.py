@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from image_tree import debian, put, rpm_family
+from image_tree import debian, put
 
 from mvstack.image import packages
 from mvstack.image.audit import Allowed, audit
@@ -227,21 +227,6 @@ def test_packages_of_dpkg(tmp_path: Path) -> None:
     assert found["openssh-server"].sources == (("openssh", "1:9.2p1-2+deb12u3"),)
     kernel = found["linux-image-6.1.0-56-cloud-amd64"]
     assert kernel.sources == (("linux-signed-amd64", "6.1.192+2"), ("linux", "6.1.192-2"))
-
-
-@pytest.mark.skipif(not shutil.which("rpmbuild"), reason="rpmbuild is not installed")
-def test_packages_of_rpm_and_their_setuid_files(tmp_path: Path) -> None:
-    root = rpm_family(tmp_path / "root", tmp_path / "work")
-    before = sorted(path.name for path in (root / "var/lib/rpm").iterdir())
-    found = {one.name: one for one in packages.installed(root)}
-    assert sorted(found) == ["mvtest", "mvtest-libs"]
-    assert found["mvtest-libs"].version == "2:1.2-3.el9"
-    assert found["mvtest-libs"].sources == (("mvtest", "2:1.2-3.el9"),)
-    assert found["mvtest"].licence == "GPLv2+ and BSD"
-    assert audit(root) == []
-    put(root, "/usr/bin/other", "x", 0o4755)
-    assert [one.path for one in audit(root)] == ["/usr/bin/other"]
-    assert sorted(path.name for path in (root / "var/lib/rpm").iterdir()) == before
 
 
 def test_a_tree_without_os_release_or_packages_is_told(tmp_path: Path) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import zipfile
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from image_tree import debian, put, rpm_family
+from image_tree import debian, put
 
 from mvstack.image import osv, vulnerabilities
 from mvstack.image.packages import Distribution
@@ -233,47 +231,6 @@ def test_a_severity_that_nobody_gave_is_in_the_way(tmp_path: Path) -> None:
 )
 def test_ecosystems(ecosystem: str, of: tuple[str, str], fits: bool) -> None:
     assert osv.belongs(ecosystem, Distribution(*of, "")) is fits
-
-
-@pytest.mark.skipif(not shutil.which("rpmbuild"), reason="rpmbuild is not installed")
-def test_rpm_is_asked_by_binary_and_by_source_package(tmp_path: Path) -> None:
-    root = rpm_family(tmp_path / "root", tmp_path / "work")
-    path = database(
-        tmp_path / "osv",
-        entry("ALSA-1", "mvtest-libs", {"fixed": "2:1.2-4.el9"}, ecosystem="AlmaLinux:9"),
-        entry("ALSA-2", "mvtest-libs", {"fixed": "0:1.3-1.el9"}, ecosystem="AlmaLinux:9"),
-        entry("ALSA-3", "mvtest", {"fixed": "2:1.10-1.el9"}, ecosystem="AlmaLinux:9"),
-    )
-    found = asked(root, path)
-    assert [(one.id, one.installed, one.binaries) for one in found.vulnerabilities] == [
-        ("ALSA-1", "2:1.2-3.el9", ["mvtest-libs"]),
-        ("ALSA-3", "2:1.2-3.el9", ["mvtest"]),
-    ]
-
-
-VERSIONS = st.from_regex(r"([0-2]:)?[0-9][0-9a-b.+~]{0,6}(-[0-9a-b.+~]{1,4})?", fullmatch=True)
-
-
-@pytest.mark.skipif(not shutil.which("dpkg"), reason="dpkg is not installed")
-@settings(max_examples=60)
-@given(VERSIONS, VERSIONS)
-def test_debian_versions_are_ordered_as_dpkg_orders_them(one: str, other: str) -> None:
-    words = {-1: "lt", 0: "eq", 1: "gt"}
-    word = words[osv.compare("dpkg", one, other)]
-    assert not subprocess.run(["dpkg", "--compare-versions", one, word, other]).returncode
-
-
-RPM = st.from_regex(r"([0-2]:)?[0-9a-b.~^]{1,6}-[0-9a-b.~^]{1,4}", fullmatch=True)
-
-
-@pytest.mark.skipif(not shutil.which("rpm"), reason="rpm is not installed")
-@settings(max_examples=10)
-@given(st.lists(st.tuples(RPM, RPM), min_size=20, max_size=60))
-def test_rpm_versions_are_ordered_as_rpm_orders_them(pairs: list[tuple[str, str]]) -> None:
-    lines = "".join(f'print(rpm.vercmp("{one}", "{other}") .. " ")\n' for one, other in pairs)
-    command = ["rpm", "--eval", f"%{{lua: {lines}}}"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert [osv.compare("rpm", *pair) for pair in pairs] == [int(word) for word in said]
 
 
 def test_the_exceptions_of_the_repository_are_well_formed() -> None:

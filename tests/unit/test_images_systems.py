@@ -1,7 +1,6 @@
 """The systems of Azure and AWS and their images: expectations written by hand, image by image."""
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,79 +181,6 @@ def test_no_url_of_a_download_moves():
         assert row.version.split("-")[0] in row.url
 
 
-@pytest.mark.parametrize("script", sorted(path.name for path in PROVISION.glob("*.sh")))
-def test_a_provisioning_script_is_bash(script):
-    done = subprocess.run(["bash", "-n", PROVISION / script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_every_step_has_its_script():
     for row in image_policy().steps:
         assert (PROVISION / row.script).is_file()
-
-
-@pytest.mark.parametrize(
-    ("file", "ours"),
-    [
-        ("/lib/modules/{k}/extra/mlnx-ofa_kernel/drivers/mlx5_core.ko.xz", True),
-        ("/lib/modules/{k}/updates/dkms/mlx5_core.ko", True),
-        ("/lib/modules/{k}/weak-updates/mlnx-ofa_kernel/drivers/mlx5_core.ko", True),
-        ("/lib/modules/{k}/kernel/drivers/net/ethernet/mellanox/mlx5_core.ko.xz", False),
-        ("", False),
-    ],
-)
-def test_the_module_that_the_image_will_load_must_be_the_one_that_was_built(tmp_path, file, ours):
-    """need_module asks modinfo about the kernel that the image starts, not the one that runs."""
-    kernel = "5.14.0-611.el9_7.x86_64"
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    says = file.format(k=kernel)
-    (tools / "modinfo").write_text(
-        f'#!/bin/sh\n[ "$*" = "-k {kernel} -F filename mlx5_core" ] || exit 1\n'
-        f'[ -n "{says}" ] && echo "{says}"\n'
-    )
-    (tools / "modinfo").chmod(0o755)
-    script = (
-        f"set -euo pipefail; CHANGES={tmp_path}/changes; KERNEL={kernel}; DOWNLOADS=()\n"
-        f"source {PROVISION}/lib.sh; source {PROVISION}/kernel-modules.sh\n"
-        "need_module mlx5_core ours; echo loaded\n"
-    )
-    done = subprocess.run(
-        ["bash", "-c", script],
-        env={"PATH": f"{tools}:/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode == 0, "loaded" in done.stdout) == (ours, ours)
-    assert ours or "REFUSED: kernel 5.14.0-611.el9_7.x86_64" in done.stderr
-
-
-WAAGENT = """\
-# Enable RDMA management and set up, should only be used in HPC images
-# OS.EnableRDMA=y
-Provisioning.Enabled=n
-ResourceDisk.EnableSwap = y
-"""
-
-
-def test_the_agents_settings_are_changed_once(tmp_path):
-    """50-azure.sh on a waagent.conf: what was there stays, and a second run changes nothing."""
-    conf, scratch = tmp_path / "waagent.conf", tmp_path / "scratch"
-    conf.write_text(WAAGENT)
-    conf.chmod(0o600)
-    scratch.mkdir()
-    text = (PROVISION / "50-azure.sh").read_text()
-    [settings] = re.findall(r"^settings\(\) \{.*?^\}", text, re.S | re.M)
-    script = (
-        f"set -euo pipefail; CHANGES={scratch}/changes; : >$CHANGES\nsource {PROVISION}/lib.sh\n"
-        + settings.replace("/etc/waagent.conf", str(conf))
-        + "\nfor i in 1 2; do settings OS.EnableRDMA y ResourceDisk.EnableSwap n A.Period 300; "
-        "wc -l <$CHANGES; done\n"
-    )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert [line for line in done.stdout.split() if line.isdigit()] == ["1", "1"]
-    assert conf.read_text() == (
-        "# Enable RDMA management and set up, should only be used in HPC images\n"
-        "OS.EnableRDMA=y\nProvisioning.Enabled=n\nResourceDisk.EnableSwap=n\nA.Period=300\n"
-    )
-    assert conf.stat().st_mode & 0o777 == 0o600
