@@ -15,6 +15,7 @@ from mvstack.recipes.wanted import unmet
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SHA256, Known, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
+from mvstack.support.home import DATA
 from mvstack.support.words import listed
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -40,7 +41,8 @@ def check_recipes(folder: Path = RECIPES, policy: Policy | None = None) -> list[
         for problem in check(recipe)
     ]
     problems += [one for recipe in recipes for one in digests(recipe, hashes, known)]
-    problems += unmet(recipes, policy or load_policy())
+    # our own: the tables of our recipes are made from it, not from what a site adds
+    problems += unmet(recipes, policy or load_policy(DATA / "environments" / "policy"))
     if problems:
         raise InvalidInput(*problems)
     return recipes
