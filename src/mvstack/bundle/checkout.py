@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.support.errors import Problem, Refused
-from mvstack.support.home import DATA
+from mvstack.support.home import checkout
 from mvstack.support.processes import run
 
 # What a checkout without git holds beside its own files.
@@ -33,11 +33,12 @@ class Checkout:
     changed: int
 
 
-def archive(target: Path, top: Path = DATA) -> Checkout:
+def archive(target: Path, top: Path | None = None) -> Checkout:
     """Write ``top`` into the archive ``target``, the same bytes for the same files.
 
     Not `git archive`: what is planned here is planned with the files as they are, committed or not.
     """
+    top = top or checkout("mvstack bundle")
     files = sorted(_files(top))
     if not files:
         raise Refused(Problem("this checkout has no files", str(top)))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from mvstack.support.home import DATA
+from mvstack.support.home import checkout
 
 #: What the checks import; what these need is found.
 ROOTS = (
@@ -52,9 +52,10 @@ def archive(path: Path) -> None:
                 if ".." in file.parts or file.suffix == ".pyc" or not place.is_file():
                     continue
                 tar.add(place, f"site/{file}", recursive=False)
+        top = checkout("mvstack image build")
         for name in ("src/mvstack", "tests/reframe", "tests/references", "environments"):
-            for place in sorted((DATA / name).rglob("*")):
-                relative = place.relative_to(DATA)
+            for place in sorted((top / name).rglob("*")):
+                relative = place.relative_to(top)
                 if place.is_file() and place.suffix != ".pyc" and "rendered" not in relative.parts:
                     tar.add(place, f"repository/{relative}", recursive=False)
 
