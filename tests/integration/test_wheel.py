@@ -75,8 +75,8 @@ def test_it_is_the_installed_one_and_it_knows_our_systems(wheel: Wheel) -> None:
 
 def test_all_of_it_is_right_with_a_fabric_and_an_application_of_the_site(wheel: Wheel) -> None:
     wheel.run("--site", "our-site", "check")
-    said = wheel.run("--site", "our-site", "explain", "fabrex-lab/cpu", "--profile", "full")
-    assert "fabrex" in said and "lpp" in said
+    said = wheel.run("--site", "our-site", "explain", "enterprise/bridge")
+    assert "warpfabric" in said and "Warp is reached through" in said
     assert "zeta/1.2.0" in wheel.run("--site", "our-site", "list", "packages")
 
 
@@ -90,11 +90,13 @@ def test_it_renders_what_the_checkout_renders(wheel: Wheel) -> None:
                 assert made.read_bytes() == path.read_bytes()
 
 
-def test_the_sites_application_is_rendered_over_its_fabric(wheel: Wheel) -> None:
-    words = ("render", "fabrex-lab", "--profile", "full", "--to", "lab")
+def test_what_the_site_adds_is_rendered(wheel: Wheel) -> None:
+    words = ("render", "enterprise", "azure-hbv4", "--profile", "full", "--to", "lab")
     wheel.run("--site", "our-site", *words)
-    easystack = (wheel.there / "lab" / "fabrex-lab" / "cpu" / "easystack.yaml").read_text()
-    assert "Zeta-1.2.0-gmvapich-2026.11-ofi" in easystack
+    easystack = (wheel.there / "lab" / "azure-hbv4" / "hpc" / "easystack.yaml").read_text()
+    assert "Zeta-1.2.0-gmvapich-2026.11-ucx" in easystack
+    plan = json.loads((wheel.there / "lab" / "enterprise" / "bridge" / "plan.json").read_text())
+    assert plan["mpi"][0]["believe"]["provider"] == ["warp"]
 
 
 def test_it_says_what_would_be_built_on_this_machine(wheel: Wheel) -> None:
