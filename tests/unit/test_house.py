@@ -66,7 +66,6 @@ MANY: set[str] = {
 }
 # modules that ask which builder a plan has, outside builders/ and model/
 BUILDERS: set[str] = {
-    "applications.page",
     "plan.offers",
     "recipes.wanted",
     "report.summary",

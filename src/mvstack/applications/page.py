@@ -22,16 +22,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """One module of the release with a cell for each builder."""
+    """One module of the release, with a cell for each builder by its name."""
 
     package: Package
-    easybuild: Cell
-    spack: Cell
+    cells: dict[str, Cell]
 
     @property
     def seen(self) -> Row | None:
         """The row whose checks and figure are shown: EasyBuild's, else Spack's."""
-        rows = [cell.row for cell in (self.easybuild, self.spack) if cell.row]
+        rows = [cell.row for cell in self.cells.values() if cell.row]
         return next((row for row in rows if row.checks), None)
 
 
@@ -55,38 +54,41 @@ def _joined(lines: list[Line]) -> list[Line]:
     found: list[Line] = []
     for line in lines:
         for number, other in enumerate(found):
-            if other.package.module == line.package.module and _apart(other, line):
-                easybuild = line if other.easybuild.state == NONE else other
-                spack = line if other.spack.state == NONE else other
-                found[number] = replace(other, easybuild=easybuild.easybuild, spack=spack.spack)
+            pairs = {name: (other.cells[name], cell) for name, cell in line.cells.items()}
+            apart = all(NONE in (one.state, two.state) for one, two in pairs.values())
+            if other.package.module == line.package.module and apart:
+                cells = {
+                    name: two if one.state == NONE else one for name, (one, two) in pairs.items()
+                }
+                found[number] = replace(other, cells=cells)
                 break
         else:
             found.append(line)
     return found
 
 
-def _apart(one: Line, other: Line) -> bool:
-    """No builder has a recipe of both."""
-    builders = [(one.easybuild, other.easybuild), (one.spack, other.spack)]
-    return all(NONE in (first.state, second.state) for first, second in builders)
-
-
 def _line(package: Package, release: Release, record: list[Row]) -> Line:
-    own = [row for row in record if (row.package, row.version) == (package.name, package.version)]
     file = by_hand(package, release)
-    now = hash_of(file) if file else ""
-    builds = [row for row in own if row.builder == "easybuild" and now and row.of == now]
-    specs = [row for row in own if row.builder == "spack" and row.of == package.spack]
+    # what a row of the record must be true of, to count
+    recipes = {"easybuild": hash_of(file) if file else "", "spack": package.spack}
     return Line(
         package,
-        _cell(builds, bool(file), package.where.builder == "spack"),
-        _cell(specs, bool(package.spack), package.where.builder == "easybuild"),
+        {
+            builder: _cell(
+                [
+                    row
+                    for row in record
+                    if row.key[:3] == (package.name, package.version, builder) and row.of == recipe
+                ]
+            )
+            if recipe and package.where.builder in ("", builder)
+            else Cell(NONE)
+            for builder, recipe in recipes.items()
+        },
     )
 
 
-def _cell(rows: list[Row], recipe: bool, elsewhere: bool) -> Cell:
-    if not recipe or elsewhere:
-        return Cell(NONE)
+def _cell(rows: list[Row]) -> Cell:
     if not rows:
         return Cell(RECIPE)
     # of equals that over our own MPI, not that over what stands in for it
