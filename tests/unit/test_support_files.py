@@ -1,0 +1,37 @@
+"""A file is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mvstack.support.files import write_atomically
+
+
+def test_text_and_bytes_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a" / "text", "é\n")
+    write_atomically(tmp_path / "a" / "bytes", b"\xff")
+    assert (tmp_path / "a" / "text").read_bytes() == "é\n".encode()
+    assert (tmp_path / "a" / "bytes").read_bytes() == b"\xff"
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [(0o644, 0o644), (None, 0o600)])
+def test_permissions_are_those_asked_for_or_the_umasks(
+    tmp_path: Path, mode: int | None, wanted: int
+) -> None:
+    before = os.umask(0o077)
+    try:
+        write_atomically(tmp_path / "file", "x", mode=mode)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == wanted
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(tmp_path / "file", "\ud800")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
