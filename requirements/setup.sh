@@ -24,19 +24,18 @@ fail() {
 # What .venv must have been made from: the pins, and the interpreter behind it.
 wanted() {
     local pins
-    pins=$(cat "$top/requirements/build.txt" "$top/requirements/runtime.txt" | sha256sum)
+    pins=$(sha256sum <"$top/requirements/core.txt")
     echo "${pins%% *} $(readlink -f "$venv/bin/python")"
 }
 
 is_ready() { [[ -x $venv/bin/python && $(cat "$venv/.ready" 2>/dev/null) == "$(wanted) $top" ]]; }
 
-images_ready() {
-    [[ $(cat "$venv/.ready-images" 2>/dev/null) == "$(sha256sum <"$top/requirements/images.txt")" ]]
-}
-
-tests_ready() {
-    [[ $(cat "$venv/.ready-tests" 2>/dev/null) == "$(wanted_by_tests)" ]]
-}
+# Sets of packages that some commands add to core.txt, each with the file that pins it.
+stamp() { cat "$top/requirements/build.txt" "$top/requirements/$1.txt" | sha256sum; }
+has_set() { [[ $(cat "$venv/.ready-$1" 2>/dev/null) == "$(stamp "$1")" ]]; }
+runtime_ready() { has_set runtime; }
+images_ready() { has_set images; }
+tests_ready() { has_set test; }
 
 # may_install WORD…: may apt be run? Yes for root who said --yes, MVSTACK_YES=1, or y when asked.
 may_install() {
@@ -77,6 +76,9 @@ watched() {
     local label=$1 log=$2 begin=$SECONDS status=0 pid said=0 count spent
     shift 2
     [[ -t 2 ]] || say "$label …"
+    : >>"$log" # it is read below, perhaps before the command has opened it
+    # if we are killed, the command is too: a pip left behind would write into the next one's .venv
+    ! command -v setpriv >/dev/null || set -- setpriv --pdeathsig KILL "$@"
     set -m
     "$@" >>"$log" 2>&1 </dev/null &
     pid=$!
@@ -109,6 +111,17 @@ interrupted() { # interrupted PID: ends its group, so that nothing goes on behin
 }
 
 show_end() { tail -n 12 "$1" | sed 's/^/    | /' >&2; }
+
+# Says why MVSTACK_PYTHON cannot be taken, in one line.
+why_not() {
+    local path version
+    path=$(command -v "$1") || { echo "there is no such program" && return; }
+    version=$("$path" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
+        { echo "it does not run as Python" && return; }
+    "$path" -c "import sys; sys.exit(not (3, $oldest) <= sys.version_info[:2] <= (3, $newest))" ||
+        { echo "it is Python $version; 3.$oldest to 3.$newest are supported" && return; }
+    echo "it is Python $version without its venv module (on Debian: python$version-venv)"
+}
 
 # Sets $python to an interpreter that can make .venv, or the array $lacking to what apt must bring.
 find_python() {
@@ -147,14 +160,35 @@ need_python() {
         hash -r
         find_python
     fi
+    [[ -n $python || -z ${MVSTACK_PYTHON:-} ]] ||
+        fail 7 "MVSTACK_PYTHON=$MVSTACK_PYTHON: this Python cannot be used" \
+            "because   $(why_not "$MVSTACK_PYTHON")" \
+            "to go on  name another, or unset MVSTACK_PYTHON to take the first that fits from PATH"
     [[ -n $python ]] ||
         fail 7 "missing on this machine: $python_range" "found     ${seen[*]:-none}" \
             "to go on  install one (RHEL: dnf install python3.11; SUSE: zypper install python311)," \
             "          or load your site's module, or name it: MVSTACK_PYTHON=/path/to/python3"
 }
 
+# Can everybody run this file? Its folders too must be open to others.
+open_to_all() {
+    local path
+    path=$(readlink -f "$1")
+    [[ $(stat -c %A "$path") == *x ]] || return 1
+    while [[ $path != / ]]; do
+        path=$(dirname "$path")
+        [[ $(stat -c %A "$path") == *[xt] ]] || return 1
+    done
+}
+
 # Holds the lock on .venv until unlock; says so when another set-up has it.
 lock() {
+    if [[ -r $venv/.ready && ! -w $venv && ! -x $venv/bin/python ]]; then
+        fail 7 "$venv: was made with a Python that $(id -un) cannot run" \
+            "found     $(readlink "$venv/bin/python")" \
+            "to go on  have its owner make it again with a Python that everybody can run:" \
+            "          rm -rf $venv && MVSTACK_PYTHON=/usr/bin/python3 $top/mvstack --version"
+    fi
     if ! { mkdir -p "$venv" && exec 9>"$venv/.lock"; } 2>/dev/null; then
         fail 7 "$venv: cannot be written by $(id -un)" \
             "because   this checkout is not set up yet, and that writes its .venv" \
@@ -206,7 +240,7 @@ mark() { # mark NAME TEXT: a stamp that is there whole or not at all
     mv "$venv/$1.new" "$venv/$1"
 }
 
-# set_up WORD…: makes .venv, unless somebody else has by now. WORD: the command's own arguments.
+# set_up WORD…: makes .venv with what every command needs, unless somebody else has by now.
 set_up() {
     local begin=$SECONDS python lacking seen site
     lock
@@ -214,17 +248,21 @@ set_up() {
         unlock
         return
     fi
-    need_python "$@"
-    say "making $venv with $python (only this once; about 550 MB)"
-    find "$venv" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
-    "$python" -m venv "$venv" >"$venv/setup.log" 2>&1 || {
-        show_end "$venv/setup.log"
-        fail 7 "$python: could not make $venv" "log       $venv/setup.log" \
-            "to go on  mend what it says above, or name another: MVSTACK_PYTHON=/path/to/python3"
-    }
-    pip_install "installing what builds packages" build.txt
-    pip_install "installing $(grep -c '^[a-z].*==[^;]*$' "$top/requirements/runtime.txt") packages" \
-        runtime.txt
+    # of the same interpreter, but other pins: only what changed is installed
+    if [[ ! -x $venv/bin/python || $(cat "$venv/.ready" 2>/dev/null) != *" $top" ]]; then
+        need_python "$@"
+        say "making $venv with $python (only this once)"
+        [[ $EUID != 0 ]] || open_to_all "$python" ||
+            say "warning: only root can run $python, so only root can use this checkout" \
+                "(MVSTACK_PYTHON names another)"
+        find "$venv" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
+        "$python" -m venv "$venv" >"$venv/setup.log" 2>&1 || {
+            show_end "$venv/setup.log"
+            fail 7 "$python: could not make $venv" "log       $venv/setup.log" \
+                "to go on  mend what it says above, or name another: MVSTACK_PYTHON=/path/to/python3"
+        }
+    fi
+    pip_install "installing $(count_of core) packages" core.txt
     site=$("$venv/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     echo ../../../../src >"$site/mvapich_stack.pth"
     "$venv/bin/python" -P -c 'import mvstack' ||
@@ -234,28 +272,23 @@ set_up() {
     unlock
 }
 
-# Adds what `mvstack image` needs to a .venv that is ready.
-set_up_images() {
-    lock
-    if ! images_ready; then
-        say "images need more Python packages; installing them (only this once)"
-        pip_install "installing $(grep -c '^[a-z].*==[^;]*$' "$top/requirements/images.txt") packages" \
-            images.txt
-        mark .ready-images "$(sha256sum <"$top/requirements/images.txt")"
-    fi
-    unlock
-}
+count_of() { grep -c '^[a-z].*==[^;]*$' "$top/requirements/$1.txt"; }
 
-# Adds what tests/run needs to a .venv that is ready.
-set_up_tests() {
+# add_set NAME WHAT: adds the packages of requirements/NAME.txt to a .venv that is ready.
+add_set() {
     lock
-    if ! tests_ready; then
-        pip_install "installing what the tests need" test.txt
-        has_node || pip_install "installing Node, which runs pipelines" node.txt
-        mark .ready-tests "$(wanted_by_tests)"
+    if ! has_set "$1"; then
+        say "$2 needs more Python packages; installing them (only this once)"
+        [[ $1 != runtime ]] || pip_install "installing what builds packages" build.txt
+        pip_install "installing $(count_of "$1") packages" "$1.txt"
+        [[ $1 != test ]] || has_node || pip_install "installing Node, which runs pipelines" node.txt
+        mark ".ready-$1" "$(stamp "$1")"
     fi
     unlock
 }
+set_up_runtime() { add_set runtime "${1:-what you asked for}"; }
+set_up_images() { add_set images "an image"; }
+set_up_tests() { add_set test "passing the tests"; }
 
 # Is there a Node that gitlab-ci-local runs on? It says 20.19 or newer.
 has_node() {
@@ -264,4 +297,20 @@ has_node() {
         process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 }
 
-wanted_by_tests() { cat "$top/requirements/test.txt" "$top/requirements/node.txt" | sha256sum; }
+# needs_runtime WORD…: does this command run EasyBuild or ReFrame, or draw plots? They are half a
+# gigabyte, which `explain` need not wait for. Sets $command to its name.
+needs_runtime() {
+    command=''
+    while (($#)); do
+        case $1 in
+            --help | -h) return 1 ;;
+            --site) shift ;; # its folder is no command
+            -*) ;;
+            *) [[ -n $command ]] || command=$1 ;;
+        esac
+        shift || return 1
+    done
+    case $command in
+        '' | abi | check | diff | discover | explain | list | lock | new | render | sources) return 1 ;;
+    esac
+}

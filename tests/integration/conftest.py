@@ -53,9 +53,10 @@ class Checkout:
     def pin(self, version: str) -> None:
         """Publishes ``tinydep`` at this version and pins it by its hash."""
         digest = make_wheel(self.wheels, "tinydep", version)
-        (self.top / "requirements" / "runtime.txt").write_text(
-            f"tinydep=={version} \\\n    --hash=sha256:{digest}\n"
-        )
+        for name in ("core.txt", "runtime.txt"):
+            (self.top / "requirements" / name).write_text(
+                f"tinydep=={version} \\\n    --hash=sha256:{digest}\n"
+            )
 
     def environment(self, **changes: str) -> dict[str, str]:
         """This process's, without pip's settings and with ours; an empty value takes one out."""

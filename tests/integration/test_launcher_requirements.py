@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-FILES = ("build.txt", "runtime.txt", "images.txt", "node.txt", "test.txt")
+FILES = ("build.txt", "core.txt", "runtime.txt", "images.txt", "node.txt", "test.txt")
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>[^ ]+)(?P<marker> ;[^\\]+)? \\$")
 
 
@@ -46,6 +46,7 @@ def test_all_that_pyproject_names_is_pinned() -> None:
 
 def test_no_file_asks_for_another_version_than_the_one_before_it() -> None:
     for first, second in (
+        ("runtime.txt", "core.txt"),
         ("runtime.txt", "images.txt"),
         ("runtime.txt", "test.txt"),
         ("images.txt", "test.txt"),

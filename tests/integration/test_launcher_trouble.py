@@ -7,15 +7,17 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from conftest import Checkout
+from conftest import TOP, Checkout
 
 TOOLS = (
     *("bash", "env", "readlink", "cat", "sha256sum", "mkdir", "rm", "mv", "find", "grep", "sed"),
-    *("flock", "sleep", "tail", "id", "mktemp"),
+    *("flock", "sleep", "tail", "id", "mktemp", "stat", "dirname", "setpriv"),
 )
 
 
@@ -109,12 +111,60 @@ def test_only_a_python_that_does_not_fit(checkout: Checkout, tools: Path, versio
     assert f"found     {tools}/python3 ({version.replace(' ', '.')})" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("script", "because"),
+    [
+        ("echo 3.9", "it is Python 3.9; 3.11 to 3.14 are supported"),
+        ("exit 1", "it does not run as Python"),
+        (None, "there is no such program"),
+    ],
+)
+def test_a_wrong_python_that_was_named_is_named(
+    checkout: Checkout, tmp_path: Path, script: str | None, because: str
+) -> None:
+    if script:
+        # answers the version, and fails the comparison of versions
+        put(tmp_path, "mine", f'case "$*" in *exit*) exit 1 ;; esac; {script}')
+    result = checkout.run(MVSTACK_PYTHON=str(tmp_path / "mine"))
+    assert result.returncode == 7
+    assert f"MVSTACK_PYTHON={tmp_path}/mine: this Python cannot be used" in result.stderr
+    assert because in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_a_python_that_only_its_owner_can_run_is_told(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout.run().returncode == 0
+    hidden = tmp_path / "hidden"
+    hidden.mkdir(mode=0o700)
+    for folder in [tmp_path, *list(checkout.top.parents)[:3]]:
+        folder.chmod(0o755)
+    real_python(hidden, "python3")
+    python = checkout.venv / "bin" / "python"
+    python.unlink()
+    python.symlink_to(hidden / "python3")
+    other = checkout.run(prefix=["setpriv", "--reuid", "65534", "--clear-groups"])
+    assert other.returncode == 7
+    assert "was made with a Python that nobody cannot run" in other.stderr
+    assert "MVSTACK_PYTHON=" in other.stderr
+
+
+def test_who_can_run_a_program(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    put(closed, "python3", "exit 0")
+    asks = 'top=/none; source "$1"; open_to_all "$2"'
+    setup = TOP / "requirements" / "setup.sh"
+    for program, wanted in (("/bin/bash", 0), (closed / "python3", 1)):
+        done = subprocess.run(["bash", "-c", asks, "-", str(setup), str(program)], check=False)
+        assert done.returncode == wanted, program
+
+
 def test_other_bytes_than_the_hash_says(checkout: Checkout) -> None:
     wheel = next(checkout.wheels.iterdir())
     wheel.write_bytes(wheel.read_bytes() + b"\0")
     result = checkout.run()
     assert result.returncode == 5
-    assert "requirements/runtime.txt: could not be installed" in result.stderr
+    assert "requirements/core.txt: could not be installed" in result.stderr
     assert "HASHES" in result.stderr.upper()
     assert not_ready(checkout)
 
@@ -187,19 +237,20 @@ def test_interrupted_it_ends_all_and_goes_on_next_time(
     assert checkout.run().returncode == 0
 
 
-def test_killed_the_next_waits_for_what_is_left_and_begins_again(checkout: Checkout) -> None:
+def test_killed_it_leaves_no_pip_behind_and_the_next_begins_again(checkout: Checkout) -> None:
     with HangingIndex() as index:
         process = checkout.start(**index.settings)
         index.wait_for_a_call()
         process.kill()
         process.wait()
-        second = checkout.start()
-        assert second.stderr is not None
-        assert "another set-up" in second.stderr.readline()
-    out, err = second.communicate(timeout=60)
-    assert second.returncode == 0, err
-    assert "making" in err
-    assert out
+        for _ in range(100):
+            if not alive_below(checkout.top):
+                break
+            time.sleep(0.1)
+        assert alive_below(checkout.top) == []
+    second = checkout.run()
+    assert second.returncode == 0, second.stderr
+    assert "making" in second.stderr
 
 
 def test_power_lost_between_two_steps(checkout: Checkout) -> None:
