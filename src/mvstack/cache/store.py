@@ -25,7 +25,7 @@ from mvstack.cache import gpg, unpack
 from mvstack.cache.manifest import Manifest, parse
 from mvstack.cache.place import NotBelieved, Place, Unreachable, reachable
 from mvstack.support import locks
-from mvstack.support.files import write_atomically
+from mvstack.support.files import sync, write_atomically
 
 INDEX = "easybuild/index.json"
 
@@ -135,8 +135,7 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     incoming = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         shutil.copyfile(archive, incoming)
-        with incoming.open("rb") as stream:
-            os.fsync(stream.fileno())
+        sync(incoming)
         incoming.replace(target)
     finally:
         incoming.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from mvstack.cache.manifest import Item, Manifest
 from mvstack.cache.place import NotBelieved
 from mvstack.cache.prefix import Move
 from mvstack.sources.files import sha256_of
+from mvstack.support.files import sync
 
 INCOMING = ".incoming-from-cache"
 
@@ -137,8 +138,4 @@ def _take(source: Path, target: Path) -> None:
         away = source.with_name(f"{source.name}.before")
         target.rename(away)  # in one step, so that a kill leaves a whole folder or none
     source.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(target.parent)

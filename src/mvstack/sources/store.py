@@ -27,7 +27,7 @@ from mvstack.sources.files import copied, extension, open_regular, sha256_of
 from mvstack.sources.spec import SHA256
 from mvstack.support import locks
 from mvstack.support.errors import Problem, SourceError, relative
-from mvstack.support.files import write_atomically
+from mvstack.support.files import sync, write_atomically
 
 _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -103,10 +103,10 @@ class Store:
         """Move a complete incoming file to its place, by one rename, and note it."""
         target = self.path(entry.sha256, entry.filename)
         with self._writing():
-            _sync(file)
+            sync(file)
             target.parent.mkdir(parents=True, exist_ok=True)
             file.replace(target)
-            _sync(target.parent)
+            sync(target.parent)
             # one file may be the source of several software: each has a line of its own
             same = (entry.sha256, entry.software, entry.filename)
             rows = self._indexed()
@@ -274,12 +274,3 @@ def _state(path: Path) -> Literal["good", "damaged", "missing"]:
         return "good" if sha256_of(path) == _hash_in(path) else "damaged"
     except OSError:  # a bad sector is damage, too
         return "damaged"
-
-
-def _sync(path: Path) -> None:
-    """Have ``path`` (a file or a folder) on the disk itself before going on."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,6 +7,15 @@ import secrets
 from pathlib import Path
 
 
+def sync(path: Path) -> None:
+    """Have ``path`` (a file or a folder) on the disk itself before going on."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644) -> None:
     """Write ``path`` whole or not at all, also when the power fails in between.
 
