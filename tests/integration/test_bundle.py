@@ -27,6 +27,7 @@ from mvstack.bundle import wheels
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
+from mvstack.install.flow import Request
 from mvstack.sources import Entry, Store, accepted
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
@@ -52,9 +53,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 def bundled(site: Site, name: str, **more: Any) -> tuple[Path, dict[str, Any]]:
     target = site.top / "bundle"
-    arguments = {"binaries": True, "root": Path(site.builder.root), "caches": Caches(), **more}
-    arguments = {"release": None, "progress": Progress(mode="quiet"), **arguments}
-    about = make(name, target, **arguments)
+    binaries = more.pop("binaries", True)
+    asked = Request(name, **{"root": Path(site.builder.root), "caches": Caches(), **more})
+    about = make(asked, target, binaries, Progress(mode="quiet"))
     return target, about
 
 

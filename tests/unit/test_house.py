@@ -27,15 +27,6 @@ PARAMETERS = 6
 RIGHTWARD: set[str] = set()
 # functions with imports of their own and no comment that says why
 UNEXPLAINED: set[str] = {
-    "cli.bundle.bundle",
-    "cli.ci.build",
-    "cli.ci.check",
-    "cli.ci.deploy",
-    "cli.ci.generate",
-    "cli.ci.sign",
-    "cli.ci.stage",
-    "cli.ci.validate",
-    "cli.diff.diff",
     "cli.image._progress",
     "cli.image.build",
     "cli.image.clean",
@@ -45,14 +36,6 @@ UNEXPLAINED: set[str] = {
     "cli.image.test",
     "cli.image.validate",
     "cli.image.verify",
-    "cli.lock._before_solving",
-    "cli.lock._solved",
-    "cli.lock.lock",
-    "cli.lock.locks",
-    "cli.main._progress",
-    "cli.main.discover",
-    "cli.main.explain",
-    "cli.main.render",
     "model.system.Partition._known_target",
     "report.plots._axes",
     "report.plots._draw",
@@ -60,8 +43,6 @@ UNEXPLAINED: set[str] = {
 }
 # functions of more parameters than PARAMETERS, with the reason where it is a good one
 MANY: set[str] = {
-    "builders.spack.gates.mpi._package",
-    "bundle.make.make",
     "ci.changes.todo",
 }
 # modules that ask which builder a plan has, outside builders/ and model/

@@ -23,6 +23,7 @@ from mvstack.bundle import arrive, wheels
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
+from mvstack.install.flow import Request
 from mvstack.support.errors import SourceError
 from mvstack.support.progress import Progress
 
@@ -30,12 +31,11 @@ from mvstack.support.progress import Progress
 def bundled(here: Here, target: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The bundle with binaries; of the Python packages the solver's alone, for the test's sake."""
     real = wheels.gather
-    monkeypatch.setattr(wheels, "gather", lambda to, _names, note: real(to, (wheels.SPACK,), note))
+    monkeypatch.setattr(wheels, "gather", lambda to, _names, note: real(to, ("spack.txt",), note))
     monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
     try:
-        return make(
-            str(here.system), target, True, None, here.root, Caches(), Progress(mode="quiet")
-        )
+        asked = Request(str(here.system), root=here.root, caches=Caches())
+        return make(asked, target, True, Progress(mode="quiet"))
     except SourceError as error:
         pytest.skip(f"skipped: unreachable: {error.problems[0].message}")
 

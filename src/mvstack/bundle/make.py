@@ -15,8 +15,9 @@ from mvstack.builders.base import builder_of
 from mvstack.bundle import checkout, wheels
 from mvstack.cache import gpg
 from mvstack.cache.place import place
-from mvstack.cache.use import Caches
+from mvstack.cache.use import site_caches
 from mvstack.install import stages
+from mvstack.install.flow import Request
 from mvstack.model.prerequisites import family_of
 from mvstack.model.system import System
 from mvstack.plan.make import split_name
@@ -31,23 +32,17 @@ FORMAT = 1
 SUMS = "SHA256SUMS"
 
 
-def make(
-    name: str,
-    target: Path,
-    binaries: bool,
-    release: str | None,
-    root: Path | None,
-    caches: Caches,
-    progress: Progress,
-) -> dict[str, Any]:
-    """Write the bundle of ``name`` (``system`` or ``system/partition``) to ``target``.
+def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> dict[str, Any]:
+    """Write the bundle of what is ``asked`` to ``target``.
 
     What an interrupted run gathered is used again. Returns the manifest. Raises SourceError,
     Refused, InvalidInput when ``target`` holds something else.
     """
-    system, partitions = stages.load(name)
+    system, partitions = stages.load(asked.name)
+    caches = asked.caches or site_caches()
     _ours(target)
-    plans = [stages.plan_for(system, one, release, root, caches) for one in partitions]
+    where, profile = (asked.release, asked.root), asked.profile
+    plans = [stages.plan_for(system, one, *where, caches, profile) for one in partitions]
     target.mkdir(parents=True, exist_ok=True)
     (target / SUMS).unlink(missing_ok=True)  # not before all that was typed is known to be right
     write_atomically(target / "manifest.json", "{}\n")  # marks the folder as ours; complete last
@@ -68,7 +63,7 @@ def make(
             found["signed_by"] += signed_by
         else:
             found["sources"] += builder.sources(plan, fetcher, target / "sources", progress)
-    file = _system_file(name, target)
+    file = _system_file(asked.name, target)
     about = _about(system, plans, own, found, binaries, file)
     return _finished(target, about, plans, count, progress)
 

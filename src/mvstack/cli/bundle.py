@@ -32,8 +32,10 @@ def bundle(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Write one folder from which a machine without a network installs a system."""
+    # start-up time: only this command needs it
     from mvstack.bundle.make import make
     from mvstack.cache.use import site_caches
+    from mvstack.install.flow import Request
     from mvstack.support.progress import Progress
 
     if sources == binaries:
@@ -46,7 +48,8 @@ def bundle(
             )
         )
     progress = Progress(mode="quiet" if as_json else "auto")
-    about = make(system, to.absolute(), binaries, release, root, site_caches(cache or []), progress)
+    asked = Request(system, release, root, caches=site_caches(cache or []))
+    about = make(asked, to.absolute(), binaries, progress)
     if as_json:
         typer.echo(json.dumps(about, indent=2))
         return

@@ -76,6 +76,7 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Say what a change builds, checks and deploys, and write the pipelines that do it."""
+    # start-up time: only this command needs it
     from mvstack.ci import generate as ci
     from mvstack.ci import sites
     from mvstack.ci.pipeline import Context
@@ -171,6 +172,7 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Build some packages of a partition on top of what other jobs built, and hand them on."""
+    # start-up time: only this command needs it
     from mvstack.ci import steps
 
     given = Given(take or [], _caches(cache), trust or [])
@@ -194,6 +196,7 @@ def stage(
     as_json: Json = False,
 ) -> None:
     """Install a whole partition from what was built and from caches; build nothing."""
+    # start-up time: only this command needs it
     from mvstack.ci.steps import Job, stage_job
 
     given = Given(take or [], _caches(cache), trust or [])
@@ -219,6 +222,7 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Run the checks through the site's scheduler, and write reports that GitLab shows."""
+    # start-up time: only this command needs it
     from mvstack.ci.steps import validate_job
     from mvstack.test.installed import failed_checks
 
@@ -245,6 +249,7 @@ def sign(
     as_json: Json = False,
 ) -> None:
     """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
+    # start-up time: only this command needs it
     from mvstack.ci.steps import Job, sign_job
 
     job = Job(system, _progress(as_json), Given(take or []), profile or "")
@@ -276,6 +281,7 @@ def deploy(
     as_json: Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages only."""
+    # start-up time: only this command needs it
     from mvstack.ci.steps import Job, deploy_job
 
     job = Job(system, _progress(as_json), Given((), cache, trust or []), profile or "")
@@ -285,6 +291,7 @@ def deploy(
 @app.command(epilog="Example: mvstack ci check --settings mvstack-ci.yaml")
 def check(settings: SettingsFile = SETTINGS, as_json: Json = False) -> None:
     """Check the settings and every system and key that they name; show all errors at once."""
+    # start-up time: only this command needs it
     from mvstack.ci.checking import check_project
 
     checked = check_project(settings)

@@ -31,6 +31,7 @@ def diff(
 
     Exit code 0: nothing is rebuilt; 9: something is; others as everywhere.
     """
+    # start-up time: only this command needs it
     from mvstack.diff.compare import compare
     from mvstack.diff.graphs import both
     from mvstack.diff.sides import sides

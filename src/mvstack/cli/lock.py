@@ -59,6 +59,7 @@ def lock(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Concretize partitions with Spack and check the lock files; nothing is built or installed."""
+    # start-up time: only this command needs it
     import json
 
     from mvstack.model.load import load_system, system_names
@@ -88,6 +89,7 @@ def lock(
 
 def _before_solving(names: list[str], to: Path | None) -> None:
     """Raise for names that mean nothing and a folder that is none: solving takes minutes."""
+    # start-up time: only this command needs it
     from mvstack.install import stages
 
     errors: list[MvstackError] = []
@@ -124,6 +126,7 @@ def locks(
     profile: str = "",
 ) -> Iterator[Solved | MvstackError]:
     """Concretize each partition that ``name`` means; what is wrong with one stops no other."""
+    # start-up time: only this command needs it
     from mvstack.install import stages
 
     system, partitions = stages.load(name)
@@ -140,6 +143,7 @@ def locks(
 def _solved(
     plan: Plan, root: Path, place: Path, to: Path | None, progress: Progress
 ) -> Iterator[Solved]:
+    # start-up time: only this command needs it
     from mvstack.builders.spack import handed
     from mvstack.builders.spack.prepared import solved
     from mvstack.builders.spack.resolve import built

@@ -88,6 +88,7 @@ out = Console(highlight=False, soft_wrap=False)
 
 
 def _progress(as_json: bool, total: int = 0) -> Any:
+    # start-up time: only this command needs it
     from mvstack.support.progress import Progress
 
     return Progress(total, mode="quiet" if as_json else "auto")
@@ -115,6 +116,7 @@ def discover(
     ] = "easybuild",
 ) -> None:
     """Look at this machine and print a system file that a person can edit."""
+    # start-up time: only this command needs it
     from mvstack import discover as looking
     from mvstack.discover.system import NAME as SYSTEM_NAME
 
@@ -226,6 +228,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say which MPI build a partition gets, and why, with the source of each reason."""
+    # start-up time: only this command needs it
     from mvstack.cli.explain import show_plan
 
     found, partitions = stages.load(system)
@@ -260,6 +263,7 @@ def render(
     as_json: Json = False,
 ) -> None:
     """Write the files that builders, modules and checks read, for every system."""
+    # start-up time: only this command needs it
     from mvstack.cli.rendering import render_systems
 
     if profile and to is None:

@@ -62,7 +62,8 @@ def check_mpis_and_roots(lock: Lock, planned: Planned, rules: Gates) -> list[Bro
 
     packages = _pair(planned.packages, [root for root in roots if root.hash not in mpis], distance)
     for package, node in packages:
-        found += _package(rules, lock, planned, mpis, package, node, standing.get(package.mpi))
+        over, below = standing.get(package.mpi), _below(lock, mpis, node)
+        found += _package(rules, planned, package, node, over, below)
     taken = [package for package, _ in packages]
     found += [
         _missing_package(rules, planned, package)
@@ -164,18 +165,16 @@ def _one_mpi(
 
 def _package(
     rules: Gates,
-    lock: Lock,
     planned: Planned,
-    mpis: dict[str, Node],
     package: PlannedPackage,
     node: Node,
     over: Node | None,
+    below: list[Node],
 ) -> Iterable[Broken]:
     build = planned.mpi(package.mpi)
     passes = f"{package.spec} ^{build.spec}" if build else package.spec
     for key in mismatches(node, package.wanted):
         yield broken(rules, "roots", str(node), _difference(node, package.wanted, key), passes)
-    below = _below(lock, mpis, node)
     if not package.mpi and not below:
         return
     if len(below) != 1:
