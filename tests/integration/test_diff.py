@@ -120,11 +120,11 @@ def test_each_system_is_told_what_its_own_change_rebuilds(clone: Clone) -> None:
     assert cpu["mpi_changes"] and cpu["by"] == "plans" and cpu["builder"] == "spack"
     assert [(row["kind"], row["why"]) for row in cpu["changed"]][:2] == [
         ("mpi", ["recipe"]),
-        ("package", ["the MPI below it"]),
+        ("package", ["what it stands on: mvapich"]),
     ]
     azure = partitions["azure-hbv4/hpc"]
     assert all("target zen4 → zen3" in row["why"] for row in azure["changed"])
-    assert azure["changed"][0]["kind"] == "mpi" and azure["builder"] == "easybuild"
+    assert azure["mpi_changes"] and azure["builder"] == "easybuild"
     # expanse/gpu has MVAPICH-Plus, aws has EasyBuild: neither is touched
     for name in ("expanse/gpu", "aws-hpc7a/hpc"):
         assert not partitions[name]["changed"] and not partitions[name]["mpi_changes"]
@@ -132,15 +132,15 @@ def test_each_system_is_told_what_its_own_change_rebuilds(clone: Clone) -> None:
 
 def test_a_change_of_the_code_that_renders_counts_and_a_package_that_goes(clone: Clone) -> None:
     """Each side is rendered by its own code."""
-    clone.edit("src/mvstack/plan/make.py", '"xfs")', '"xfs", "smurf")')
-    clone.edit("environments/systems/aws-hpc7a.yaml", "file_systems: [", "file_systems: [smurf, ")
-    first = clone.commit("Mount smurf")
+    clone.edit("src/mvstack/render/partition.py", "= {value!r}", "= {value!r} or 0")
+    first = clone.commit("Write parameters otherwise")
     clone.append("environments/releases/2026.11.yaml", MORE)
     found = clone.diff(f"{first}~1", "aws-hpc7a")
     assert list(found["partitions"]) == ["aws-hpc7a/hpc"]
-    assert "easyconfig" in found["partitions"]["aws-hpc7a/hpc"]["changed"][0]["why"]
+    rows = found["partitions"]["aws-hpc7a/hpc"]["changed"]
+    assert "easyconfig" in next(row for row in rows if row["kind"] == "mpi")["why"]
     alps = clone.diff("HEAD", "alps/cpu")["partitions"]["alps/cpu"]
-    assert [row["name"] for row in alps["added"]] == ["MORE 1.0"]
+    assert [row["name"] for row in alps["added"]] == ["MORE 1.0 over mvapich/4.1-ofi"]
     assert not alps["mpi_changes"]
     clone.commit("More")
     clone.edit("environments/releases/2026.11.yaml", MORE, "")
