@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 from mvstack.image.audit_accounts import accounts
-from mvstack.image.audit_rules import IDENTITY, RULES, SECRET, Rule
+from mvstack.image.audit_rules import IDENTITY, SECRET, Rule, rules
 from mvstack.image.audit_trust import authorities
 from mvstack.image.finding import Finding
 from mvstack.image.globs import any_of, matcher
@@ -74,8 +74,8 @@ def _excused(finding: Finding, allowed: list[Allowed]) -> Finding:
 
 
 def _by_rule(nodes: list[Node]) -> Iterator[Finding]:
-    patterns = [(rule, any_of(rule.paths)) for rule in RULES]
-    everything = any_of(path for rule in RULES for path in rule.paths)
+    patterns = [(rule, any_of(rule.paths)) for rule in rules()]
+    everything = any_of(path for rule in rules() for path in rule.paths)
     sums: dict[str, _Sum] = {}
     for node in nodes:
         if not everything.fullmatch(node.path):
