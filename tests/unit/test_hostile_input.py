@@ -20,7 +20,13 @@ from hypothesis import strategies as st
 from lupa.lua54 import LuaRuntime
 from ruamel.yaml import YAML
 
+from mvstack.model.base import Strict
+from mvstack.model.gates import Gates
 from mvstack.model.load import load_policy, load_release, parse_system
+from mvstack.model.policy import FILES
+from mvstack.model.release import Addition, Release
+from mvstack.model.spack import SpackPins
+from mvstack.model.system import System
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
@@ -277,6 +283,23 @@ def test_any_text_in_any_free_string_is_refused_or_stands_whole(
     except UnicodeEncodeError:  # an unpaired surrogate is no text that a file can hold
         return
     read_back(plan)
+
+
+def unbounded(schema: Any, at: str = "") -> Iterator[str]:
+    """Where a schema takes text of any length and kind."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "string" and not {"maxLength", "enum", "const"} & schema.keys():
+            yield at
+        for key, value in schema.items():
+            yield from unbounded(value, f"{at}/{key}")
+    elif isinstance(schema, list):
+        for number, value in enumerate(schema):
+            yield from unbounded(value, f"{at}/{number}")
+
+
+@pytest.mark.parametrize("model", [System, Release, Addition, Gates, SpackPins, *FILES.values()])
+def test_no_hand_written_file_has_a_string_that_nobody_validates(model: type[Strict]) -> None:
+    assert list(unbounded(model.model_json_schema())) == []
 
 
 # --- the writers -----------------------------------------------------------------------------

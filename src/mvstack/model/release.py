@@ -59,7 +59,7 @@ class Where(Strict):
 
     gpu: list[GpuKind] = Field(default_factory=list)
     builder: Literal["", "easybuild", "spack"] = ""
-    gcc: Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)*)?$")] = ""
+    gcc: Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)*)?$", max_length=20)] = ""
 
 
 class Package(Strict):
@@ -109,7 +109,7 @@ class Package(Strict):
         return ("spack",) if "{cuda_arch}" in self.spack else ()
 
 
-ReleaseName = Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$")]
+ReleaseName = Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$", max_length=7)]
 Status = Literal["development", "current", "deprecated", "removed"]
 
 

@@ -12,7 +12,7 @@ from mvstack.model.text import Text
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
 
-Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$", max_length=40)]
 
 
 class Pin(Strict):

@@ -125,7 +125,7 @@ class Install(Strict):
     root: Root | None = None
     group: Group | None = None
     licensed: dict[PackageName, Group] = Field(default_factory=dict)
-    umask: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$")] = "022"
+    umask: Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3}$", max_length=4)] = "022"
 
 
 class System(Strict):
