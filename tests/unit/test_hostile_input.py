@@ -11,6 +11,7 @@ import copy
 import io
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from mvstack.model.release import Addition, Release
 from mvstack.model.spack import SpackPins
 from mvstack.model.system import System
 from mvstack.plan.make import make_plan
-from mvstack.plan.types import Plan
+from mvstack.plan.types import Given, Plan
 from mvstack.render.partition import render
 from mvstack.render.templates import lua, lua_long, quoted, yaml
 from mvstack.support.errors import InvalidInput, MvstackError
@@ -89,7 +90,7 @@ def plan_of(data: dict[str, Any]) -> Plan:
     out = io.StringIO()
     YAML().dump(data, out)
     system = parse_system(out.getvalue(), Path("mine.yaml"))
-    return make_plan(system, next(iter(system.partitions)), RELEASE, POLICY, profile="small")
+    return make_plan(system, next(iter(system.partitions)), RELEASE, POLICY, Given(profile="small"))
 
 
 # --- reading back ----------------------------------------------------------------------------
@@ -149,6 +150,7 @@ def read_back(plan: Plan) -> dict[str, Any]:
     return read
 
 
+@cache
 def read_back_keys() -> set[str]:
     text = render(plan_of(SYSTEM))["spack/packages.yaml"]
     return set(YAML(typ="safe", pure=True).load(text)["packages"])
@@ -266,7 +268,7 @@ TRICKS = st.sampled_from(
 TEXT = st.lists(st.text(max_size=8) | TRICKS, max_size=5).map("".join)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(place=st.sampled_from(list(strings(SYSTEM))), text=TEXT, before=st.booleans())
 @example(place=("install", "root"), text='") os.execute("x") --', before=True)
 def test_any_text_in_any_free_string_is_refused_or_stands_whole(
