@@ -27,16 +27,12 @@ _FILL = "_"
 def padded(root: Path, below: str, length: int = TREE_LENGTH) -> Path:
     """``root`` made so long that the tree ``below`` it has a path of ``length`` characters.
 
-    A package can only be moved to a tree whose path is not longer than that of the tree where it
-    was built (mvstack.cache.prefix), so a job builds below a long path, and the site installs where
-    it wants. ``below`` is the path of the tree below its root (``2026.11/mycluster-cpu``).
+    ``below`` is the path of the tree below its root (``2026.11/mycluster-cpu``). A package can only
+    be moved to a tree whose path is not longer than that where it was built (mvstack.cache.prefix),
+    so a job builds below a long path, and the site installs where it wants.
 
-    96 characters: a script may name its interpreter in at most 127 (BINPRM_BUF_SIZE of Linux until
-    5.0, so also that of RHEL 8; 255 since 5.1). EasyBuild's packages of this stack have no script
-    whose interpreter lies in the tree. Spack's have, and it writes ``#!/bin/sh
-    <tree>/software/bin/sbang`` into them: 29 characters beside the tree's, which leaves 98 (and
-    Spack refuses a path of sbang above 127). A site's install root may then have 65 characters
-    above ``/2026.11/qemu-debian12-mpich``.
+    96 characters: a script may name its interpreter in at most 127 (Linux until 5.0, RHEL 8), and
+    ``#!/bin/sh <tree>/software/bin/sbang``, which Spack writes, has 29 beside the tree's.
 
     Raises InvalidInput when the path is longer already.
     """

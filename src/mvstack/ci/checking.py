@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mvstack.cache.place import place
 from mvstack.ci.sites import project_of
-from mvstack.model.ci import Site, load_settings
+from mvstack.model.ci import TREE_LENGTH, Site, load_settings
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.plan.make import make_plan, partitions_of
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
@@ -19,7 +19,10 @@ def check_project(file: Path) -> list[str]:
     release, policy = load_release(), load_policy()
     errors: list[MvstackError] = []
     served: list[str] = []
-    long: list[Problem] = []
+
+    def wrong(message: str, **more: str) -> None:
+        errors.append(InvalidInput(Problem(message, str(file), **more)))
+
     for one in settings.systems:
         try:
             name = one.system
@@ -29,36 +32,23 @@ def check_project(file: Path) -> list[str]:
                 make_plan(system, part, release, policy)
                 served.append(f"{system.name}/{part}")
                 tree = f"/{release.name}/{system.name}-{part}"
-                long += _too_long(one, tree, settings.tree_length, str(file))
+                errors += _too_long(one, tree, settings.tree_length, str(file))
         except MvstackError as error:
             errors.append(error)
     if twice := sorted({name for name in served if served.count(name) > 1}):
-        errors.append(
-            InvalidInput(
-                Problem(f"{', '.join(twice)}: two entries mean the same partition", str(file))
-            )
-        )
+        wrong(f"{', '.join(twice)}: two entries mean the same partition")
     for cache in filter(None, [*settings.caches, settings.push]):
         try:
-            where = place(cache)
-            if cache == settings.push and where.folder is None:
-                problem = "push: packages are pushed into a folder, not to an address"
-                errors.append(InvalidInput(Problem(problem, str(file), found=cache)))
+            if place(cache).folder is None and cache == settings.push:
+                wrong("push: packages are pushed into a folder, not to an address", found=cache)
         except MvstackError as error:
             errors.append(error)
     if missing := [key for key in settings.trust if not (project / key).is_file()]:
-        errors.append(
-            InvalidInput(
-                Problem(
-                    f"trust: there is no file {', '.join(missing)}",
-                    str(file),
-                    todo="write it by `mvstack cache keys export --to FILE` where packages are "
-                    "signed, and commit it",
-                )
-            )
+        wrong(
+            f"trust: there is no file {', '.join(missing)}",
+            todo="write it by `mvstack cache keys export --to FILE` where packages are signed, and "
+            "commit it",
         )
-    if long:
-        errors.append(InvalidInput(*long))
     if errors:
         raise together(errors, "No pipeline was made.")
     return served
@@ -68,24 +58,23 @@ PIPELINE = "/" + "9" * 10
 """The folder of one pipeline below ``staging``: GitLab.com's numbers have ten digits."""
 
 
-def _too_long(one: Site, tree: str, length: int, file: str) -> list[Problem]:
+def _too_long(one: Site, tree: str, length: int, file: str) -> list[MvstackError]:
     """Places that packages could not be moved to, because their paths are too long."""
-    found = []
+    found: list[MvstackError] = []
     for name, path in (
         ("staging", one.staging.rstrip("/") + PIPELINE + tree),
         ("root", (one.root or "").rstrip("/") + tree),
     ):
         if len(path) > length:
-            found.append(
-                Problem(
-                    f"{name} of {one.system} is too long by {len(path) - length} characters",
-                    file,
-                    found=path,
-                    allowed=f"{length} characters with release and partition (tree_length)",
-                    because="packages are built at a path of that length, and can be moved to "
-                    "paths that are no longer",
-                    todo="name a shorter folder, e.g. a link to this one"
-                    + (", or a greater tree_length (96 at most)" if length < 96 else ""),
-                )
+            problem = Problem(
+                f"{name} of {one.system} is too long by {len(path) - length} characters",
+                file,
+                found=path,
+                allowed=f"{length} characters with release and partition (tree_length)",
+                because="packages are built at a path of that length, and can only be moved to "
+                "paths that are no longer",
+                todo="name a shorter folder, e.g. a link to this one"
+                + (", or a greater tree_length (96 at most)" if length < TREE_LENGTH else ""),
             )
+            found.append(InvalidInput(problem))
     return found

@@ -66,27 +66,21 @@ def _closure(folder: Path, start: Path) -> list[Path]:
         if path in found:
             continue
         found[path] = None
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        todo += [folder / f"{name}.py" for name in _imports(tree)]
-        todo = [one for one in todo if one.is_file()]
-        words = _strings(tree)
+        names, words = _read(path)
+        todo += [one for name in names if (one := folder / f"{name}.py").is_file()]
         found |= dict.fromkeys(one for one in sources if any(one.name in word for word in words))
     return sorted(found)
 
 
-def _strings(tree: ast.Module) -> list[str]:
-    return [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-
-
-def _imports(tree: ast.Module) -> list[str]:
+def _read(path: Path) -> tuple[list[str], list[str]]:
+    """The modules that a Python file imports, and its strings."""
     names: list[str] = []
-    for node in ast.walk(tree):
+    words: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.append(node.module)
-    return names
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words.append(node.value)
+    return names, words

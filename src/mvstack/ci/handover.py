@@ -88,30 +88,17 @@ class Entry(ABC):
 def caches_below(folders: Iterable[Path]) -> list[Path]:
     """The binary caches in ``folders``: each folder itself if it is one, else all below it.
 
-    In the order of their names, whatever the disk's. A folder that is not there holds none: no job
-    may have had anything to hand over, and what is lacking then is said by who needs it. Raises
-    Refused for a link in one.
+    A folder that does not exist holds none: no job may have had anything to hand over. Raises
+    Refused for a link in one, because nothing of ours makes links and one could bring any file.
     """
     found: dict[Path, None] = {}
     for folder in folders:
-        for place, names, _ in os.walk(folder):
+        for top, names, _ in os.walk(folder):
             names.sort()
             if any(part in names for part in PARTS):
-                found[Path(place).absolute()] = None
+                found[Path(top).absolute()] = None
                 names.clear()
-    _no_links(found)
-    return list(found)
-
-
-def _no_links(caches: Iterable[Path]) -> None:
-    """Raise Refused for a link in a handover: none is made, and one could bring any file along."""
-    links = [
-        Path(place, name)
-        for cache in caches
-        for place, folders, files in os.walk(cache)
-        for name in (*folders, *files)
-        if Path(place, name).is_symlink()
-    ]
+    links = [path for cache in found for path in cache.rglob("*") if path.is_symlink()]
     if links:
         raise Refused(
             *(
@@ -126,11 +113,7 @@ def _no_links(caches: Iterable[Path]) -> None:
             ),
             outcome="Nothing of it was used.",
         )
-
-
-def keys_of(cache: Path) -> list[Path]:
-    """The public keys that lie in a cache."""
-    return sorted((cache / "keys").glob("*.asc"))
+    return list(found)
 
 
 @contextlib.contextmanager
@@ -141,7 +124,7 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
     public keys), and no other. It is removed with all that it holds. Raises InvalidInput for a
     file of ``trust`` that cannot be read, or one of either that holds no public key.
     """
-    files = [*trust, *(key for cache in take for key in keys_of(cache))]
+    files = [*trust, *(key for cache in take for key in sorted((cache / "keys").glob("*.asc")))]
     # /tmp and not TMPDIR: the path of an agent's socket may have 107 characters
     with tempfile.TemporaryDirectory(prefix="mvstack-ci-", dir="/tmp") as folder:
         home = Path(folder) / "gnupg"

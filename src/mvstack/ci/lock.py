@@ -11,6 +11,7 @@ installs by the lock that was validated:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -153,9 +154,10 @@ def put(plan: Plan, lock: Path, to: str, key: gpg.Key, progress: Progress) -> No
     file = target.writable() / _name(plan)
     signature = file.with_name(f"{file.name}.asc")
     what = f"the lock of {plan.system}/{plan.partition}"
-    if _there(target, plan) == text:
-        progress.skip("sign", what, "already there")
-        return
+    with contextlib.suppress(gpg.BadSignature, Unreachable):
+        if _believed(target, plan) == text:
+            progress.skip("sign", what, "already there")
+            return
     with progress.step("sign", what):
         signed = gpg.sign_detached(text.encode(), key.fingerprint)
         # an interruption between the two leaves a signature that does not fit, and is seen
@@ -219,10 +221,3 @@ def _believed(source: Place, plan: Plan) -> str:
         raise gpg.BadSignature("its signature is not there")
     gpg.verified_detached(text, signature)
     return text.decode()
-
-
-def _there(target: Place, plan: Plan) -> str:
-    try:
-        return _believed(target, plan)
-    except (gpg.BadSignature, Unreachable):
-        return ""

@@ -173,10 +173,7 @@ def _partition(one: Target, jobs: list[Job], context: Context) -> str:
         "staging": one.site.staging.rstrip("/"),
         "root": one.site.root,
         "push": settings.push,
-        # GitLab allows letters, digits, blanks and a few signs, and 255 characters
-        "push_group": f"push {re.sub(r'[^A-Za-z0-9._-]+', '-', settings.push or '').strip('-')}"[
-            :255
-        ],
+        "push_group": _group(f"push {settings.push}"),
         "approve": settings.approve,
         "state": one.todo.graph.state,
         "images": one.site.images if one.todo.image else None,
@@ -234,6 +231,11 @@ def _tags(one: Target, context: Context) -> dict[str, list[str]]:
         "cluster": all_of(runners.cluster or [*machine, *gpu, "cluster"]),
         "protected": all_of(runners.protected or [*machine, "protected"]),
     }
+
+
+def _group(name: str) -> str:
+    """A resource group: letters, digits, blanks and a few signs, at most 255 characters."""
+    return re.sub(r"[^A-Za-z0-9 ._-]+", "-", name).strip("-")[:255]
 
 
 def _small_enough(files: dict[str, str], locks: dict[str, str]) -> None:
