@@ -63,11 +63,11 @@ def _others(todos: list[Todo]) -> list[str]:
     for todo in todos:
         for name in (*todo.aspects, *(f"check {one}" for one in todo.checks)):
             if not todo.new:
-                aspects.setdefault(name, []).append(todo.name)
+                aspects.setdefault(f"{name} changed on", []).append(todo.name)
         for node in todo.gone:
-            aspects.setdefault(f"{node.label} (removed)", []).append(todo.name)
+            aspects.setdefault(f"{node.label} was removed from", []).append(todo.name)
     for name, places in aspects.items():
-        lines.append(f"{name} changed on {_names(places)}")
+        lines.append(f"{name} {_names(places)}")
     return lines
 
 
