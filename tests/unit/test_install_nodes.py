@@ -13,6 +13,7 @@ from install_tree import install, look, plan_in, states
 
 from mvstack.builders.easybuild.builder import BUILDER
 from mvstack.plan import easyconfigs
+from mvstack.plan.definitions import EASYBLOCK
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
@@ -87,6 +88,25 @@ def test_a_changed_easyblock_changes_the_mpi_and_all_above(plan: Plan, recipes: 
     block = recipes / "easyblocks" / "mvapich.py"
     block.write_text(block.read_text() + "\nNEW = 1\n")
     assert list(states(plan).values()) == ["present"] + 3 * ["changed"]
+
+
+def test_a_sites_easyconfig_and_easyblock_change_what_they_build_alone(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(plan)
+    file = next(easyconfigs.FOLDER.rglob("HPCC-*-gmvapich-*.eb"))
+    site = tmp_path / "site" / "easyconfigs"
+    (site / "easyblocks").mkdir(parents=True)
+    monkeypatch.setenv("MVSTACK_SITE", str(site.parent))
+    (site / file.name).write_text(file.read_text())
+    assert set(states(plan).values()) == {"present"}
+    block = site / "easyblocks" / "labs.py"
+    named = EASYBLOCK.findall(file.read_text())
+    block.write_text(f"class {named[0] if named else 'EB_HPCC'}:\n    pass\n")
+    assert list(states(plan).values()) == 3 * ["present"] + ["changed"]
+    block.unlink()
+    (site / file.name).write_text(file.read_text() + "\nmaxparallel = 1\n")
+    assert list(states(plan).values()) == 3 * ["present"] + ["changed"]
 
 
 def test_a_changed_package_changes_itself_alone(plan: Plan, recipes: Path) -> None:
