@@ -134,8 +134,8 @@ def test_a_change_of_the_code_that_renders_counts_and_a_package_that_goes(clone:
     """Each side is rendered by its own code."""
     clone.edit("src/mvstack/render/partition.py", "= {value!r}", "= {value!r} or 0")
     first = clone.commit("Write parameters otherwise")
-    clone.append("environments/releases/2026.11.yaml", MORE)
     found = clone.diff(f"{first}~1", "aws-hpc7a")
+    clone.append("environments/releases/2026.11.yaml", MORE)
     assert list(found["partitions"]) == ["aws-hpc7a/hpc"]
     rows = found["partitions"]["aws-hpc7a/hpc"]["changed"]
     assert "easyconfig" in next(row for row in rows if row["kind"] == "mpi")["why"]

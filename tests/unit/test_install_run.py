@@ -191,7 +191,7 @@ def test_a_source_that_cannot_be_had_stops_before_anything_is_built(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Stocked, "fetch", Fetcher.fetch)
-    monkeypatch.setattr("mvstack.sources.fetch.Fetcher._upstream", lambda *_: None)
+    monkeypatch.setattr(Fetcher, "_places", lambda *_: iter(()))
     with pytest.raises(SourceError, match=r"mvapich-4\.1\.tar\.gz"):
         tree.install()
     assert tree.calls() == [] and not tree.core.exists()
