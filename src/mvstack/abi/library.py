@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.cache.elf import linked
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 from mvstack.support.processes import run
 
 # Names that programs take from an MPI library: C, the profiling names, Fortran and its modules,
@@ -63,11 +63,9 @@ def find_libmpi(place: Path) -> Path:
         if path.exists():
             return path
     raise InvalidInput(
-        Problem(
-            "there is no libmpi.so" if place.is_dir() else "there is no such file or folder",
-            str(place),
-            allowed=_ALLOWED,
-        )
+        "there is no libmpi.so" if place.is_dir() else "there is no such file or folder",
+        str(place),
+        allowed=_ALLOWED,
     )
 
 
@@ -81,7 +79,7 @@ def read_library(place: Path) -> Library:
     symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
     if not symbols:
         raise InvalidInput(
-            Problem("this is no MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED)
+            "this is no MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED
         )
     return Library(
         path,
@@ -97,11 +95,9 @@ def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """The MPI names that a program needs, and the libraries that it names."""
     if not path.is_file():
         raise InvalidInput(
-            Problem(
-                "this is a folder" if path.is_dir() else "there is no such file",
-                str(path),
-                allowed="a program that is linked to OLD",
-            )
+            "this is a folder" if path.is_dir() else "there is no such file",
+            str(path),
+            allowed="a program that is linked to OLD",
         )
     file = _read(path)
     names = {one.name for one in file.symbols if one["st_shndx"] == "SHN_UNDEF"}
@@ -135,13 +131,11 @@ def read_constants(prefix: Path) -> dict[str, int]:
             wrong = str(error)
     if wrong:
         raise InvalidInput(
-            Problem(
-                "a program of three lines does not compile and start with this MPI",
-                str(wrapper),
-                found=str(wrong)[-500:],
-                todo="repair that wrapper, or give libmpi.so instead of the prefix; the constants "
-                "of mpi.h are not compared then",
-            )
+            "a program of three lines does not compile and start with this MPI",
+            str(wrapper),
+            found=str(wrong)[-500:],
+            todo="repair that wrapper, or give libmpi.so instead of the prefix; the constants "
+            "of mpi.h are not compared then",
         )
     rows = re.findall(r"^(\S+) (-?\d+)$", said.text, re.MULTILINE)
     return {name: int(value) for name, value in rows}
@@ -178,6 +172,6 @@ def _read(path: Path) -> _Elf:
         machine = f"ELF{file.elfclass} {file['e_machine']}"
     except Exception as error:  # pyelftools raises whatever it stumbles over
         raise InvalidInput(
-            Problem("this is no ELF library or program", str(path), found=str(error))
+            "this is no ELF library or program", str(path), found=str(error)
         ) from None
     return _Elf(machine, found.soname if found else "", found.needed if found else (), symbols)

@@ -18,7 +18,7 @@ from pathlib import Path
 from mvstack.cache.place import NotBelieved
 from mvstack.sources.accepted import state_dir
 from mvstack.support import locks
-from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.support.errors import InvalidInput, Missing, Refused
 from mvstack.support.processes import Done, english, run
 
 FINGERPRINT = re.compile(r"[0-9A-F]{40}|[0-9A-F]{64}")
@@ -85,7 +85,7 @@ def own_key(wanted: str = "") -> Key:
         todo = (
             'mvstack cache keys create "Name of the site"   (once; other machines `keys trust` it)'
         )
-    raise Refused(Problem(what, str(home()), found=listed or wanted, todo=todo))
+    raise Refused(what, str(home()), found=listed or wanted, todo=todo)
 
 
 def create(name: str, email: str) -> Key:
@@ -95,21 +95,19 @@ def create(name: str, email: str) -> Key:
     """
     if not re.fullmatch(r"[^\W\d_][\w .,'&/-]{3,59}", name):
         raise InvalidInput(
-            Problem(
-                "a key needs the name of its site",
-                name,
-                allowed="5 to 60 letters, digits and . , ' & / -, beginning with a letter",
-            )
+            "a key needs the name of its site",
+            name,
+            allowed="5 to 60 letters, digits and . , ' & / -, beginning with a letter",
         )
     if not re.fullmatch(r"[\w.+-]+@[\w.-]+", email):
-        raise InvalidInput(Problem("not an e-mail address", email, allowed="name@host"))
+        raise InvalidInput("not an e-mail address", email, allowed="name@host")
     before = trusted()
     done = _gpg("--gen-key", "-", data=_KEY.format(name=name, email=email).encode())
     made = _new(before)
     if done.status or len(made) != 1:
         said = _words(done)
         todo = "install gpg-agent, then the same command" if "agent" in said else "see above"
-        raise Missing(Problem("gpg could not make a key", str(home()), found=said, todo=todo))
+        raise Missing("gpg could not make a key", str(home()), found=said, todo=todo)
     return made[0]
 
 
@@ -129,11 +127,11 @@ def trust(text: bytes) -> list[Key]:
     if not found:
         head = text[:40].decode("utf-8", "replace").partition("\n")[0]
         allowed = "what `mvstack cache keys export` writes"
-        raise InvalidInput(Problem("no public key was found", allowed=allowed, found=head))
+        raise InvalidInput("no public key was found", allowed=allowed, found=head)
     done = _gpg("--import", data=text)
     there = {key.fingerprint for key in trusted()}
     if not {key.fingerprint for key in found} <= there:
-        raise Missing(Problem("gpg did not take the key", str(home()), found=_words(done)))
+        raise Missing("gpg did not take the key", str(home()), found=_words(done))
     return found
 
 
@@ -147,11 +145,9 @@ def take_own(text: bytes) -> Key:
     made = _new(before)
     if len(made) != 1:
         raise InvalidInput(
-            Problem(
-                "this is not one secret key without a passphrase",
-                found=_words(done),
-                allowed="what `gpg --armor --export-secret-keys FINGERPRINT` writes",
-            )
+            "this is not one secret key without a passphrase",
+            found=_words(done),
+            allowed="what `gpg --armor --export-secret-keys FINGERPRINT` writes",
         )
     return made[0]
 
@@ -180,7 +176,7 @@ def sign_detached(data: bytes, fingerprint: str) -> str:
 def _signed(data: bytes, fingerprint: str, *words: str) -> str:
     done = _gpg("--local-user", fingerprint, "--digest-algo", "SHA256", *words, data=data)
     if done.status:
-        raise Refused(Problem("gpg could not sign", str(home()), found=_words(done)))
+        raise Refused("gpg could not sign", str(home()), found=_words(done))
     return done.text
 
 
@@ -280,10 +276,8 @@ def _gpg(*words: str, data: bytes = b"") -> Done:
     program = shutil.which("gpg2") or shutil.which("gpg")
     if program is None:
         raise Missing(
-            Problem(
-                "gpg is not installed; binary caches are signed",
-                todo="Debian: apt-get install gnupg; RHEL: dnf install gnupg2",
-            )
+            "gpg is not installed; binary caches are signed",
+            todo="Debian: apt-get install gnupg; RHEL: dnf install gnupg2",
         )
     needs_agent = words[0] not in ("--decrypt", "--verify", "--show-keys")
     with _usable(home()) as folder, _alone(Path(folder), needs_agent):
@@ -320,11 +314,9 @@ def _usable(folder: Path) -> Iterator[str]:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise Missing(
-            Problem(
-                f"the folder for keys cannot be made: {error.strerror}",
-                str(folder),
-                todo="name another in MVSTACK_GNUPGHOME",
-            )
+            f"the folder for keys cannot be made: {error.strerror}",
+            str(folder),
+            todo="name another in MVSTACK_GNUPGHOME",
         ) from None
     if len(str(folder)) <= _LONGEST_HOME:
         yield str(folder)

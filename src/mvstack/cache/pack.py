@@ -16,7 +16,7 @@ from mvstack.cache.prefix import Move
 from mvstack.cache.tree import Installed
 from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
-from mvstack.support.errors import Missing, Problem, Refused
+from mvstack.support.errors import Missing, Refused
 
 # EasyBuild's log and report hold the whole environment of who built: that stays at home.
 PRIVATE = ("*.log", "*_test_report.md", "*.log.gz", "*.log.bz2")
@@ -33,7 +33,7 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
     if not node.software.is_dir():
         what = f"the files of {easyconfig} are not where its module says"
         todo = f"mvstack install {plan.system}/{plan.partition}"
-        raise Missing(Problem(what, str(node.software), todo=todo))
+        raise Missing(what, str(node.software), todo=todo)
     same = Move(plan.tree, plan.tree)
     items: list[Item] = []
     with (
@@ -98,9 +98,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str, same: Move) -> Item:
         tar.addfile(entry)
         return Item(path=name, kind="folder")
     if not stat.S_ISREG(about.st_mode):
-        raise Refused(
-            Problem("neither a file, a link nor a folder: it cannot be in a cache", str(path))
-        )
+        raise Refused("neither a file, a link nor a folder: it cannot be in a cache", str(path))
     content = path.read_bytes()
     executable = bool(about.st_mode & 0o111)
     entry.size, entry.mode = len(content), 0o755 if executable else 0o644

@@ -69,7 +69,7 @@ class Place:
         """Its folder, made if need be. Raises InvalidInput for a URL."""
         if self.folder is None:
             todo = "push to a folder, and serve it with a web server or copy it there"
-            raise InvalidInput(Problem("only a folder can be pushed to", self.name, todo=todo))
+            raise InvalidInput("only a folder can be pushed to", self.name, todo=todo)
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder
 

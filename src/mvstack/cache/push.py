@@ -15,7 +15,7 @@ from mvstack.cache.pack import Libraries, pack
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.tree import Installed, installed
 from mvstack.support import locks
-from mvstack.support.errors import Locked, Problem, Refused
+from mvstack.support.errors import Locked, Refused
 from mvstack.support.progress import Progress
 
 
@@ -40,7 +40,7 @@ def push(
         made, nodes = installed(plan)
         if not nodes:
             todo = f"mvstack install {made.system}/{made.partition}"
-            raise Refused(Problem("nothing is installed in this tree", plan["tree"], todo=todo))
+            raise Refused("nothing is installed in this tree", plan["tree"], todo=todo)
         libraries = Libraries(nodes)
         for node in nodes if only is None else _of(nodes, only, made.tree):
             what = f"{node.node.name} {node.node.version}"
@@ -70,12 +70,10 @@ def _nobody_installs(root: Path) -> Iterator[None]:
             stack.enter_context(locks.share(root / ".lock"))
         except locks.Held as held:
             raise Locked(
-                Problem(
-                    "another process is installing into this root",
-                    str(root),
-                    found=held.holder,
-                    todo="wait until it has ended",
-                )
+                "another process is installing into this root",
+                str(root),
+                found=held.holder,
+                todo="wait until it has ended",
             ) from None
         yield
 
@@ -85,12 +83,10 @@ def _of(nodes: list[Installed], only: frozenset[str], tree: str) -> list[Install
     chosen = [node for node in nodes if node.node.key in only]
     if lost := sorted(only - {node.node.key for node in chosen}):
         raise Refused(
-            Problem(
-                f"{', '.join(lost)} is not installed in this tree",
-                tree,
-                found=", ".join(node.node.key for node in nodes),
-                todo="install it first, then run the same command again",
-            ),
+            f"{', '.join(lost)} is not installed in this tree",
+            tree,
+            found=", ".join(node.node.key for node in nodes),
+            todo="install it first, then run the same command again",
             outcome="Nothing was pushed.",
         )
     required = {content for node in chosen for content in node.requires}

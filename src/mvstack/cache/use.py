@@ -72,7 +72,7 @@ def site_caches(
     names = dict.fromkeys([*more, *os.environ.get("MVSTACK_CACHES", "").split()])
     if only and not names:
         todo = "--cache DIR|URL, or MVSTACK_CACHES"
-        raise Refused(Problem("--cache-only needs a cache, and none is named", todo=todo))
+        raise Refused("--cache-only needs a cache, and none is named", todo=todo)
     return Caches(tuple(place(name) for name in names), only, build_refused)
 
 
@@ -254,13 +254,11 @@ def _one(entry: store.Entry, archive: Path, tree: Path) -> None:
         unpack.install(entry.manifest, archive, tree)
     except unpack.NotWhole as error:
         raise Refused(
-            Problem(
-                f"{entry.manifest.easyconfig} in this cache is refused: {error}",
-                entry.place.name,
-                found=entry.archive,
-                because="its signature and its archive's hash hold: it was pushed damaged",
-                todo=f"{PUSH_AGAIN}; or leave this cache out",
-            ),
+            f"{entry.manifest.easyconfig} in this cache is refused: {error}",
+            entry.place.name,
+            found=entry.archive,
+            because="its signature and its archive's hash hold: it was pushed damaged",
+            todo=f"{PUSH_AGAIN}; or leave this cache out",
             outcome="What was installed before stays; no module of this package can be loaded.",
         ) from None
     archive.unlink(missing_ok=True)

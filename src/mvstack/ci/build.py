@@ -17,7 +17,7 @@ from mvstack.install.stages import fetcher_for
 from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import Install
 from mvstack.plan.types import Plan
-from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 
 Row = dict[str, Any]
@@ -43,15 +43,13 @@ def padded(root: Path, below: str, length: int = TREE_LENGTH) -> Path:
     lacking = length - found - 1  # the slash before what is filled in
     if lacking < 1:
         raise InvalidInput(
-            Problem(
-                "the folder to build in has too long a path",
-                str(root),
-                found=f"{found} characters with {below}",
-                allowed=f"at most {length - 2}",
-                because="all jobs build below a path of the same length, so that what they build "
-                "can be moved from each to each and to the site's install root",
-                todo="give a shorter --root, e.g. one below /tmp",
-            )
+            "the folder to build in has too long a path",
+            str(root),
+            found=f"{found} characters with {below}",
+            allowed=f"at most {length - 2}",
+            because="all jobs build below a path of the same length, so that what they build "
+            "can be moved from each to each and to the site's install root",
+            todo="give a shorter --root, e.g. one below /tmp",
         )
     return root / (_FILL * lacking)
 
@@ -113,12 +111,10 @@ def stage(plan: Plan, given: Given, progress: Progress, site: Install | None = N
     names = [*map(str, taken), *given.caches]
     if not names:
         raise Refused(
-            Problem(
-                "nothing was handed over and no cache is named",
-                f"{plan.system}/{plan.partition}",
-                found=f"no cache in: {', '.join(map(str, given.take)) or 'no folder at all'}",
-                todo="give the folders of the build jobs with --take, or name the site's cache",
-            ),
+            "nothing was handed over and no cache is named",
+            f"{plan.system}/{plan.partition}",
+            found=f"no cache in: {', '.join(map(str, given.take)) or 'no folder at all'}",
+            todo="give the folders of the build jobs with --take, or name the site's cache",
             outcome="Nothing was installed.",
         )
     site = site or Install()

@@ -21,7 +21,7 @@ def check_project(file: Path) -> list[str]:
     served: list[str] = []
 
     def wrong(message: str, **more: str) -> None:
-        errors.append(InvalidInput(Problem(message, str(file), **more)))
+        errors.append(InvalidInput(message, str(file), **more))
 
     for one in settings.systems:
         try:

@@ -105,7 +105,7 @@ def _scheduled(schedule: str, targets: list[Target], context: Context) -> Made:
     tags = {"nightly": validation.nightly, "weekly": validation.weekly}
     if schedule not in tags:
         raise InvalidInput(
-            Problem("no such schedule", found=schedule, allowed=listed(tags), where="--schedule")
+            "no such schedule", found=schedule, allowed=listed(tags), where="--schedule"
         )
     made = scheduled(targets, tags[schedule], context)
     return Made(f"the schedule {schedule}", [], made, [], [])

@@ -145,16 +145,14 @@ def _trust(file: Path) -> None:
         text = file.read_bytes()
     except OSError as error:
         raise InvalidInput(
-            Problem(
-                f"a key that is to be trusted cannot be read: {error.strerror}",
-                str(file),
-                todo="give what `mvstack cache keys export --to FILE` wrote",
-            )
+            f"a key that is to be trusted cannot be read: {error.strerror}",
+            str(file),
+            todo="give what `mvstack cache keys export --to FILE` wrote",
         ) from None
     try:
         gpg.trust(text)
     except InvalidInput as error:
-        raise InvalidInput(Problem(error.problems[0].message, str(file))) from None
+        raise InvalidInput(error.problems[0].message, str(file)) from None
 
 
 @contextlib.contextmanager

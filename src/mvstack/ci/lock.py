@@ -71,11 +71,9 @@ def usable(folder: Path | None, plans: Mapping[str, Plan], notes: list[str]) -> 
         return {}
     if not folder.is_dir():
         raise InvalidInput(
-            Problem(
-                "there is no such folder of lock files",
-                str(folder),
-                todo="mvstack lock … --to DIR writes one",
-            )
+            "there is no such folder of lock files",
+            str(folder),
+            todo="mvstack lock … --to DIR writes one",
         )
     found: dict[str, Path] = {}
     for name, plan in plans.items():
@@ -113,15 +111,13 @@ def taken(folders: Iterable[Path]) -> Path | None:
                 continue
             if links := [path for path in (one, *one.rglob("*")) if path.is_symlink()]:
                 where = ", ".join(map(str, links))
-                raise Refused(Problem("a lock was handed over as a link", where, todo=AGAIN))
+                raise Refused("a lock was handed over as a link", where, todo=AGAIN)
             found.setdefault(_text(one), one / handed.LOCK)
     if len(found) > 1:
         raise Refused(
-            Problem(
-                "several locks were handed over, and they differ",
-                found=", ".join(map(str, found.values())),
-                todo="run the whole pipeline again: all of its jobs install by one lock",
-            )
+            "several locks were handed over, and they differ",
+            found=", ".join(map(str, found.values())),
+            todo="run the whole pipeline again: all of its jobs install by one lock",
         )
     return next(iter(found.values()), None)
 
@@ -131,15 +127,13 @@ def needed(plan: Plan, lock: Path | None, asked: Sequence[str | Path]) -> Path:
     if lock is not None:
         return lock
     raise Refused(
-        Problem(
-            "there is no lock of what Spack is to install",
-            f"{plan.system}/{plan.partition}",
-            found=f"no lock in: {', '.join(map(str, asked)) or 'no place at all'}",
-            because="packages are kept under hashes that the lock names, and solving again may "
-            "give others",
-            todo="run the whole pipeline again at this commit: its jobs hand the lock on, and the "
-            "job `sign` puts it into the site's cache",
-        ),
+        "there is no lock of what Spack is to install",
+        f"{plan.system}/{plan.partition}",
+        found=f"no lock in: {', '.join(map(str, asked)) or 'no place at all'}",
+        because="packages are kept under hashes that the lock names, and solving again may "
+        "give others",
+        todo="run the whole pipeline again at this commit: its jobs hand the lock on, and the "
+        "job `sign` puts it into the site's cache",
         outcome="Nothing was installed.",
     )
 
@@ -179,11 +173,9 @@ def signed(plan: Plan, caches: Sequence[str], to: Path) -> Path | None:
             continue
         except gpg.BadSignature as error:
             raise Refused(
-                Problem(
-                    f"the lock of {plan.system}/{plan.partition} in this cache is refused: {error}",
-                    f"{name}: {_name(plan)}",
-                    todo=error.todo or "run its pipeline again: the job `sign` puts it there",
-                ),
+                f"the lock of {plan.system}/{plan.partition} in this cache is refused: {error}",
+                f"{name}: {_name(plan)}",
+                todo=error.todo or "run its pipeline again: the job `sign` puts it there",
                 outcome="Nothing was installed.",
             ) from None
         if text:

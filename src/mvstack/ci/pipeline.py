@@ -19,7 +19,7 @@ from mvstack.ci.jobs import Job, make_jobs
 from mvstack.model.ci import TREE_LENGTH, Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.targets import family_of
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.home import DATA
 
 TEMPLATES = DATA / "ci" / "templates"
@@ -138,12 +138,10 @@ def conductor(partitions: dict[str, bool], context: Context) -> str:
     most = ci_policy().limits.jobs_per_pipeline.kept - 1
     if len(partitions) > most:
         raise Refused(
-            Problem(
-                f"{len(partitions)} partitions are more than one pipeline may start",
-                found=str(len(partitions)),
-                allowed=str(most),
-                todo="split the settings file into several with fewer systems each",
-            )
+            f"{len(partitions)} partitions are more than one pipeline may start",
+            found=str(len(partitions)),
+            allowed=str(most),
+            todo="split the settings file into several with fewer systems each",
         )
     children = [
         {"name": name, "file": f"{context.folder}/{name}.yml", "lock": lock}
@@ -247,13 +245,11 @@ def _small_enough(files: dict[str, str], locks: dict[str, str]) -> None:
     for name, size in sizes.items():
         if size > most:
             raise Refused(
-                Problem(
-                    "these pipelines are larger than GitLab accepts",
-                    name,
-                    found=f"{size:,} bytes",
-                    allowed=f"{most:,} bytes",
-                    todo="split the settings file into several with fewer systems each",
-                )
+                "these pipelines are larger than GitLab accepts",
+                name,
+                found=f"{size:,} bytes",
+                allowed=f"{most:,} bytes",
+                todo="split the settings file into several with fewer systems each",
             )
 
 

@@ -96,7 +96,9 @@ def _signed(entry: Entry, target: Place, key: gpg.Key, progress: Progress) -> Ro
             entry.put(target, key)
         except (NotBelieved, Unreachable) as error:
             raise Refused(
-                Problem(f"not to be signed: {error}", entry.what, todo=AGAIN),
+                f"not to be signed: {error}",
+                entry.what,
+                todo=AGAIN,
                 outcome="What was signed before stays; this entry was not.",
             ) from None
     return {"result": "signed", **entry.row()}

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from mvstack.ci.pipeline import MAIN, Context
 from mvstack.diff.sides import Side, extract, has_system, render, resolve
 from mvstack.model.ci import Settings, load_settings
-from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.home import DATA, checkout
 
 NOW = "the working tree"
@@ -121,14 +121,12 @@ def same_pin(project: Path, commit: str) -> None:
     """
     if commit and (found := pinned(project)) != commit:
         raise InvalidInput(
-            Problem(
-                "stack_commit is not where it can be read",
-                str(project / ".gitlab-ci.yml"),
-                found=found or "no commit hash behind stack_commit",
-                allowed=f"stack_commit: {commit}, or an anchor of this very file",
-                because="the one of the commit before is read in the same way, to compare with",
-                todo="write the hash into .gitlab-ci.yml, as docs/ci.md shows",
-            )
+            "stack_commit is not where it can be read",
+            str(project / ".gitlab-ci.yml"),
+            found=found or "no commit hash behind stack_commit",
+            allowed=f"stack_commit: {commit}, or an anchor of this very file",
+            because="the one of the commit before is read in the same way, to compare with",
+            todo="write the hash into .gitlab-ci.yml, as docs/ci.md shows",
         )
 
 
@@ -153,11 +151,9 @@ def _systems(settings: Settings, project: Path, side: Side) -> list[str]:
             found.append(str(path.resolve()))
         elif now:
             raise InvalidInput(
-                Problem(
-                    "the settings name a system file that does not exist",
-                    name,
-                    todo="write it (`mvstack discover` begins one), or remove the entry",
-                )
+                "the settings name a system file that does not exist",
+                name,
+                todo="write it (`mvstack discover` begins one), or remove the entry",
             )
     return found
 
@@ -172,12 +168,10 @@ def write(files: dict[str, str], to: Path) -> None:
         others = [path.name for path in there if not _generated(path)]
         if others or not (to / MAIN).is_file():
             raise Refused(
-                Problem(
-                    "this folder is replaced by each run, and holds something else",
-                    str(to),
-                    found=", ".join(others[:6]) or f"no {MAIN}",
-                    todo="name a folder that does not exist, or only holds pipelines: --to",
-                ),
+                "this folder is replaced by each run, and holds something else",
+                str(to),
+                found=", ".join(others[:6]) or f"no {MAIN}",
+                todo="name a folder that does not exist, or only holds pipelines: --to",
                 outcome="Nothing was written.",
             )
         shutil.rmtree(to)

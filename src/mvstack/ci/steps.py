@@ -25,7 +25,7 @@ from mvstack.install.stages import installed_here
 from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import System
 from mvstack.plan.types import Plan
-from mvstack.support.errors import Missing, Problem, Refused
+from mvstack.support.errors import Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
 from mvstack.support.progress import Progress
@@ -180,12 +180,10 @@ def not_committed(take: Sequence[Path]) -> None:
         return
     if done.ok and done.text:
         raise Refused(
-            Problem(
-                "what is handed over was committed",
-                done.text.splitlines()[0],
-                because="only what jobs of this pipeline built is signed",
-                todo="remove it from the repository",
-            ),
+            "what is handed over was committed",
+            done.text.splitlines()[0],
+            because="only what jobs of this pipeline built is signed",
+            todo="remove it from the repository",
             outcome="Nothing was signed.",
         )
 
@@ -200,11 +198,9 @@ def _own_key(wanted: str) -> Iterator[gpg.Key]:
         text = Path(file).read_bytes()
     except OSError as error:
         raise Missing(
-            Problem(
-                f"the signing key cannot be read: {error.strerror}",
-                KEY,
-                todo="make it a variable of type File, protected, in the project's CI/CD settings",
-            )
+            f"the signing key cannot be read: {error.strerror}",
+            KEY,
+            todo="make it a variable of type File, protected, in the project's CI/CD settings",
         ) from None
     with keyring():
         yield gpg.take_own(text)

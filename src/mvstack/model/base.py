@@ -35,11 +35,9 @@ def validated(model: type[M], file: YamlFile) -> M:
     if not isinstance(file.data, dict):
         kind = "empty" if file.data is None else f"a {type(file.data).__name__}"
         raise InvalidInput(
-            Problem(
-                f"a mapping of fields is expected and the file is {kind}",
-                file.where(()),
-                allowed=listed(model.model_fields),
-            )
+            f"a mapping of fields is expected and the file is {kind}",
+            file.where(()),
+            allowed=listed(model.model_fields),
         )
     try:
         made = model.model_validate(file.data)

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 
 TREE_LENGTH = 96
 """Characters in the path of a tree in which jobs build (mvstack.ci.build.padded)."""
@@ -91,10 +91,8 @@ def load_settings(path: Path) -> Settings:
     """The settings file at ``path``. Raises InvalidInput with every error and its line."""
     if not path.is_file():
         raise InvalidInput(
-            Problem(
-                "there is no such file",
-                relative(path),
-                todo="write it; docs/ci.md shows the shortest that works",
-            )
+            "there is no such file",
+            relative(path),
+            todo="write it; docs/ci.md shows the shortest that works",
         )
     return validated(Settings, read_yaml(path))

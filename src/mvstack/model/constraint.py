@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 
 from mvstack.model.spack_lock import Lock, Node, Value
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 
 NAME = r"[a-z0-9][a-z0-9_-]*"
 VERSION = r"[0-9A-Za-z][0-9A-Za-z._-]*"
@@ -226,9 +226,7 @@ def satisfies(lock: Lock, node: Node, wanted: Constraint) -> bool:
 def _wrong(text: str, at: int, message: str) -> InvalidInput:
     rest = text[at:].strip()
     return InvalidInput(
-        Problem(
-            f"spec: {rest}: {message}" if rest else f"spec: {message}",
-            found=text,
-            allowed="name@version +on ~off key=words ^what-it-needs@version …",
-        )
+        f"spec: {rest}: {message}" if rest else f"spec: {message}",
+        found=text,
+        allowed="name@version +on ~off key=words ^what-it-needs@version …",
     )

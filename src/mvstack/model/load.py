@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.model.base import M, validated
-from mvstack.model.policy import FILES, Policy
+from mvstack.model.policy import FILES, BuildRow, FabricRow, Policy
 from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
 from mvstack.model.vocabulary import policy_folders, policy_of
@@ -30,25 +30,20 @@ def load_system(name_or_path: str) -> System:
         known = system_names()
         close = nearest(name_or_path, known)
         raise InvalidInput(
-            Problem(
-                f"there is no system {name_or_path}"
-                + (f"; did you mean {close}?" if close else ""),
-                allowed=listed(known),
-                nearest=close,
-                todo="name one of these, or give the path of a system file "
-                "(`mvstack discover > mine.yaml` writes one)",
-            )
+            f"there is no system {name_or_path}" + (f"; did you mean {close}?" if close else ""),
+            allowed=listed(known),
+            nearest=close,
+            todo="name one of these, or give the path of a system file "
+            "(`mvstack discover > mine.yaml` writes one)",
         )
     system = _model(System, path)
     if system.name != path.stem:
         file = read_yaml(path)
         raise InvalidInput(
-            Problem(
-                "name: a system's file is called after the system",
-                file.where(("name",)),
-                found=system.name,
-                allowed=path.stem,
-            )
+            "name: a system's file is called after the system",
+            file.where(("name",)),
+            found=system.name,
+            allowed=path.stem,
         )
     return system
 
@@ -69,9 +64,7 @@ def load_release(name: str | None = None) -> Release:
     name = name or known[0]
     if name not in known:
         raise InvalidInput(
-            Problem(
-                f"there is no release {name}", allowed=listed(known), nearest=nearest(name, known)
-            )
+            f"there is no release {name}", allowed=listed(known), nearest=nearest(name, known)
         )
     return _release(name, home().folders("releases"))
 
@@ -89,11 +82,9 @@ def _release(name: str, folders: list[Path]) -> Release:
     known = {found.stem for folder in below for found in folder.glob("*.yaml")}
     if more.extends not in known or more.extends > name:
         raise InvalidInput(
-            Problem(
-                f"extends: there is no release {more.extends} before {name}",
-                file.where(("extends",)),
-                allowed=listed(sorted(one for one in known if one <= name)),
-            )
+            f"extends: there is no release {more.extends} before {name}",
+            file.where(("extends",)),
+            allowed=listed(sorted(one for one in known if one <= name)),
         )
     base = _release(more.extends, below)
     mpi = {**base.mpi}
@@ -127,7 +118,19 @@ def load_policy(folder: Path | None = None) -> Policy:
                     problems += error.problems
         if problems:
             raise InvalidInput(*problems)
-        return Policy(**parts)
+        builds = [_with_variants(row, parts["fabrics"]) for row in parts["builds"]]
+        return Policy(**{**parts, "builds": builds})
+
+
+def _with_variants(row: BuildRow, fabrics: dict[str, FabricRow]) -> BuildRow:
+    """``row``; a transport of it without variants has those of the row's first fabric."""
+    fabric = fabrics.get(next(iter(row.when.fabric), ""))
+    filled = {
+        device: (fabric and not one.variants and fabric.transport(device)) or one
+        for device, one in row.use.transports.items()
+    }
+    use = row.use.model_copy(update={"transports": filled})
+    return row.model_copy(update={"use": use})
 
 
 def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
@@ -153,5 +156,5 @@ def _model(model: type[M], path: Path) -> M:
     if not path.is_file():
         what = "this is no file" if path.exists() else "there is no such file"
         todo = "give the path of a YAML file; `mvstack discover > mine.yaml` writes a system's"
-        raise InvalidInput(Problem(what, where=relative(path), todo=todo))
+        raise InvalidInput(what, where=relative(path), todo=todo)
     return validated(model, read_yaml(path))

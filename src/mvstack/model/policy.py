@@ -11,10 +11,10 @@ The names of the other rows (fabrics, GPUs, products, …) are the words of hand
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from mvstack.model.base import Strict
 from mvstack.model.text import Device, Name, PackageName, Text, Variable
@@ -212,40 +212,37 @@ class FabricRow(Reasoned):
                 raise ValueError(f"device {device} needs a field {library}")
         return self
 
+    def transport(self, device: str) -> Transport | None:
+        """What the fabric asks of the library beneath ``device``; None where it has none."""
+        if device == "ch4:ucx" and self.ucx:
+            return Transport(library="ucx", variants=f"{self.ucx.variants} {UCX_ALWAYS}".strip())
+        if device == "ch4:ofi" and self.libfabric:
+            return Transport(library="libfabric", variants=self.libfabric.variants)
+        return None
+
     def build(self, name: str) -> BuildRow | None:
         """The row that ``devices`` stand for among those of builds.yaml; None without them."""
-        transports: dict[str, Transport] = {}
-        environment, believe = {}, Believe()
-        for device in self.devices:
-            if device == "ch4:ucx" and self.ucx:
-                words = f"{self.ucx.variants} {UCX_ALWAYS}".strip()
-                transports[device] = Transport(library="ucx", variants=words)
-                believe = Believe(transports=self.ucx.believe)
-            elif self.libfabric:
-                transports[device] = Transport(
-                    library="libfabric", variants=self.libfabric.variants
-                )
-                if self.libfabric.provider:
-                    environment["FI_PROVIDER"] = Setting(
-                        value=self.libfabric.provider,
-                        why=self.libfabric.why or self.why,
-                        source=self.libfabric.source or self.source,
-                    )
-                    believe = Believe(providers=[self.libfabric.provider])
-        if not transports:
+        if not self.devices:
             return None
+        believe, environment = Believe(), {}
+        if self.ucx and "ch4:ucx" in self.devices:
+            believe = Believe(transports=self.ucx.believe)
+        if self.libfabric and self.libfabric.provider and "ch4:ofi" in self.devices:
+            believe = Believe(providers=[self.libfabric.provider])
+            environment["FI_PROVIDER"] = Setting(
+                value=self.libfabric.provider,
+                why=self.libfabric.why or self.why,
+                source=self.libfabric.source or self.source,
+            )
+        use = Use(
+            product="mvapich",
+            devices=list(self.devices),
+            transports={one: found for one in self.devices if (found := self.transport(one))},
+            environment=environment,
+        )
+        when = When(fabric=[name], gpu=["none"])
         return BuildRow(
-            id=name,
-            when=When(fabric=[name], gpu=["none"]),
-            use=Use(
-                product="mvapich",
-                devices=list(self.devices),
-                transports=transports,
-                environment=environment,
-            ),
-            believe=believe,
-            why=self.why,
-            source=self.source,
+            id=name, when=when, use=use, believe=believe, why=self.why, source=self.source
         )
 
 
@@ -286,70 +283,43 @@ class External(Reasoned):
     packages: list[PackageName] = Field(default_factory=list)
 
 
-class Fabrics(Strict):
-    """fabrics.yaml."""
+class Policy(Strict):
+    """All policy files together; ``builds`` holds the fabrics' own too."""
 
     fabrics: dict[Name, FabricRow] = Field(default_factory=dict)
     providers: dict[Name, Literal[""] | Name] = Field(default_factory=dict)
-
-
-class Gpus(Strict):
-    """gpus.yaml."""
-
     gpus: dict[Name, GpuRow] = Field(default_factory=dict)
     interfaces: dict[Name, Text] = Field(default_factory=dict)
-
-
-class Builds(Strict):
-    """builds.yaml."""
-
     builds: list[BuildRow] = Field(default_factory=list)
-
-
-class Launchers(Strict):
-    """launchers.yaml."""
-
     launchers: list[LauncherRow] = Field(default_factory=list)
     programs: dict[Name, Program] = Field(default_factory=dict)
     pmis: dict[Name, PmiRow] = Field(default_factory=dict)
-
-
-class Refusals(Strict):
-    """refusals.yaml."""
-
     refusals: list[RefusalRow] = Field(default_factory=list)
-
-
-class Products(Strict):
-    """products.yaml."""
-
     products: dict[Name, ProductRow] = Field(default_factory=dict)
-
-
-class FileSystems(Strict):
-    """file-systems.yaml."""
-
     file_systems: dict[Name, FileSystemRow] = Field(default_factory=dict)
-
-
-class Externals(Strict):
-    """externals.yaml."""
-
     externals: dict[Name, External] = Field(default_factory=dict)
 
 
-class Policy(Fabrics, Gpus, Builds, Launchers, Refusals, Products, FileSystems, Externals):
-    """All policy files together; ``builds`` holds the fabrics' own too."""
+def _file(name: str, *fields: str) -> type[Strict]:
+    """The model of one file, which holds these fields of the policy."""
+    parts: dict[str, Any] = {
+        field: (Policy.model_fields[field].annotation, Policy.model_fields[field])
+        for field in fields
+    }
+    return create_model(name, __base__=Strict, __doc__=f"{name}.yaml.", **parts)
 
 
 FILES: dict[str, type[Strict]] = {
-    "fabrics": Fabrics,
-    "gpus": Gpus,
-    "builds": Builds,
-    "launchers": Launchers,
-    "refusals": Refusals,
-    "products": Products,
-    "file-systems": FileSystems,
-    "externals": Externals,
+    name: _file(name, *fields)
+    for name, fields in {
+        "fabrics": ("fabrics", "providers"),
+        "gpus": ("gpus", "interfaces"),
+        "builds": ("builds",),
+        "launchers": ("launchers", "programs", "pmis"),
+        "refusals": ("refusals",),
+        "products": ("products",),
+        "file-systems": ("file_systems",),
+        "externals": ("externals",),
+    }.items()
 }
 """The files of the policy that choose and plan, each with its model."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from mvstack.model.base import Strict, validated
 from mvstack.model.vocabulary import PROFILES, Profile
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.home import home
 
 
@@ -50,13 +50,11 @@ def family_of(os_name: str) -> Family:
         if any(os_name.startswith(prefix) for prefix in family.like):
             return family
     raise Missing(
-        Problem(
-            f"what {os_name} calls the packages that a build needs is not known",
-            str(path),
-            allowed=", ".join(name for family in families.values() for name in family.like),
-            todo="install a C, C++ and Fortran compiler, make, Lmod and the headers of libfabric, "
-            "UCX and hwloc, then give --no-prerequisites",
-        )
+        f"what {os_name} calls the packages that a build needs is not known",
+        str(path),
+        allowed=", ".join(name for family in families.values() for name in family.like),
+        todo="install a C, C++ and Fortran compiler, make, Lmod and the headers of libfabric, "
+        "UCX and hwloc, then give --no-prerequisites",
     )
 
 

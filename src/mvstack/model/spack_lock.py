@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 
 VERSION = 6
 """The only version of lock files that is read: older ones have no compilers among their nodes."""
@@ -281,11 +281,9 @@ def _wrong(
     file: str, message: str, found: str = "", allowed: str = "", todo: str = ""
 ) -> Exception:
     return InvalidInput(
-        Problem(
-            message,
-            file,
-            found=found,
-            allowed=allowed,
-            todo=todo or "it is Spack that writes this file: concretize again",
-        )
+        message,
+        file,
+        found=found,
+        allowed=allowed,
+        todo=todo or "it is Spack that writes this file: concretize again",
     )

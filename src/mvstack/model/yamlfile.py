@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 
 Place = tuple[str | int, ...]
 
@@ -49,12 +49,10 @@ def read_yaml(path: Path) -> YamlFile:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InvalidInput(
-            Problem(f"cannot be read: {error.strerror}", where=relative(path))
-        ) from None
+        raise InvalidInput(f"cannot be read: {error.strerror}", where=relative(path)) from None
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            Problem(f"is not UTF-8 text: {error.reason} at byte {error.start}", relative(path))
+            f"is not UTF-8 text: {error.reason} at byte {error.start}", relative(path)
         ) from None
     return parse_yaml(text, path)
 
@@ -82,7 +80,7 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
 
 
 def _not_yaml(path: Path, what: str, line: int, todo: str = "") -> InvalidInput:
-    return InvalidInput(Problem(f"not valid YAML: {what}", f"{relative(path)}:{line}", todo=todo))
+    return InvalidInput(f"not valid YAML: {what}", f"{relative(path)}:{line}", todo=todo)
 
 
 class _Reader:

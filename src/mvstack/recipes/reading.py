@@ -22,7 +22,7 @@ from typing import Any
 
 from mvstack.recipes.directives import Directives, Outside, Said, outside
 from mvstack.recipes.model import Recipe, class_for
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 from mvstack.support.home import DATA
 
 NAMESPACE = "mvapich_stack"
@@ -111,16 +111,13 @@ class _Run:
         except (SyntaxError, ValueError, OSError) as error:
             line = getattr(error, "lineno", None) or _line_of(error, path)
             message = f"it cannot be read as Python: {getattr(error, 'msg', error)}"
-            raise InvalidInput(Problem(message, _where(path, line))) from None
+            raise InvalidInput(message, _where(path, line)) from None
         except Exception as error:
             raise InvalidInput(
-                Problem(
-                    "this cannot be read without Spack, so CI could not check it",
-                    _where(path, _line_of(error, path)),
-                    found=f"{type(error).__name__}: {error}",
-                    todo="write it with literals, constants, loops over them, `when` or "
-                    "`default_args`",
-                )
+                "this cannot be read without Spack, so CI could not check it",
+                _where(path, _line_of(error, path)),
+                found=f"{type(error).__name__}: {error}",
+                todo="write it with literals, constants, loops over them, `when` or `default_args`",
             ) from None
         return names
 
@@ -165,11 +162,7 @@ def _package_class(path: Path, names: dict[str, Any], own: dict[type, Said]) -> 
     named = [one for one in classes if one.__name__ == wanted]
     if not classes:
         raise InvalidInput(
-            Problem(
-                "there is no package class in it",
-                relative(path),
-                todo=f"write `class {wanted}(…)`",
-            )
+            "there is no package class in it", relative(path), todo=f"write `class {wanted}(…)`"
         )
     return (named or classes)[-1]
 

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support import locks
-from mvstack.support.errors import Problem, SourceError
+from mvstack.support.errors import SourceError
 from mvstack.support.files import write_atomically
 
 
@@ -110,4 +110,4 @@ def _locked() -> Iterator[None]:
         what = f"the file of accepted hashes cannot be written: {error.strerror}"
         todo = "set XDG_STATE_HOME to a folder of yours that can be written"
         where = str(error.filename or accepted_file())
-        raise SourceError(Problem(what, where, todo=todo)) from None
+        raise SourceError(what, where, todo=todo) from None

@@ -21,12 +21,10 @@ def meant(specs: list[SourceSpec], file: Path) -> SourceSpec:
     if len(specs) == 1 or len(same) == 1:
         return (same or specs)[0]
     raise InvalidInput(
-        Problem(
-            f"{len(specs)} sources have that name; say which one {file.name} is",
-            "--as",
-            allowed=", ".join(f"{spec.name}:{spec.filename}" for spec in specs),
-            todo=f"mvstack sources add {file} --as {specs[0].name}:{specs[0].filename}",
-        )
+        f"{len(specs)} sources have that name; say which one {file.name} is",
+        "--as",
+        allowed=", ".join(f"{spec.name}:{spec.filename}" for spec in specs),
+        todo=f"mvstack sources add {file} --as {specs[0].name}:{specs[0].filename}",
     )
 
 
@@ -76,7 +74,7 @@ def _acceptance(accept_hash: str | None, reason: str | None) -> tuple[str, str]:
         if why:
             what = "--reason says why other bytes are accepted, and no --accept-hash is given"
             todo = "add --accept-hash SHA256, or leave --reason out"
-            raise InvalidInput(Problem(what, "--reason", todo=todo))
+            raise InvalidInput(what, "--reason", todo=todo)
         return "", ""
     wanted = accept_hash.strip().lower().removeprefix("sha256:")
     problems = []

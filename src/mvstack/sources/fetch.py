@@ -115,13 +115,11 @@ class Fetcher:
                 f", or the URL of a Debian archive (what stands before /pool) in {debian.SETTING}"
             )
         raise SourceError(
-            Problem(
-                f"{spec.filename} cannot be fetched",
-                where,
-                found="; ".join(tried) or "its recipe names no place",
-                allowed=spec.wanted,
-                todo=todo,
-            ),
+            f"{spec.filename} cannot be fetched",
+            where,
+            found="; ".join(tried) or "its recipe names no place",
+            allowed=spec.wanted,
+            todo=todo,
             outcome="Nothing half-written was kept.",
         )
 
@@ -198,14 +196,12 @@ class Fetcher:
         path = self.store.get(sha256)
         if path is None:
             raise SourceError(
-                Problem(
-                    "other bytes than upstream's were accepted and are not in this mirror",
-                    f"{spec.name} ({accepted_file()})",
-                    found=f"sha256 {sha256}, {accepted.reason}",
-                    todo=f"add them here: mvstack sources add FILE --as {spec.name} --accept-hash "
-                    f"{sha256} --reason TEXT; or take upstream's: mvstack sources forget "
-                    f"{spec.name}",
-                )
+                "other bytes than upstream's were accepted and are not in this mirror",
+                f"{spec.name} ({accepted_file()})",
+                found=f"sha256 {sha256}, {accepted.reason}",
+                todo=f"add them here: mvstack sources add FILE --as {spec.name} --accept-hash "
+                f"{sha256} --reason TEXT; or take upstream's: mvstack sources forget "
+                f"{spec.name}",
             )
         _undamaged(path, sha256)
         whose = sha256 in spec.whose and spec.upstream(sha256)
@@ -224,13 +220,11 @@ def _undamaged(path: Path, sha256: str) -> None:
         found = f"it cannot be read: {error.strerror}"
     if found != sha256:
         raise SourceError(
-            Problem(
-                "a file of the mirror is damaged",
-                str(path),
-                found=f"sha256 {found}",
-                allowed=f"sha256 {sha256}",
-                todo="mvstack sources verify --remove-damaged, then the same command again",
-            )
+            "a file of the mirror is damaged",
+            str(path),
+            found=f"sha256 {found}",
+            allowed=f"sha256 {sha256}",
+            todo="mvstack sources verify --remove-damaged, then the same command again",
         )
 
 
@@ -253,14 +247,12 @@ def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
 def _other_bytes(spec: SourceSpec, sha256: str, place: str) -> _OtherBytes:
     why = spec.refused.get(sha256, "")
     return _OtherBytes(
-        Problem(
-            f"{spec.filename} does not have the hash that its recipe lists",
-            f"{spec.name} ({spec.recipe})",
-            found=f"sha256 {sha256}" + (f" ({why})" if why else "") + f" from {place}",
-            allowed=spec.wanted,
-            because=why or "the file was replaced there, or damaged on its way",
-            todo="look at what changed before trusting it; for these bytes on purpose: mvstack "
-            f"sources add FILE --as {spec.name} --accept-hash {sha256} --reason TEXT",
-        ),
+        f"{spec.filename} does not have the hash that its recipe lists",
+        f"{spec.name} ({spec.recipe})",
+        found=f"sha256 {sha256}" + (f" ({why})" if why else "") + f" from {place}",
+        allowed=spec.wanted,
+        because=why or "the file was replaced there, or damaged on its way",
+        todo="look at what changed before trusting it; for these bytes on purpose: mvstack "
+        f"sources add FILE --as {spec.name} --accept-hash {sha256} --reason TEXT",
         outcome="Nothing was kept.",
     )

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 
 CHUNK = 1 << 20
 # The longest first, so that `.tar.gz` is not taken for `.gz`.
@@ -55,14 +55,14 @@ def open_regular(path: Path) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInput(Problem("there is no such file", relative(path))) from None
+        raise InvalidInput("there is no such file", relative(path)) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput(Problem(f"cannot be read: {why}", relative(path))) from None
+        raise InvalidInput(f"cannot be read: {why}", relative(path)) from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         todo = "give the tarball itself, not a folder or a device"
-        raise InvalidInput(Problem("this is not a regular file", relative(path), todo=todo))
+        raise InvalidInput("this is not a regular file", relative(path), todo=todo)
     return os.fdopen(handle, "rb")
 
 

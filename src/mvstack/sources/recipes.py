@@ -109,18 +109,18 @@ def _parsed(path: Path) -> tuple[dict[str, Any], str]:
     from easybuild.tools.build_log import EasyBuildError
 
     if not path.is_file():
-        raise InvalidInput(Problem("there is no such easyconfig", relative(path)))
+        raise InvalidInput("there is no such easyconfig", relative(path))
     try:
         parser = EasyConfigParser(filename=str(path))
         values: dict[str, Any] = parser.get_config_dict()
     except (EasyBuildError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            Problem(f"EasyBuild cannot read it: {getattr(error, 'msg', error)}", relative(path))
+            f"EasyBuild cannot read it: {getattr(error, 'msg', error)}", relative(path)
         ) from None
     missing = [name for name in ("name", "version") if not values.get(name)]
     if missing:
         raise InvalidInput(
-            Problem("not an easyconfig: it has no " + " and no ".join(missing), relative(path))
+            "not an easyconfig: it has no " + " and no ".join(missing), relative(path)
         )
     return values, parser.rawcontent
 
@@ -174,12 +174,10 @@ def _filled(text: str, templates: dict[str, str], where: str) -> str:
     filled = _LEFT.sub(lambda match: templates.get(match[0][2:-2], match[0]), text)
     if left := _LEFT.search(filled):
         raise InvalidInput(
-            Problem(
-                f"{left[0]} cannot be filled in a source's name or url",
-                where,
-                found=text,
-                allowed=", ".join(f"%({name})s" for name in sorted(templates)),
-            )
+            f"{left[0]} cannot be filled in a source's name or url",
+            where,
+            found=text,
+            allowed=", ".join(f"%({name})s" for name in sorted(templates)),
         )
     return filled
 
@@ -196,13 +194,11 @@ def _hashes(checksums: Any, number: int, filename: str, where: str) -> tuple[str
     hashes = tuple(one for one in alternatives if isinstance(one, str))
     if not hashes or not all(SHA256.fullmatch(one) for one in hashes):
         raise InvalidInput(
-            Problem(
-                f"source {filename} has no SHA-256",
-                where,
-                found=repr(entry),
-                allowed="64 hexadecimal digits in lower case, or a tuple of such alternatives",
-                todo="add it to checksums: `eb --inject-checksums` computes it from the file",
-            )
+            f"source {filename} has no SHA-256",
+            where,
+            found=repr(entry),
+            allowed="64 hexadecimal digits in lower case, or a tuple of such alternatives",
+            todo="add it to checksums: `eb --inject-checksums` computes it from the file",
         )
     return tuple(dict.fromkeys(hashes))
 

@@ -149,14 +149,11 @@ def named(specs: list[SourceSpec], name: str) -> list[SourceSpec]:
     known = sorted({f"{s.name}:{s.filename}" for s in same} or {s.name for s in specs})
     close = nearest(name.strip(), known) or _newest_like(wanted, known)
     raise InvalidInput(
-        Problem(
-            f"no recipe has a source called {name!r}"
-            + (f"; did you mean {close}?" if close else ""),
-            found=name,
-            allowed=listed(known),
-            nearest=close,
-            todo="name one of these; `mvstack sources fetch --help` shows how",
-        )
+        f"no recipe has a source called {name!r}" + (f"; did you mean {close}?" if close else ""),
+        found=name,
+        allowed=listed(known),
+        nearest=close,
+        todo="name one of these; `mvstack sources fetch --help` shows how",
     )
 
 

@@ -127,13 +127,11 @@ class Store:
                 found = copied(source, target)
             if found != entry.sha256:
                 raise SourceError(
-                    Problem(
-                        "the file does not have its hash; it may have changed while it was copied",
-                        relative(file),
-                        found=f"sha256 {found}",
-                        allowed=f"sha256 {entry.sha256}",
-                        todo="run the same command again when nothing writes to the file",
-                    ),
+                    "the file does not have its hash; it may have changed while it was copied",
+                    relative(file),
+                    found=f"sha256 {found}",
+                    allowed=f"sha256 {entry.sha256}",
+                    todo="run the same command again when nothing writes to the file",
                     outcome="Nothing was added.",
                 )
             if private:
@@ -171,12 +169,10 @@ class Store:
         stored = self.get(sha256)
         if stored is None:
             raise SourceError(
-                Problem(
-                    f"{filename} is not in the mirror",
-                    relative(self.root),
-                    found=f"no file with sha256 {sha256}",
-                    todo="mvstack sources fetch",
-                )
+                f"{filename} is not in the mirror",
+                relative(self.root),
+                found=f"no file with sha256 {sha256}",
+                todo="mvstack sources fetch",
             )
         first = software[0].lower()
         letter = first if "a" <= first <= "z" else "0"  # as EasyBuild does it
@@ -188,12 +184,10 @@ class Store:
             if link.is_file() and sha256_of(link) == sha256:
                 return link
             raise SourceError(
-                Problem(
-                    "EasyBuild would take this file, which has other bytes",
-                    str(link),
-                    allowed=f"a link to {stored}",
-                    todo="move it away, then run the same command again",
-                )
+                "EasyBuild would take this file, which has other bytes",
+                str(link),
+                allowed=f"a link to {stored}",
+                todo="move it away, then run the same command again",
             )
         with self._writing():
             link.parent.mkdir(parents=True, exist_ok=True)

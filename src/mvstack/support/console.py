@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mvstack.support.errors import Problem, WrongUsage
+from mvstack.support.errors import WrongUsage
 from mvstack.support.units import one_line
 
 
@@ -59,11 +59,9 @@ def no_empty_folder(words: list[str]) -> None:
         name, sign, joined = word.partition("=")
         if name in ("--root", "--to", "--images") and (joined if sign else value) == "":
             raise WrongUsage(
-                Problem(
-                    f"{name} is given an empty word",
-                    allowed="a folder; `.` is the current one",
-                    todo="say which; in a script a variable may not be set",
-                )
+                f"{name} is given an empty word",
+                allowed="a folder; `.` is the current one",
+                todo="say which; in a script a variable may not be set",
             )
 
 

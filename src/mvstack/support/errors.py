@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict, Unpack, overload
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,38 @@ class Problem:
         return {key: value for key, value in asdict(self).items() if value}
 
 
+class Fields(TypedDict, total=False):
+    """The fields of a :class:`Problem` that may be left out."""
+
+    where: str
+    found: str
+    allowed: str
+    nearest: str
+    because: str
+    todo: str
+
+
 class MvstackError(Exception):
-    """A failure with its problems; subclasses differ only in ``exit_code`` and ``title``."""
+    """A failure with its problems, or the message and fields of its only one.
+
+    Subclasses differ only in ``exit_code`` and ``title``.
+    """
 
     exit_code = 1
     title = "failed"
 
-    def __init__(self, *problems: Problem, outcome: str = "") -> None:
+    @overload
+    def __init__(self, *problems: Problem, outcome: str = "") -> None: ...
+
+    @overload
+    def __init__(
+        self, message: str, where: str = "", /, *, outcome: str = "", **fields: Unpack[Fields]
+    ) -> None: ...
+
+    def __init__(self, *said: Any, outcome: str = "", **fields: Any) -> None:
         """``outcome`` says what was and was not done, e.g. "Nothing was rendered."."""
-        self.problems = list(problems)
+        one = said and isinstance(said[0], str)
+        self.problems: list[Problem] = [Problem(*said, **fields)] if one else list(said)
         self.outcome = outcome
         super().__init__(str(self))
 

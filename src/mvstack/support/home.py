@@ -77,12 +77,10 @@ def use(site: Path) -> None:
     """
     if not site.is_dir():
         raise InvalidInput(
-            Problem(
-                "there is no such folder",
-                str(site),
-                todo=f"name the site's folder with --site or {VARIABLE}; "
-                "`mvstack new site DIR` makes one",
-            )
+            "there is no such folder",
+            str(site),
+            todo=f"name the site's folder with --site or {VARIABLE}; "
+            "`mvstack new site DIR` makes one",
         )
     problems = [
         Problem(
@@ -103,10 +101,8 @@ def checkout(what: str) -> Path:
     """The checkout that we run from. Raises Missing where we were installed from a wheel."""
     if INSTALLED:
         raise Missing(
-            Problem(
-                f"{what} needs a clone of mvapich-stack",
-                found=f"an installed package, {PACKAGE}",
-                todo="clone the repository and run its ./mvstack",
-            )
+            f"{what} needs a clone of mvapich-stack",
+            found=f"an installed package, {PACKAGE}",
+            todo="clone the repository and run its ./mvstack",
         )
     return DATA

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,9 @@ def _literal(node: ast.expr, path: Path) -> Any:
         return ast.literal_eval(node)
     except ValueError:
         raise InvalidInput(
-            Problem(
-                "a check's parameters and tags must be literals",
-                where=f"{path}:{node.lineno}",
-                found=ast.unparse(node),
-                because="they are read without running the file, to know what should run",
-                todo="write the values out",
-            )
+            "a check's parameters and tags must be literals",
+            where=f"{path}:{node.lineno}",
+            found=ast.unparse(node),
+            because="they are read without running the file, to know what should run",
+            todo="write the values out",
         ) from None

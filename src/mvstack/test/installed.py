@@ -22,12 +22,10 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
     tree = Path(plan["tree"])
     if not core_file(tree, plan["release"]).is_file():
         raise Refused(
-            Problem(
-                "the installation did not come to its end: mvapich-stack has no module",
-                str(tree),
-                because="it is taken away before what it names is built anew",
-                todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
-            )
+            "the installation did not come to its end: mvapich-stack has no module",
+            str(tree),
+            because="it is taken away before what it names is built anew",
+            todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
         )
     out = tree / "records" / "last-test"
     what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.errors import CheckFailed, Missing
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, home
 from mvstack.support.processes import Limits, follow
@@ -53,12 +53,10 @@ def run_checks(
     if not expected:
         known = sorted({tag for check in every for tag in check.tags})
         raise CheckFailed(
-            Problem(
-                f"no check has one of the tags {', '.join(tags)}",
-                str(checks),
-                allowed=listed(known),
-                nearest=nearest(tags[0], known) if tags else "",
-            )
+            f"no check has one of the tags {', '.join(tags)}",
+            str(checks),
+            allowed=listed(known),
+            nearest=nearest(tags[0], known) if tags else "",
         )
     out = out.resolve()
     _clear(out)
@@ -102,9 +100,10 @@ def _command(out: Path, tags: list[str], folders: list[Path]) -> list[str]:
     reframe = Path(sys.executable).with_name("reframe")
     if not reframe.exists():
         raise Missing(
-            Problem("ReFrame is not installed beside this Python", str(reframe),
-                    todo="start mvstack by its launcher, which makes .venv with all it needs")
-        )  # fmt: skip
+            "ReFrame is not installed beside this Python",
+            str(reframe),
+            todo="start mvstack by its launcher, which makes .venv with all it needs",
+        )
     wanted = ["-t", f"^({'|'.join(map(re.escape, tags))})$"] if tags else []
     return [
         str(reframe),
@@ -148,9 +147,7 @@ def _trust(
     if bool(code) != failed:
         last = " / ".join(line for line in output[-_LAST_LINES:] if line.strip())
         raise CheckFailed(
-            Problem(
-                f"ReFrame ended with exit code {code}, which does not fit its report",
-                where=str(out / "reframe.out"),
-                found=f"{len(expected)} checks, {'some' if failed else 'none'} failed; {last}",
-            )
+            f"ReFrame ended with exit code {code}, which does not fit its report",
+            where=str(out / "reframe.out"),
+            found=f"{len(expected)} checks, {'some' if failed else 'none'} failed; {last}",
         )
