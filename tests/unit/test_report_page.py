@@ -113,8 +113,6 @@ def test_every_hash_reason_and_source_is_on_the_page(pages, name):
         for row in [*mpi["reasons"], *mpi["environment"].values()]:
             assert row["why"].replace("`", "") in said
             assert row["source"] in said
-    for package in plan["packages"]:
-        assert package["sha256"] in said
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -225,7 +223,6 @@ def _poison(tree, text):
         value = _replace_texts(json.loads(path.read_text()), text)
         if "mpi" in value:
             value["mpi"][0]["environment"] = {text: {"value": text, "why": text, "source": text}}
-            value["machine"] = {text: text}
         for case in value.get("cases", []):
             case["result"] = "fail"
         path.write_text(json.dumps(value))

@@ -3,7 +3,6 @@
 import io
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mvstack.report import gather, print_report
-from mvstack.report.data import Notice
+from mvstack.report.records import Notice
 from mvstack.support.units import clean, duration, number, one_line, quantity, size
 
 SAMPLES = Path(__file__).parents[1] / "data" / "report"
@@ -76,8 +75,11 @@ def test_every_hash_is_printed_whole():
 
 def test_markup_and_escapes_in_records_are_text(tmp_path):
     data = gather(SAMPLES / "none")
-    odd = Notice("record", "[red]x[/red]", clean("\x1b]0;title\x07 [/nothing]"), ":smile:")
-    text = printed(replace(data, notices=(odd,)), force_terminal=True, color_system=None)
+    message = clean("\x1b]0;title\x07 [/nothing]")
+    odd = Notice(kind="record", where="[red]x[/red]", message=message, todo=":smile:")
+    text = printed(
+        data.model_copy(update={"notices": (odd,)}), force_terminal=True, color_system=None
+    )
     assert "[red]x[/red]" in text
     assert "[/nothing]" in text
     assert ":smile:" in text

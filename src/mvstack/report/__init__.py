@@ -4,9 +4,8 @@
 the page, :func:`as_json` the script's.
 """
 
-from mvstack.report.data import ReportData, as_json
-from mvstack.report.gather import gather
 from mvstack.report.page import write_html
+from mvstack.report.summary import Report, as_json, gather
 from mvstack.report.terminal import print_report
 
-__all__ = ["ReportData", "as_json", "gather", "print_report", "write_html"]
+__all__ = ["Report", "as_json", "gather", "print_report", "write_html"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from markupsafe import Markup, escape
 
 from mvstack.report import plots as drawing
 from mvstack.report import summary
-from mvstack.report.data import Case, Line, Plot, Point, ReportData
+from mvstack.report.records import Build, Case
+from mvstack.report.series import Plot, Point
+from mvstack.report.summary import Report
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.units import NOTHING, duration, quantity, size
@@ -18,7 +21,7 @@ from mvstack.support.units import NOTHING, duration, quantity, size
 _TEMPLATE = "report.html.j2"
 
 
-def write_html(data: ReportData, path: Path) -> Path:
+def write_html(data: Report, path: Path) -> Path:
     """Write the page and give its path back; the same data give the same bytes.
 
     Written beside and renamed, so that a page is there whole or not at all. Raises
@@ -38,7 +41,7 @@ def write_html(data: ReportData, path: Path) -> Path:
     return path
 
 
-def render(data: ReportData) -> str:
+def render(data: Report) -> str:
     """The page as text."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -49,47 +52,36 @@ def render(data: ReportData) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        duration=duration, size=size, code=_code, moment=summary.moment, scalars=summary.scalars
+        duration=duration, size=size, code=_code, moment=summary.moment, track=summary.track
     )
-    environment.globals.update(count=summary.count, NOTHING=NOTHING)
+    environment.globals.update(
+        count=summary.count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
+    )
     return environment.get_template(_TEMPLATE).render(_view(data))
 
 
 def _code(text: str) -> Markup:
     """``text`` for the page, with what stands between backticks as code."""
-    parts = text.split("`")
-    if len(parts) % 2 == 0:  # one backtick too many: no telling what it encloses
+    if text.count("`") % 2:  # no telling what the odd one encloses
         return escape(text)
-    marked = [Markup("<code>{}</code>").format(part) for part in parts[1::2]]
-    plain = [escape(part) for part in parts[0::2]]
-    pairs = zip(plain, [*marked, Markup("")], strict=True)
-    return Markup("").join(piece for pair in pairs for piece in pair)
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _view(data: ReportData) -> dict[str, Any]:
+def _view(data: Report) -> dict[str, Any]:
     """All that the template prints; it decides nothing but the layout."""
-    longest = max((sum(seconds for _, seconds in build.steps) for build in data.builds), default=0)
-    bars = _bars(data, longest)
     return {
         "data": data,
-        "title": summary.title(data),
-        "place": summary.place(data),
-        "headline": summary.headline(data),
-        "verdict": summary.verdict(data),
-        "complete": all(build.state in ("built", "run") for build in data.builds),
         "key_figures": summary.key_figures(data),
         "plots": [_plot(plot) for plot in data.plots],
-        "bars": bars,
-        "groups": sorted({(part["index"], part["group"]) for bar in bars for part in bar["parts"]}),
+        "bars": _bars(data),
+        "groups": list(summary.STEP_GROUPS),
         "matrix": _matrix(data),
         "columns": list(dict.fromkeys(case.mpi for case in data.cases)),
-        "tracks": {mpi.label: summary.track(mpi, data.builder) for mpi in data.mpi},
         "failures": [case for case in data.cases if case.result in ("fail", "missing")],
-        "example": summary.example(data.mpi[0]) if data.mpi else "",
     }
 
 
-def _matrix(data: ReportData) -> list[tuple[Case, dict[str, Case]]]:
+def _matrix(data: Report) -> list[tuple[Case, dict[str, Case]]]:
     """The cases by check: one row each, with the case of every MPI build."""
     rows: dict[tuple[str, int | None], dict[str, Case]] = {}
     for case in data.cases:
@@ -97,51 +89,26 @@ def _matrix(data: ReportData) -> list[tuple[Case, dict[str, Case]]]:
     return [(next(iter(cells.values())), cells) for cells in rows.values()]
 
 
-def _bars(data: ReportData, longest: float) -> list[dict[str, Any]]:
-    """The steps of each build that has any, as percentages of the longest build."""
-    bars = []
-    for build in data.builds:
-        steps = summary.grouped_steps(build)
-        if build.planned and steps and longest > 0:
-            parts = [
-                {
-                    "group": name,
-                    "index": [*summary.STEP_GROUPS, summary.OTHER].index(name),
-                    "seconds": seconds,
-                    "percent": f"{100 * seconds / longest:.3f}",
-                }
-                for name, seconds in steps
-            ]
-            bars.append({"name": summary.label(build), "build": build, "parts": parts})
-    return bars
+def _bars(data: Report) -> list[tuple[Build, list[tuple[str, float, str]]]]:
+    """Each build with its groups of steps: name, seconds, percentage of the longest build."""
+    steps = [(build, summary.grouped_steps(build)) for build in data.builds if build.planned]
+    longest = max((sum(seconds for _, seconds in groups) for _, groups in steps), default=0.0)
+    return [
+        (build, [(name, seconds, f"{100 * seconds / longest:.3f}") for name, seconds in groups])
+        for build, groups in steps
+        if groups
+    ]
 
 
 def _plot(plot: Plot) -> dict[str, Any]:
-    label = _alternative(plot)
-    by = summary.measured_by(plot)
+    heads, columns = _columns(plot)
     return {
         "plot": plot,
-        "by": by or plot.check,
-        "mixed": ", " in by,
-        "axis": summary.axis(plot),
-        "svg": drawing.svg(plot, label) if drawing.drawable(plot) else "",
-        "legend": [
-            {"line": line, "colour": index % drawing.COLOURS + 1, "marker": _marker(index)}
-            for index, line in enumerate(plot.lines)
-        ],
-        "bands": any(_has_band(line) for line in plot.lines),
-        "references": any(_has_reference(line) for line in plot.lines),
-        "zero": any(point.size == 0 for line in plot.lines for point in line.points),
-        "table": _table(plot),
+        "svg": drawing.svg(plot, _alternative(plot)) if drawing.drawable(plot) else "",
+        "marks": [_MARKS[index % len(_MARKS)] for index in range(len(plot.lines))],
+        "heads": heads,
+        "rows": [(one, [column.get(one, NOTHING) for column in columns]) for one in plot.sizes],
     }
-
-
-def _has_reference(line: Line) -> bool:
-    return any(point.reference is not None for point in line.points)
-
-
-def _has_band(line: Line) -> bool:
-    return any(point.low is not None for point in line.points)
 
 
 def _alternative(plot: Plot) -> str:
@@ -158,22 +125,20 @@ def _alternative(plot: Plot) -> str:
     return f"{plot.title} against message size, both axes logarithmic. " + "; ".join(parts)
 
 
-def _table(plot: Plot) -> dict[str, Any]:
-    """The data of a plot: a row for each size, up to three columns for each line."""
+def _columns(plot: Plot) -> tuple[list[str], list[dict[int, str]]]:
+    """The data of a plot by size: up to three columns for each line, and their heads."""
     heads: list[str] = []
     columns: list[dict[int, str]] = []
     for line in plot.lines:
         heads.append(line.label)
         columns.append({p.size: quantity(p.value, plot.unit) for p in line.points})
-        if _has_band(line):
+        if line.has_band:
             heads.append(f"earlier runs ({line.earlier:,})")
             columns.append({p.size: _range(p, plot.unit) for p in line.points})
-        if _has_reference(line):
+        if line.has_reference:
             heads.append("reference")
             columns.append({p.size: quantity(p.reference, plot.unit) for p in line.points})
-    sizes = sorted({point.size for line in plot.lines for point in line.points})
-    rows = [(size(one), [column.get(one, NOTHING) for column in columns]) for one in sizes]
-    return {"heads": heads, "rows": rows}
+    return heads, columns
 
 
 def _range(point: Point, unit: str) -> str:
@@ -194,7 +159,3 @@ _MARKS = (
     "M12 2l3 2.6l3-2.6l1.4 1.4l-2.9 2.6l2.9 2.6l-1.4 1.4l-3-2.6l-3 2.6l-1.4-1.4l2.9-2.6l-2.9-2.6z",
     "M15 1l1.3 3.5h3.7l-3 2.3l1.1 3.7l-3.1-2.2l-3.1 2.2l1.1-3.7l-3-2.3h3.7z",
 )
-
-
-def _marker(index: int) -> str:
-    return _MARKS[index % len(_MARKS)]

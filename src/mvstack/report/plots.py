@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from mvstack.report.data import Line, Plot, Point
+from mvstack.report.series import Line, Plot, Point
 from mvstack.support.units import quantity, size
 
 if TYPE_CHECKING:

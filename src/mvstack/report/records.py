@@ -1,21 +1,252 @@
-"""Reads the records of a tree: whatever is there, and a notice for whatever is not as it should be.
+"""The records of a tree as they were written: each is checked when it is read.
 
 A record may be cut short by a power failure or edited by hand. Nothing here raises for what a file
-holds; each thing that cannot be used is told once, with file, line and what to do.
+holds: what cannot be used is left out, and a notice says which file and line, and what to do.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from mvstack.report.data import Notice
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import ValidationError as WrongShape
+
 from mvstack.support.units import clean
 
-Row = dict[str, Any]
+State = Literal["rendered", "concretized", "built", "run"]
+Result = Literal["pass", "fail", "skip", "missing"]
+
+
+def _text(value: object) -> object:
+    return clean(value) if isinstance(value, str) else "" if value is None else value
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Number = Annotated[float | None, BeforeValidator(_finite)]
+
+
+class Record(BaseModel):
+    """A part of a record. Times are in seconds, sizes in bytes; ``None`` means: not recorded."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Notice(Record):
+    """Something a reader must know first: a damaged record, a failed build, other bytes."""
+
+    kind: Literal["build", "record", "bytes"]
+    where: str
+    message: str
+    todo: str = ""
+
+
+class Setting(Record):
+    """An environment variable that the module sets, with its reason."""
+
+    value: Text = ""
+    why: Text = ""
+    source: Text = ""
+
+
+class Reason(Record):
+    """Why one part of a choice is as it is."""
+
+    what: Text = ""
+    why: Text = ""
+    source: Text = ""
+
+
+class PassedOver(Record):
+    """An MPI build that was not chosen."""
+
+    build: Text = ""
+    because: Text = ""
+    source: Text = ""
+
+
+class Package(Record):
+    """A package of the plan, over the MPI build ``mpi``."""
+
+    name: Text = ""
+    version: Text = ""
+    module: Text = ""
+    mpi: Text = ""
+    easyconfig: Text = ""
+
+
+class Mpi(Record):
+    """An MPI build of the plan. ``state`` is how far it has come."""
+
+    software: Text = ""
+    version: Text = ""
+    module: Text = ""
+    easyconfig: Text = ""
+    device: Text = ""
+    fabric: Text = ""
+    gpu: Text = ""
+    transport: dict[Text, Text] = {}
+    pmi: Text = ""
+    launcher: Text = ""
+    launch: Text = ""
+    environment: dict[Text, Setting] = {}
+    not_upstream: Text = ""
+    reasons: tuple[Reason, ...] = ()
+    state: State = "rendered"
+
+    @property
+    def name(self) -> str:
+        """Product and version as a person writes them: ``MPICH 4.0.2``."""
+        return f"{self.software} {self.version}".strip()
+
+
+class Compiler(Record):
+    """The compiler that everything is built with."""
+
+    name: Text = ""
+    version: Text = ""
+    origin: Text = ""
+
+    @property
+    def title(self) -> str:
+        """``the system's gcc 12.2.0``."""
+        name = f"{self.name} {self.version}".strip()
+        return f"the {self.origin}'s {name}" if name and self.origin else name
+
+
+class Plan(Record):
+    """What the tree is to hold."""
+
+    system: Text = ""
+    partition: Text = ""
+    release: Text = ""
+    builder: Text = ""
+    tree: Text = ""
+    os: Text = ""
+    target: Text = ""
+    cores: int | None = None
+    compiler: Compiler = Compiler()
+    fallback: Text = ""
+    mpi: tuple[Mpi, ...] = ()
+    packages: tuple[Package, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+
+
+class Source(Record):
+    """A source file. One that does not say whose bytes it holds is not taken for upstream's."""
+
+    file: Text = ""
+    sha256: Text = ""
+    place: Text = ""
+    upstream: bool = Field(default=False, strict=True)
+    note: Text = ""
+
+
+class Build(Record):
+    """A package of the tree, as its latest installation left it.
+
+    ``planned`` is false for what the builder needed besides (a compiler's module, a toolchain).
+    """
+
+    package: Text = ""
+    version: Text = ""
+    module: Text = ""
+    mpi: Text = ""
+    easyconfig: Text = ""
+    result: Text = "not built yet"
+    seconds: Number = None
+    steps: dict[Text, FiniteFloat] = {}
+    started: Text = ""
+    host: Text = ""
+    cores: int | None = None
+    log: Text = ""
+    sources: tuple[Source, ...] = ()
+    planned: bool = False
+    state: State = "rendered"
+
+    @property
+    def name(self) -> str:
+        """Package and version."""
+        return f"{self.package} {self.version}".strip()
+
+
+class Figure(Record):
+    """A number that a check measured, and what it was held against."""
+
+    name: Text = ""
+    size: int | None = None
+    value: Number = None
+    unit: Text = ""
+    reference: Number = None
+    allowed: Text = ""
+
+
+class Case(Record):
+    """A check under one MPI build. ``run`` is when, if that was not the latest run."""
+
+    check: Text = ""
+    description: Text = ""
+    mpi: Text = ""
+    ranks: int | None = None
+    result: Result
+    why: Text = ""
+    seconds: Number = None
+    benchmark: Text = ""
+    figures: tuple[Figure, ...] = ()
+    run: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_unknown_success(cls, row: Any) -> Any:
+        if not isinstance(row, dict) or row.get("result") in get_args(Result):
+            return row
+        why = f"the record says {row.get('result')!r}, which is no result. {row.get('why', '')}"
+        return {**row, "result": "missing", "why": why.strip()}
+
+    @property
+    def title(self) -> str:
+        """The check and the MPI build that it ran with."""
+        return f"{self.check} with {self.mpi}" if self.mpi else self.check
+
+
+class Skip(Record):
+    """What was not run, and why."""
+
+    what: Text = ""
+    why: Text = ""
+
+
+class Run(Record):
+    """A run of the checks. ``contents`` is the content hash of each MPI's module it ran with."""
+
+    file: Text = ""
+    started: Text = ""
+    seconds: Number = None
+    reframe: Text = ""
+    tags: tuple[Text, ...] = ()
+    ignored: tuple[Text, ...] = ()
+    cases: tuple[Case, ...] = ()
+    skipped: tuple[Skip, ...] = ()
+    contents: dict[Text, Text] = {}
+
+
+def when(stamp: str) -> datetime | None:
+    """A recorded time; one without a zone is taken as UTC; None when it is no time."""
+    try:
+        found = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+R = TypeVar("R", bound=Record)
 
 
 class Reader:
@@ -25,113 +256,69 @@ class Reader:
         self.folder = folder
         self.notices: list[Notice] = []
 
-    def notice(self, where: str, message: str, todo: str = "") -> None:
-        """Keep one thing that a reader of the report must know about the records."""
-        self.notices.append(Notice("record", clean(where), clean(message), todo))
+    def plan(self) -> Plan:
+        """The plan; an empty one when it cannot be read."""
+        todo = "run `mvstack install` again: it writes the plan before it builds"
+        return self._document(Plan, "plan.json", todo) or Plan()
 
-    def document(self, name: str, todo: str) -> Row:
-        """One JSON object; {} with a notice when it is missing or damaged."""
-        text = self._text(name, todo)
-        if text is None:
-            return {}
-        value = self._parse(text, name, todo)
-        return value if value is not None else {}
+    def builds(self) -> list[Build]:
+        """Every installation, the oldest first."""
+        return self._rows(Build, "builds.jsonl", "run `mvstack install`: it records each build")
 
-    def rows(self, name: str, todo: str) -> list[Row]:
-        """The objects of a JSON Lines file, less the lines that cannot be read."""
-        text = self._text(name, todo)
-        if text is None:
-            return []
-        found = []
-        for count, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                row = self._parse(line, f"{name}:{count}", "the other lines are used as they are")
-                if row is not None:
-                    found.append(row)
-        return found
+    def sources(self) -> list[Source]:
+        """Every source that was fetched."""
+        return self._rows(Source, "sources.jsonl", "run `mvstack install`: it records each source")
 
-    def documents(self, folder: str, todo: str) -> list[tuple[str, Row]]:
-        """Every ``*.json`` of a folder that can be read, by file name."""
-        try:
-            names = sorted(path.name for path in (self.folder / folder).glob("*.json"))
-        except OSError as error:
-            self.notice(folder, f"cannot be read: {error.strerror or error}", todo)
-            return []
+    def runs(self) -> list[Run]:
+        """Every run of the checks, the oldest first; those that do not say when come before."""
+        todo = "run `mvstack test`"
+        names = sorted(f"results/{path.name}" for path in self.folder.glob("results/*.json"))
         if not names:
-            self.notice(f"{folder}/", "holds no results: no check has been run", todo)
-        read = [(name, self.document(f"{folder}/{name}", todo)) for name in names]
-        return [(name, row) for name, row in read if row]
+            self._notice("results/", "holds no results: no check has been run", todo)
+        read = [
+            run.model_copy(update={"file": clean(name.removeprefix("results/"))})
+            for name in names
+            if (run := self._document(Run, name, todo))
+        ]
+        oldest = datetime.min.replace(tzinfo=UTC)
+        return sorted(read, key=lambda run: (when(run.started) or oldest, run.file))
 
-    def _text(self, name: str, todo: str) -> str | None:
+    def _notice(self, where: str, message: str, todo: str) -> None:
+        said = Notice(kind="record", where=clean(where), message=clean(message), todo=todo)
+        self.notices.append(said)
+
+    def _document(self, kind: type[R], name: str, todo: str) -> R | None:
+        text = self._read(name, todo)
+        return None if text is None else self._parse(kind, text, name, todo)
+
+    def _rows(self, kind: type[R], name: str, todo: str) -> list[R]:
+        lines = (self._read(name, todo) or "").split("\n")
+        rest = "the other lines are used as they are"
+        rows = [
+            self._parse(kind, line, f"{name}:{count}", rest)
+            for count, line in enumerate(lines, start=1)
+            if line.strip()
+        ]
+        return [row for row in rows if row is not None]
+
+    def _read(self, name: str, todo: str) -> str | None:
         try:
-            raw = (self.folder / name).read_bytes()
+            return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
-            self.notice(name, "is not there", todo)
-            return None
+            self._notice(name, "is not there", todo)
         except OSError as error:
-            self.notice(name, f"cannot be read: {error.strerror or error}", todo)
-            return None
-        return raw.decode("utf-8", "replace")
+            self._notice(name, f"cannot be read: {error.strerror or error}", todo)
+        return None
 
-    def _parse(self, text: str, where: str, todo: str) -> Row | None:
+    def _parse(self, kind: type[R], text: str, where: str, todo: str) -> R | None:
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            self.notice(where, f"is damaged ({message})", todo)
-            return None
-        if not isinstance(value, dict):
-            self.notice(where, f"is damaged (an object expected, found {_kind(value)})", todo)
-            return None
-        return value
-
-
-def _kind(value: object) -> str:
-    names = {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def text(row: Row, key: str) -> str:
-    """A field as cleaned text; "" when it is absent, null, or no single value."""
-    value = row.get(key)
-    if value is None or isinstance(value, dict | list):
-        return ""
-    return clean(value if isinstance(value, str) else json.dumps(value))
-
-
-def number(row: Row, key: str) -> float | None:
-    """A field as a finite number, also when it is written as text; None otherwise."""
-    value = row.get(key)
-    if value is None or isinstance(value, bool | dict | list):
+            return kind.model_validate(json.loads(text))
+        except WrongShape as error:
+            first = error.errors()[0]
+            said = f"{'.'.join(map(str, first['loc'])) or 'all of it'}: {first['msg']}"
+        except RecursionError:
+            said = "nested too deeply"
+        except ValueError as error:
+            said = str(error)
+        self._notice(where, f"is damaged ({said})", todo)
         return None
-    try:
-        found = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return found if math.isfinite(found) else None
-
-
-def whole(row: Row, key: str) -> int | None:
-    """A field as an integer that is not negative; None otherwise."""
-    value = number(row, key)
-    return int(value) if value is not None and value >= 0 else None
-
-
-def rows_of(row: Row, key: str) -> Iterator[Row]:
-    """The objects of a field that holds a list of them; whatever else is in it is passed over."""
-    value = row.get(key)
-    items = value if isinstance(value, list) else []
-    return (item for item in items if isinstance(item, dict))
-
-
-def mapping(row: Row, key: str) -> Row:
-    """A field that holds an object; {} otherwise."""
-    value = row.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def words(row: Row, key: str) -> tuple[str, ...]:
-    """A list of texts, or one text, as texts."""
-    value = row.get(key)
-    items = value if isinstance(value, list) else [value]
-    return tuple(clean(str(item)) for item in items if isinstance(item, str | int | float))

@@ -1,25 +1,83 @@
 """From figures to plots: each figure against message size, a line for each MPI build.
 
-The values are those of the newest run that counts (see :mod:`mvstack.report.ran`); all other runs
-give the range that is drawn as a band behind them.
+The values are those of the newest run that counts; all other runs give the range that is drawn as a
+band behind them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import datetime
+from collections import Counter
+from collections.abc import Iterable
 
-from mvstack.report.data import Case, Figure, Line, Plot, Point, Run
-from mvstack.report.ran import counts_now
+from mvstack.report.records import Case, Figure, Record, Run
+from mvstack.support.units import unit_name
 
 _RATE = re.compile(r"/\s*s(ec)?$|flop|^[GMKT]?i?B/s", re.IGNORECASE)
 _BANDWIDTH = re.compile(r"bandwidth|(^|[_\W])(bi)?bw|mbytes|[KMGT]i?B/s", re.IGNORECASE)
+_COLLECTIVES = ("allreduce", "alltoall", "allgather", "bcast", "reduce", "barrier")
 _ORDER = ("latency", "bandwidth", "allreduce")
 # At least this many sizes make a curve; fewer are told in words beside the check.
 _LEAST = 2
 _Key = tuple[str, str, str]
-_Values = dict[int, list[float]]
+
+
+class Point(Record):
+    """One size of one line: the value, its reference, and the range of the earlier runs."""
+
+    size: int
+    value: float | None
+    reference: float | None
+    low: float | None
+    high: float | None
+
+
+class Line(Record):
+    """An MPI build in a plot. ``earlier`` is how many earlier runs the range is taken from."""
+
+    label: str
+    benchmark: str
+    points: tuple[Point, ...]
+    earlier: int
+    run: str
+
+    @property
+    def has_band(self) -> bool:
+        """Whether there is a range of earlier runs."""
+        return any(point.low is not None for point in self.points)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether there is something to hold it against."""
+        return any(point.reference is not None for point in self.points)
+
+
+class Plot(Record):
+    """One figure against message size, a line for each MPI build."""
+
+    key: str
+    title: str
+    check: str
+    name: str
+    unit: str
+    higher_is_better: bool
+    lines: tuple[Line, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The message sizes of all lines."""
+        return sorted({point.size for line in self.lines for point in line.points})
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """What measured the lines."""
+        return list(dict.fromkeys(line.benchmark for line in self.lines if line.benchmark))
+
+    @property
+    def axis(self) -> str:
+        """What the values are and which way is good: ``µs, lower is better``."""
+        way = "higher is better" if self.higher_is_better else "lower is better"
+        return f"{unit_name(self.unit)}, {way}" if self.unit else way
 
 
 def higher_is_better(unit: str) -> bool:
@@ -30,7 +88,7 @@ def higher_is_better(unit: str) -> bool:
 def kind_of(check: str, name: str, unit: str) -> str:
     """latency, bandwidth or allreduce when the names say so, otherwise the figure's own name."""
     said = f"{check} {name}".lower()
-    for collective in ("allreduce", "alltoall", "allgather", "bcast", "reduce", "barrier"):
+    for collective in _COLLECTIVES:
         if collective in said:
             return collective
     if _BANDWIDTH.search(f"{name} {unit}"):
@@ -43,92 +101,100 @@ def sized(case: Case) -> bool:
     return len({figure.size for figure in case.figures if figure.size is not None}) >= _LEAST
 
 
-def plots_of(
-    runs: tuple[Run, ...],
-    labels: list[str],
-    built: Mapping[str, datetime],
-    contents: frozenset[tuple[str, str]] = frozenset(),
-) -> tuple[Plot, ...]:
-    """The plots, in the order latency, bandwidth, allreduce, then all others by name."""
-    lines: dict[_Key, dict[tuple[str, int | None], tuple[Run, Case]]] = {}
-    for run in reversed(runs):
-        for case in run.cases:
-            counts = counts_now(case, run, labels, built, contents)
-            if sized(case) and case.result != "skip" and counts:
-                for key in dict.fromkeys(_key(case, figure) for figure in case.figures):
-                    lines.setdefault(key, {}).setdefault((case.mpi, case.ranks), (run, case))
-    plots = [_plot(key, chosen, runs) for key, chosen in lines.items()]
-    return _titled([plot for plot in plots if plot.lines])
+def since(run: Run, runs: list[Run]) -> str:
+    """Which run a result is from; "" for the latest."""
+    return "" if run is runs[-1] else (run.started or run.file)
+
+
+def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plot, ...]:
+    """The plots of the results that count (newest first): latency, bandwidth, allreduce, others."""
+    chosen: dict[_Key, dict[tuple[str, int], tuple[Run, Case]]] = {}
+    for run, case in counting:
+        if sized(case) and case.result != "skip":
+            for figure in case.figures:
+                lines = chosen.setdefault(_key(case, figure), {})
+                lines.setdefault((case.mpi, case.ranks or 0), (run, case))
+    found = []
+    for (check, name, unit), results in chosen.items():
+        if lines_ := _lines((check, name, unit), results, runs):
+            found.append((kind_of(check, name, unit), check, name, unit, lines_))
+    found.sort(key=lambda row: (_rank(row[0]), row[:4]))
+    kinds = Counter(row[0] for row in found)
+    return tuple(
+        Plot(
+            key=f"plot{count}",
+            title=_title(kind) + (f": {check} {name}".rstrip() if kinds[kind] > 1 else ""),
+            check=check,
+            name=name,
+            unit=unit,
+            higher_is_better=higher_is_better(unit),
+            lines=lines,
+        )
+        for count, (kind, check, name, unit, lines) in enumerate(found, start=1)
+    )
 
 
 def _key(case: Case, figure: Figure) -> _Key:
     return (case.check, figure.name, figure.unit)
 
 
-def _plot(
-    key: _Key, chosen: dict[tuple[str, int | None], tuple[Run, Case]], runs: tuple[Run, ...]
-) -> Plot:
-    check, name, unit = key
-    many_ranks = len({ranks for _, ranks in chosen}) > 1
+def _title(kind: str) -> str:
+    return kind[:1].upper() + kind[1:] or "Figure"
+
+
+def _rank(kind: str) -> int:
+    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+
+
+def _lines(
+    key: _Key, results: dict[tuple[str, int], tuple[Run, Case]], runs: list[Run]
+) -> tuple[Line, ...]:
+    many_ranks = len({ranks for _, ranks in results}) > 1
     lines = []
-    for (mpi, ranks), (run, case) in sorted(chosen.items(), key=lambda item: _sort(item[0])):
-        label = f"{mpi}, {ranks} ranks" if many_ranks and ranks is not None else mpi
-        points, count = _points(key, case, [other for other in runs if other is not run])
+    for (mpi, ranks), (run, case) in sorted(results.items(), key=lambda item: item[0]):
+        earlier = [
+            known for other in runs if other is not run for known in _alike(key, case, other)
+        ]
+        points = tuple(
+            Point(
+                size=size,
+                value=figure.value,
+                reference=figure.reference,
+                low=min((values[size] for values in earlier if size in values), default=None),
+                high=max((values[size] for values in earlier if size in values), default=None),
+            )
+            for size, figure in sorted(_by_size(key, case).items())
+        )
         if len(points) >= _LEAST:
-            old = "" if run is runs[-1] else (run.started or run.file)
-            lines.append(Line(label, case.benchmark, points, count, old))
-    title = kind_of(check, name, unit)
-    return Plot("", title, check, name, unit, higher_is_better(unit), tuple(lines))
+            label = f"{mpi}, {ranks} ranks" if many_ranks and ranks else mpi
+            line = Line(
+                label=label,
+                benchmark=case.benchmark,
+                points=points,
+                earlier=len(earlier),
+                run=since(run, runs),
+            )
+            lines.append(line)
+    return tuple(lines)
 
 
-def _sort(who: tuple[str, int | None]) -> tuple[str, int]:
-    return (who[0], who[1] or 0)
+def _by_size(key: _Key, case: Case) -> dict[int, Figure]:
+    return {
+        figure.size: figure
+        for figure in case.figures
+        if _key(case, figure) == key and figure.size is not None
+    }
 
 
-def _points(key: _Key, case: Case, others: list[Run]) -> tuple[tuple[Point, ...], int]:
-    """The points of one line by size, and how many other runs have the same line."""
-    earlier: _Values = {}
-    count = 0
-    for run in others:
-        for old in run.cases:
-            if _comparable(old, case) and _collect(key, old, earlier):
-                count += 1
-    points = {}
-    for figure in case.figures:
-        if _key(case, figure) == key and figure.size is not None:
-            seen = earlier.get(figure.size)
-            low, high = (min(seen), max(seen)) if seen else (None, None)
-            points[figure.size] = Point(figure.size, figure.value, figure.reference, low, high)
-    return tuple(points[size] for size in sorted(points)), count
-
-
-def _comparable(old: Case, case: Case) -> bool:
-    """Whether both measured the same with the same: another benchmark's figures are others."""
-    return (old.mpi, old.ranks, old.benchmark) == (case.mpi, case.ranks, case.benchmark)
-
-
-def _collect(key: _Key, case: Case, into: _Values) -> bool:
-    found = False
-    for figure in case.figures:
-        if _key(case, figure) == key and figure.size is not None and figure.value is not None:
-            into.setdefault(figure.size, []).append(figure.value)
-            found = True
-    return found
-
-
-def _titled(plots: list[Plot]) -> tuple[Plot, ...]:
-    """Sorted, with a title that is unique on the page and a key fit for an element's id."""
-    plots.sort(key=lambda plot: (_rank(plot.title), plot.title, plot.check, plot.name, plot.unit))
-    titles = [plot.title for plot in plots]
-    named = []
-    for count, plot in enumerate(plots, start=1):
-        title = plot.title[:1].upper() + plot.title[1:] or "Figure"
-        if titles.count(plot.title) > 1:
-            title = f"{title}: {plot.check} {plot.name}".strip()
-        fields = {**plot.__dict__, "key": f"plot{count}", "title": title}
-        named.append(Plot(**fields))
-    return tuple(named)
-
-
-def _rank(title: str) -> int:
-    return _ORDER.index(title) if title in _ORDER else len(_ORDER)
+def _alike(key: _Key, case: Case, run: Run) -> list[dict[int, float]]:
+    """The same figures of another run by size; another benchmark's are not the same."""
+    found = [
+        {
+            size: figure.value
+            for size, figure in _by_size(key, old).items()
+            if figure.value is not None
+        }
+        for old in run.cases
+        if (old.mpi, old.ranks, old.benchmark) == (case.mpi, case.ranks, case.benchmark)
+    ]
+    return [values for values in found if values]

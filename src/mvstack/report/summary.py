@@ -1,13 +1,27 @@
-"""The sentences and groups that both views share: headline, verdict, key figures, step groups."""
+"""From the records of a tree to what both views say of it: what counts, in which words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from pathlib import Path
+from typing import Any
 
-from mvstack.report.data import Build, Case, Figure, Mpi, Plot, Point, ReportData
-from mvstack.report.ran import when
-from mvstack.report.series import sized
-from mvstack.support.units import duration, number, quantity, size, unit_name
+from mvstack.report.records import (
+    Build,
+    Case,
+    Figure,
+    Mpi,
+    Notice,
+    Plan,
+    Reader,
+    Run,
+    Skip,
+    Source,
+    when,
+)
+from mvstack.report.series import Plot, Point, plots_of, since, sized
+from mvstack.support.units import clean, duration, number, quantity, size, unit_name
+from mvstack.tree.records import Records, mpi_contents
 
 BUILDERS = {"easybuild": "EasyBuild", "spack": "Spack"}
 # EasyBuild has a score of steps; a reader asks where the time went, not for all their names. These
@@ -22,17 +36,314 @@ STEP_GROUPS = {
     "test": ("test",),
     "install": ("install", "extensions", "taking care of extensions", "postiter", "postproc"),
     "sanity check": ("sanity",),
+    "other": ("",),
 }
-OTHER = "other"
+DONE = ("built", "run")
 
 
-@dataclass(frozen=True)
-class KeyFigure:
-    """One number for the top of the report, with its unit and what it is."""
+class Report(Plan):
+    """A tree's plan, and what came of it: all that both views print.
 
-    number: str
-    unit: str
-    what: str
+    ``cases`` are the results that count now; ``runs`` all runs, the oldest first.
+    """
+
+    machine: dict[str, str]
+    notices: tuple[Notice, ...]
+    builds: tuple[Build, ...]
+    other_sources: tuple[Source, ...]
+    latest: Run | None
+    runs: tuple[Run, ...]
+    cases: tuple[Case, ...]
+    skipped: tuple[Skip, ...]
+    plots: tuple[Plot, ...]
+    setup: str
+    module_load: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cases ended how."""
+        order = ("pass", "fail", "missing", "skip")
+        return {name: sum(case.result == name for case in self.cases) for name in order}
+
+    @property
+    def build_seconds(self) -> float | None:
+        """Time that building took in all; None when nothing says."""
+        known = [build.seconds for build in self.builds if build.seconds is not None]
+        return sum(known) if known else None
+
+    @property
+    def unbuilt(self) -> list[Build]:
+        """The packages that are not built."""
+        return [build for build in self.builds if build.state not in DONE]
+
+    @property
+    def loadable(self) -> bool:
+        """Whether there is a module to load: some MPI build is built."""
+        return any(mpi.state in DONE for mpi in self.mpi)
+
+    @property
+    def good(self) -> bool:
+        """Everything planned is built and every check that ran or should have run passed."""
+        count = self.counts
+        return bool(
+            not self.unbuilt and count["pass"] and not count["fail"] and not count["missing"]
+        )
+
+    @property
+    def place(self) -> str:
+        """``local/node``; the tree when the plan does not say."""
+        return f"{self.system}/{self.partition}".strip("/") or self.tree
+
+    @property
+    def title(self) -> str:
+        """``mvapich-stack 2026.11 on local/node``."""
+        return " ".join(filter(None, ("mvapich-stack", self.release, "on", self.place)))
+
+    @property
+    def headline(self) -> str:
+        """What this tree is, in one sentence."""
+        if not self.mpi:
+            return "The plan names no MPI build, so there is nothing to report on yet."
+        names = " and ".join(
+            f"{mpi.name} ({mpi.device})" if mpi.device else mpi.name for mpi in self.mpi
+        )
+        how = (BUILDERS.get(self.builder, self.builder), self.compiler.title)
+        made = " and ".join(filter(None, how))
+        if not all(mpi.state in DONE for mpi in self.mpi):
+            return f"{names}: rendered{f' for {made}' if made else ''}, not built yet."
+        time = f" in {duration(self.build_seconds)}" if self.build_seconds else ""
+        return f"{names}: built{f' with {made}' if made else ''}{time}."
+
+    @property
+    def verdict(self) -> str:
+        """How the checks ended, in one line: failures first, never a success that was not seen."""
+        counts = self.counts
+        if not self.cases:
+            return "no check has run"
+        if self.good and not counts["skip"]:
+            return f"all {count(counts['pass'], 'check')} passed"
+        passed = count(counts["pass"], "check") if self.good else f"{counts['pass']:,}"
+        parts = [
+            f"{count(counts['fail'], 'check')} failed" if counts["fail"] else "",
+            f"{counts['missing']:,} missing" if counts["missing"] else "",
+            f"{passed} passed" if counts["pass"] else "",
+            f"{counts['skip']:,} skipped" if counts["skip"] else "",
+        ]
+        tail = f"; {count(len(self.unbuilt), 'package')} not built" if self.unbuilt else ""
+        return ", ".join(filter(None, parts)) + tail
+
+
+def as_json(data: Report) -> dict[str, Any]:
+    """The report for a script; the keys are the fields of :class:`Report` and its parts."""
+    names = ("good", "loadable", "counts", "build_seconds")
+    return {**data.model_dump(mode="json"), **{name: getattr(data, name) for name in names}}
+
+
+def gather(tree: Path) -> Report:
+    """What the records of ``tree`` (``<root>/<release>/<partition>``) say; never raises for it.
+
+    A record that is missing or damaged is a notice in the result.
+    """
+    reader = Reader(tree / "records")
+    plan, rows, fetched, runs = reader.plan(), reader.builds(), reader.sources(), reader.runs()
+    builds = _builds(plan, rows)
+    used = {source.sha256 for build in builds for source in build.sources}
+    others = tuple(dict.fromkeys(one for one in fetched if one.sha256 not in {*used, ""}))
+    counting = _counting(plan, builds, runs, Records(tree).hashes())
+    current: dict[tuple[str, str], Case] = {}
+    for run, case in counting:
+        known = case.model_copy(update={"run": since(run, runs)})
+        current.setdefault((case.check, case.mpi), known)
+    cases = tuple(current.values())
+    passed = {case.mpi for case in cases if case.result == "pass"}
+    builds = tuple(_ran(build, cases, passed) for build in builds)
+    states = {build.module: build.state for build in builds}
+    mpi = tuple(_reached(one, states, passed) for one in plan.mpi)
+    latest = runs[-1] if runs else None
+    skips = [Skip(what=case.title, why=case.why) for case in cases if case.result == "skip"]
+    notices = [*_build_notices(builds, others), *reader.notices, *_mpi_notices(mpi, builds)]
+    notices.sort(key=lambda one: ("build", "record", "bytes").index(one.kind))
+    return Report(
+        **{
+            **dict(plan),
+            "tree": clean(str(tree)),
+            "mpi": mpi,
+            "passed_over": tuple(dict.fromkeys(plan.passed_over)),
+        },
+        machine=_machine(plan, builds),
+        notices=tuple(
+            sorted(notices, key=lambda one: ("build", "record", "bytes").index(one.kind))
+        ),
+        builds=builds,
+        other_sources=others,
+        latest=latest,
+        runs=tuple(runs),
+        cases=cases,
+        skipped=tuple(dict.fromkeys([*(latest.skipped if latest else ()), *skips])),
+        plots=plots_of(counting, runs),
+        setup=_setup(tree),
+        module_load=_module_load(plan, builds),
+    )
+
+
+def _builds(plan: Plan, rows: list[Build]) -> tuple[Build, ...]:
+    """The last row of each package, in the plan's order, then what else was built."""
+    last = {row.easyconfig or f"{row.module} {row.mpi} {row.name}": row for row in rows}
+    found = []
+    for mpi in plan.mpi:
+        planned = Build(package=mpi.software, **mpi.model_dump(include=_COMMON))
+        found.append(_as_built(planned, last))
+    for package in plan.packages:
+        common = package.model_dump(include={*_COMMON, "mpi"})
+        found.append(_as_built(Build(package=package.name, **common), last))
+    return (*found, *(row.model_copy(update=_state(row)) for row in last.values()))
+
+
+_COMMON = {"version", "module", "easyconfig"}
+
+
+def _as_built(planned: Build, last: dict[str, Build]) -> Build:
+    """The row of a planned package, which is taken out of ``last``."""
+    for key, row in last.items():
+        if _same(planned, row):
+            del last[key]
+            known = {"planned": True, "mpi": row.mpi or planned.mpi}
+            return row.model_copy(update={**known, **_state(row)})
+    return planned.model_copy(update={"planned": True})
+
+
+def _state(row: Build) -> dict[str, str]:
+    return {"state": "built" if row.result in ("built", "cached") else "rendered"}
+
+
+def _same(planned: Build, row: Build) -> bool:
+    if planned.easyconfig and row.easyconfig:
+        return planned.easyconfig == row.easyconfig
+    over = {planned.mpi, row.mpi} - {""}
+    return bool(row.module) and planned.module == row.module and len(over) < 2
+
+
+def _counting(
+    plan: Plan, builds: tuple[Build, ...], runs: list[Run], hashes: dict[str, str]
+) -> list[tuple[Run, Case]]:
+    """The results that tell of the tree as it is, newest first.
+
+    Their MPI is planned and was not built since. A run that says which content its MPI had counts
+    for that content, wherever it ran: what a pipeline checked and then deployed is the same bytes.
+    """
+    planned = {mpi.module for mpi in plan.mpi}
+    contents = mpi_contents({"mpi": [mpi.model_dump() for mpi in plan.mpi]}, hashes)
+    built = {build.module: when(build.started) for build in builds}
+
+    def counts(case: Case, run: Run) -> bool:
+        if planned and case.mpi and case.mpi not in planned:
+            return False
+        if case.mpi in contents and run.contents.get(case.mpi) == contents[case.mpi]:
+            return True
+        began, built_at = when(run.started), built.get(case.mpi)
+        return began is None or built_at is None or began >= built_at
+
+    return [(run, case) for run in reversed(runs) for case in run.cases if counts(case, run)]
+
+
+def _ran(build: Build, cases: tuple[Case, ...], passed: set[str]) -> Build:
+    """``build`` with the state `run` when a check that used it passed."""
+    ran = build.module in passed or any(
+        case.result == "pass" and _uses(case, build) for case in cases
+    )
+    return build.model_copy(update={"state": "run"}) if ran and build.state == "built" else build
+
+
+def _uses(case: Case, build: Build) -> bool:
+    """Whether a check names a package, as its subject or as the benchmark it ran."""
+    if build.mpi and build.mpi != case.mpi:
+        return False
+    said = _letters(f"{case.check} {case.description} {case.benchmark}")
+    return bool(_letters(build.package)) and _letters(build.package) in said
+
+
+def _letters(name: str) -> str:
+    """A name without what people write in between: OSU-Micro-Benchmarks, OSU Micro-Benchmarks."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def _reached(mpi: Mpi, states: dict[str, Any], passed: set[str]) -> Mpi:
+    state = "run" if mpi.module in passed else states.get(mpi.module, "rendered")
+    return mpi.model_copy(update={"state": state})
+
+
+def _build_notices(builds: tuple[Build, ...], others: tuple[Source, ...]) -> list[Notice]:
+    """Failed builds, and each source that does not hold upstream's own bytes, once."""
+    notices = []
+    users: dict[Source, list[str]] = {source: [] for source in others}
+    for build in builds:
+        if build.result == "failed":
+            todo = f"read {build.log}" if build.log else "install again with the same command"
+            message = "was not built: its build failed"
+            notices.append(Notice(kind="build", where=build.name, message=message, todo=todo))
+        for source in build.sources:
+            users.setdefault(source, []).append(build.name)
+    for source, names in users.items():
+        if not source.upstream:
+            where = ", ".join(dict.fromkeys([*names, source.file]))
+            reason = source.note.removeprefix("not upstream's bytes: ")
+            notices.append(_other_bytes(where, reason or "no reason is recorded"))
+    return notices
+
+
+def _mpi_notices(mpi: tuple[Mpi, ...], builds: tuple[Build, ...]) -> list[Notice]:
+    """Plans over other bytes, unless the notice of their sources says so already."""
+    said = {build.module for build in builds if not all(one.upstream for one in build.sources)}
+    return [
+        _other_bytes(f"{one.name} ({one.module})", one.not_upstream)
+        for one in mpi
+        if one.not_upstream and one.module not in said
+    ]
+
+
+def _other_bytes(where: str, reason: str) -> Notice:
+    return Notice(kind="bytes", where=where, message="not upstream's bytes", todo=reason)
+
+
+def _machine(plan: Plan, builds: tuple[Build, ...]) -> dict[str, str]:
+    """Facts of the machine: the plan's, and the hosts that built. Absent ones are left out."""
+    mpi = plan.mpi[0] if plan.mpi else Mpi()
+    facts = {
+        "System and partition": f"{plan.system}/{plan.partition}".strip("/"),
+        "Operating system": plan.os,
+        "CPU target": plan.target,
+        "Cores": "" if plan.cores is None else count(plan.cores, "core"),
+        "Fabric": mpi.fabric,
+        "GPU": mpi.gpu,
+        "Compiler": plan.compiler.title,
+        "Built on": ", ".join(dict.fromkeys(build.host for build in builds if build.host)),
+        "Tree": plan.tree,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _setup(tree: Path) -> str:
+    """The line that makes `module` know the tree: the installed one, which needs no Lmod before."""
+    init = tree / "init" / "bash"
+    if init.is_file():
+        return f"source {shlex.quote(clean(str(init)))}"
+    return f"module use {shlex.quote(clean(str(tree / 'modules' / 'Core')))}"
+
+
+def _module_load(plan: Plan, builds: tuple[Build, ...]) -> str:
+    """``module load mvapich-stack/2026.11 hpcc/1.5.0``: the collection and its first program."""
+    default = plan.mpi[0].module if plan.mpi else ""
+    own = {package.module for package in plan.packages}
+    programs = (
+        build.module
+        for build in builds
+        if build.module in own and build.state in DONE and build.mpi in ("", default)
+    )
+    names = ["/".join(filter(None, ("mvapich-stack", plan.release))), next(programs, "")]
+    return " ".join(["module load", *(shlex.quote(name) for name in names if name)])
+
+
+# --- words and numbers that both views share ------------------------------------------------------
 
 
 def count(total: int, noun: str) -> str:
@@ -49,98 +360,44 @@ def moment(stamp: str) -> str:
     return f"{found:%Y-%m-%d %H:%M} {zone}"
 
 
-def place(data: ReportData) -> str:
-    """``local/node``; the tree when the plan does not say."""
-    return f"{data.system}/{data.partition}".strip("/") or data.tree
-
-
-def title(data: ReportData) -> str:
-    """``mvapich-stack 2026.11 on local/node``."""
-    return " ".join(part for part in ("mvapich-stack", data.release, "on", place(data)) if part)
-
-
-def verdict(data: ReportData) -> str:
-    """How the checks ended, in one line: failures first, never a success that was not seen."""
-    counts = data.counts
-    parts = [
-        f"{count(counts['fail'], 'check')} failed" if counts["fail"] else "",
-        f"{counts['missing']:,} missing" if counts["missing"] else "",
-        f"{counts['pass']:,} passed" if counts["pass"] else "",
-        f"{counts['skip']:,} skipped" if counts["skip"] else "",
-    ]
-    said = ", ".join(part for part in parts if part)
-    if not said:
-        return "no check has run"
-    if data.good and not counts["skip"]:
-        return f"all {count(counts['pass'], 'check')} passed"
-    unbuilt = [build for build in data.builds if build.state not in ("built", "run")]
-    tail = f"; {count(len(unbuilt), 'package')} not built" if unbuilt else ""
-    first = f"{count(counts['pass'], 'check')} passed"
-    return said.replace(f"{counts['pass']:,} passed", first, 1) + tail if data.good else said + tail
-
-
-def headline(data: ReportData) -> str:
-    """What this tree is, in one or two sentences."""
-    if not data.mpi:
-        return "The plan names no MPI build, so there is nothing to report on yet."
-    names = " and ".join(
-        f"{mpi.name} ({mpi.device})" if mpi.device else mpi.name for mpi in data.mpi
-    )
-    how = [BUILDERS.get(data.builder, data.builder), data.compiler]
-    made = " and ".join(part for part in how if part)
-    if not all(mpi.state in ("built", "run") for mpi in data.mpi):
-        return f"{names}: rendered{f' for {made}' if made else ''}, not built yet."
-    time = f" in {duration(data.build_seconds)}" if data.build_seconds else ""
-    return f"{names}: built{f' with {made}' if made else ''}{time}."
-
-
-def key_figures(data: ReportData) -> tuple[KeyFigure, ...]:
-    """Latency and allreduce of a small message and the best bandwidth of the default MPI."""
-    default = data.mpi[0].label if data.mpi else ""
+def key_figures(data: Report) -> list[tuple[str, str, str]]:
+    """Number, unit and words for what the default MPI reaches in the first three plots."""
+    default = data.mpi[0].module if data.mpi else ""
     found = []
     for plot in data.plots[:3]:
         line = next((line for line in plot.lines if line.label.startswith(default)), plot.lines[0])
-        known = [point for point in line.points if point.value is not None]
-        point = _telling(plot, known)
+        point = _telling(plot, [point for point in line.points if point.value is not None])
         if point is not None:
             who = f", {line.label}" if len(data.mpi) > 1 else ""
             what = f"{plot.title.lower()} at {size(point.size)}{who}"
-            found.append(KeyFigure(number(point.value), unit_name(plot.unit), what))
-    return tuple(found)
+            found.append((number(point.value), unit_name(plot.unit), what))
+    return found
 
 
 def _telling(plot: Plot, known: list[Point]) -> Point | None:
+    """The best bandwidth; the latency of a small message."""
     if plot.higher_is_better:
         return max(known, key=lambda point: point.value or 0.0, default=None)
     return next((point for point in known if point.size >= 8), known[-1] if known else None)
 
 
-def grouped_steps(build: Build) -> tuple[tuple[str, float], ...]:
+def grouped_steps(build: Build) -> list[tuple[str, float]]:
     """The seconds of each group of steps that took any, in the order of the building."""
-    sums: dict[str, float] = dict.fromkeys((*STEP_GROUPS, OTHER), 0.0)
-    for name, seconds in build.steps:
-        sums[_group(name.lower())] += seconds
-    return tuple((name, seconds) for name, seconds in sums.items() if seconds > 0)
-
-
-def _group(step: str) -> str:
-    for group, beginnings in STEP_GROUPS.items():
-        if step.startswith(beginnings):
-            return group
-    return OTHER
+    sums = dict.fromkeys(STEP_GROUPS, 0.0)
+    for step, seconds in build.steps.items():
+        begins = (name for name, words in STEP_GROUPS.items() if step.lower().startswith(words))
+        sums[next(begins)] += seconds
+    return [(name, seconds) for name, seconds in sums.items() if seconds > 0]
 
 
 def label(build: Build) -> str:
     """The module of a planned package; the name of what the builder installed for itself."""
-    name = f"{build.package} {build.version}".strip()
-    return build.module if build.planned and build.module else name or build.easyconfig
+    return build.module if build.planned and build.module else build.name or build.easyconfig
 
 
-def scalars(case: Case) -> tuple[str, ...]:
+def scalars(case: Case) -> list[str]:
     """Figures of a case that are no curve, each with its unit and what it was held against."""
-    if sized(case):
-        return ()
-    return tuple(_scalar(figure) for figure in case.figures)
+    return [] if sized(case) else [_scalar(figure) for figure in case.figures]
 
 
 def _scalar(figure: Figure) -> str:
@@ -152,31 +409,14 @@ def _scalar(figure: Figure) -> str:
     return f"{name} {quantity(figure.value, figure.unit)}{held}".strip()
 
 
-def track(mpi: Mpi | Build, builder: str) -> tuple[tuple[str, bool], ...]:
+def track(state: str, builder: str) -> list[tuple[str, bool]]:
     """The states on the way of this builder, each with whether it is reached.
 
     EasyBuild resolves while it builds, so "concretized" is a state of Spack's alone.
     """
     words = ["rendered", "concretized", "built", "run"]
-    reached = words.index(mpi.state)
-    return tuple(
-        (word, index <= reached)
+    return [
+        (word, index <= words.index(state))
         for index, word in enumerate(words)
         if word != "concretized" or builder == "spack"
-    )
-
-
-def measured_by(plot: Plot) -> str:
-    """The benchmarks that the lines of a plot are of."""
-    return ", ".join(dict.fromkeys(line.benchmark for line in plot.lines if line.benchmark))
-
-
-def axis(plot: Plot) -> str:
-    """What the values are and which way is good: ``µs, lower is better``."""
-    way = "higher is better" if plot.higher_is_better else "lower is better"
-    return f"{unit_name(plot.unit)}, {way}" if plot.unit else way
-
-
-def example(mpi: Mpi) -> str:
-    """The launch line of an MPI build with two ranks of a program of the reader's."""
-    return mpi.launch.replace("{ranks}", "2").replace("{program}", "./program").strip()
+    ]

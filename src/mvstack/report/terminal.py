@@ -14,7 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.report import summary
-from mvstack.report.data import Build, Case, Line, Mpi, Notice, Plot, Reason, ReportData, Source
+from mvstack.report.records import Build, Case, Mpi
+from mvstack.report.series import Line, Plot
+from mvstack.report.summary import Report
 from mvstack.support.units import NOTHING, duration, number, one_line, size
 
 _WIDTH = 80
@@ -28,21 +30,21 @@ _RESULTS = {
 _TELLING = (8, 1024, 16384, 65536, 1048576)
 
 
-def print_report(data: ReportData, console: Console, page: Path | None = None) -> None:
+def print_report(data: Report, console: Console, page: Path | None = None) -> None:
     """Print the report; ``page`` is the HTML file, named at the end with how to load the tree."""
     paper = _Paper(console)
     if data.fallback:
         paper.unbroken(data.fallback, "bold yellow")
-    paper.text(summary.title(data), "bold")
-    paper.text(summary.headline(data))
-    paper.text(_sentence(summary.verdict(data)), "bold green" if data.good else "bold red")
+    paper.text(data.title, "bold")
+    paper.text(data.headline)
+    paper.text(_sentence(data.verdict), "bold green" if data.good else "bold red")
     _notices(paper, data)
     _chosen(paper, data)
     _built(paper, data)
     _ran(paper, data)
     _figures(paper, data)
-    _pairs(paper, "The machine", data.machine)
-    _pairs(paper, "What was skipped, and why", tuple((one.what, one.why) for one in data.skipped))
+    _pairs(paper, "The machine", list(data.machine.items()))
+    _pairs(paper, "What was skipped, and why", [(one.what, one.why) for one in data.skipped])
     paper.text("")
     if page is not None:
         # Never wrapped: a path and a command are copied from here.
@@ -105,60 +107,50 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _notices(paper: _Paper, data: ReportData) -> None:
-    shown = [notice for notice in data.notices if notice.kind != "fallback"]
-    if not shown:
-        return
-    paper.heading("Read first")
-    for notice in shown:
-        paper.text(_said(notice), "red" if notice.kind == "build" else "yellow", indent=2)
-        if notice.todo:
-            paper.text(notice.todo, "dim", indent=4)
+def _notices(paper: _Paper, data: Report) -> None:
+    if data.notices:
+        paper.heading("Read first")
+    for notice in data.notices:
+        message = f"*{notice.message}*" if notice.kind == "bytes" else notice.message
+        colour = "red" if notice.kind == "build" else "yellow"
+        paper.text(f"{notice.where}: {message}", colour, indent=2)
+        paper.text(notice.todo, "dim", indent=4)
 
 
-def _said(notice: Notice) -> str:
-    message = f"*{notice.message}*" if notice.kind == "bytes" else notice.message
-    return f"{notice.where}: {message}"
-
-
-def _chosen(paper: _Paper, data: ReportData) -> None:
+def _chosen(paper: _Paper, data: Report) -> None:
     paper.heading("What was chosen, and why")
     for mpi in data.mpi:
         _mpi(paper, mpi)
     if not data.mpi:
         paper.text("The plan names no MPI build.", indent=2)
-    for reason in data.passed_over:
-        paper.text(f"not chosen: {_reason(reason)}", "dim", indent=2)
+    for one in data.passed_over:
+        reason = _because(one.build, one.because, one.source)
+        paper.text(f"not chosen: {reason}", "dim", indent=2)
 
 
-def _reason(reason: Reason) -> str:
-    what = f"{reason.what}: " if reason.what else ""
-    source = f" [{reason.source}]" if reason.source else ""
-    return f"{what}{reason.why or 'no reason is given'}{source}"
+def _because(what: str, why: str, source: str) -> str:
+    head = f"{what}: " if what else ""
+    return head + (why or "no reason is given") + (f" [{source}]" if source else "")
 
 
 def _mpi(paper: _Paper, mpi: Mpi) -> None:
-    paper.text(f"{mpi.label}: {mpi.name} {mpi.device}, {mpi.state}", "cyan", indent=2)
+    paper.text(f"{mpi.module}: {mpi.name} {mpi.device}, {mpi.state}", "cyan", indent=2)
     for reason in mpi.reasons:
-        paper.text(_reason(reason), indent=4)
+        paper.text(_because(reason.what, reason.why, reason.source), indent=4)
     if not mpi.reasons:
         paper.text("the plan gives no reason", indent=4)
-    facts = [
-        ("fabric", mpi.fabric),
-        ("gpu", mpi.gpu),
-        ("transport", mpi.transport),
-        ("pmi", mpi.pmi),
-        ("launcher", mpi.launcher),
-    ]
-    paper.text("; ".join(f"{name} {value}" for name, value in facts if value), indent=4)
+    transport = ", ".join(filter(None, mpi.transport.values()))
+    facts = {"fabric": mpi.fabric, "gpu": mpi.gpu, "transport": transport, "pmi": mpi.pmi}
+    facts["launcher"] = mpi.launcher
+    paper.text("; ".join(f"{name} {value}" for name, value in facts.items() if value), indent=4)
     if mpi.launch:
         paper.text(f"launch: {mpi.launch}", indent=4)
-    for setting in mpi.settings:
-        source = f" [{setting.source}]" if setting.source else ""
-        paper.text(f"{setting.name}={setting.value}: {setting.why}{source}", indent=4)
+    for name, setting in mpi.environment.items():
+        said = _because(f"{name}={setting.value}", setting.why, setting.source)
+        paper.text(said, indent=4)
 
 
-def _built(paper: _Paper, data: ReportData) -> None:
+def _built(paper: _Paper, data: Report) -> None:
     paper.heading("What was built, and from which sources")
     if not data.builds:
         paper.text("Nothing is planned and nothing was built.", indent=2)
@@ -173,15 +165,11 @@ def _built(paper: _Paper, data: ReportData) -> None:
         for build in data.builds
     ]
     paper.table(["package", "state", "time", "most of it"], rows, right={2})
-    shown: set[Source] = set()  # two MPI builds of one tarball name it once
-    for build in data.builds:
-        for source in build.sources:
-            if source in shown:
-                continue
-            shown.add(source)
-            own = "upstream's bytes" if source.upstream else "*not upstream's bytes*"
-            paper.text(f"{source.file}: {source.place}, {own}", indent=2)
-            paper.text(f"sha256 {source.sha256 or 'is not recorded'}", "dim", indent=4)
+    # two MPI builds of one tarball name it once
+    for source in dict.fromkeys(source for build in data.builds for source in build.sources):
+        own = "upstream's bytes" if source.upstream else "*not upstream's bytes*"
+        paper.text(f"{source.file}: {source.place}, {own}", indent=2)
+        paper.text(f"sha256 {source.sha256 or 'is not recorded'}", "dim", indent=4)
     for source in data.other_sources:
         paper.text(f"{source.file}: {source.place} (not used by any recorded build)", indent=2)
         paper.text(f"sha256 {source.sha256}", "dim", indent=4)
@@ -197,7 +185,7 @@ def _steps(build: Build) -> str:
     return ", ".join(f"{name} {duration(seconds)}" for name, seconds in steps)
 
 
-def _ran(paper: _Paper, data: ReportData) -> None:
+def _ran(paper: _Paper, data: Report) -> None:
     paper.heading("What ran")
     if not data.cases:
         paper.text("No check has run.", indent=2)
@@ -225,22 +213,20 @@ def _ran(paper: _Paper, data: ReportData) -> None:
 
 
 def _remarks(paper: _Paper, case: Case) -> None:
-    who = f"{case.check} with {case.mpi}" if case.mpi else case.check
     if case.result in ("fail", "missing"):
         why = case.why or "no reason is recorded"
-        paper.text(f"{who} {_RESULTS[case.result][0]}: {why}", "red", indent=2)
+        paper.text(f"{case.title} {_RESULTS[case.result][0]}: {why}", "red", indent=2)
     for line in summary.scalars(case):
-        paper.text(f"{who}: {line}", indent=2)
+        paper.text(f"{case.title}: {line}", indent=2)
 
 
-def _figures(paper: _Paper, data: ReportData) -> None:
+def _figures(paper: _Paper, data: Report) -> None:
     if not data.plots:
         return
     paper.heading("How fast it is")
     for plot in data.plots:
         sizes = _sizes(plot)
-        head = f"{plot.title}: {summary.axis(plot)}"
-        paper.text(", ".join(filter(None, (head, summary.measured_by(plot)))), indent=2)
+        paper.text(", ".join([f"{plot.title}: {plot.axis}", *plot.benchmarks]), indent=2)
         rows = [
             [paper.cell(line.label), *(paper.cell(_at(line, one)) for one in sizes)]
             for line in plot.lines
@@ -249,16 +235,15 @@ def _figures(paper: _Paper, data: ReportData) -> None:
 
 
 def _sizes(plot: Plot) -> list[int]:
-    known = sorted({point.size for line in plot.lines for point in line.points})
-    telling = [one for one in _TELLING if one in known]
-    return telling or known[:: max(1, len(known) // 5)][:5]
+    telling = [one for one in _TELLING if one in plot.sizes]
+    return telling or plot.sizes[:: max(1, len(plot.sizes) // 5)][:5]
 
 
 def _at(line: Line, wanted: int) -> str:
     return next((number(point.value) for point in line.points if point.size == wanted), NOTHING)
 
 
-def _pairs(paper: _Paper, head: str, pairs: tuple[tuple[str, str], ...]) -> None:
+def _pairs(paper: _Paper, head: str, pairs: list[tuple[str, str]]) -> None:
     if pairs:
         paper.heading(head)
         for name, value in pairs:
