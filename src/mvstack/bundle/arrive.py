@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mvstack.cache import gpg
 from mvstack.sources.accepted import Accepted, accept, accepted_for
-from mvstack.support.errors import InvalidInput, MvstackError, Problem, Refused
+from mvstack.support.errors import InvalidInput, MvstackError, Refused
 
 
 def arrive(bundle: Path, fingerprint: str) -> list[str]:
@@ -28,24 +28,20 @@ def arrive(bundle: Path, fingerprint: str) -> list[str]:
         wanted = fingerprint.replace(" ", "").upper()
         known = {key.fingerprint for key in gpg.trusted()}
         if wanted not in signers and not known & set(signers):
-            raise Refused(
-                Problem(
-                    "the binaries of this bundle are signed, and nobody said by whom they may be",
-                    str(bundle),
-                    found=f"signed with {', '.join(signers)}"
-                    + (f", and you trust {wanted}" if wanted else ""),
-                    todo="ask who made the bundle for the fingerprint, by another way than the "
-                    "bundle itself, and give it: ./install --trust FINGERPRINT",
-                ),
+            raise Refused.of(
+                "the binaries of this bundle are signed, and nobody said by whom they may be",
+                str(bundle),
+                found=f"signed with {', '.join(signers)}"
+                + (f", and you trust {wanted}" if wanted else ""),
+                todo="ask who made the bundle for the fingerprint, by another way than the "
+                "bundle itself, and give it: ./install --trust FINGERPRINT",
                 outcome="Nothing was installed.",
             )
         if wanted in signers and wanted not in known:
             file = bundle / "cache" / "keys" / f"{wanted}.asc"
             found = gpg.fingerprints_in(file.read_bytes())
             if [key.fingerprint for key in found] != [wanted]:
-                raise InvalidInput(
-                    Problem("this file holds another key than its name says", str(file))
-                )
+                raise InvalidInput.of("this file holds another key than its name says", str(file))
             gpg.trust(file.read_bytes())
             said.append(f"trusted from now on: {found[0].fingerprint}  {found[0].name}")
     for row in about["accepted"]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.home import checkout
 from mvstack.support.processes import run
 
@@ -41,7 +41,7 @@ def archive(target: Path, top: Path | None = None) -> Checkout:
     top = top or checkout("mvstack bundle")
     files = sorted(_files(top))
     if not files:
-        raise Refused(Problem("this checkout has no files", str(top)))
+        raise Refused.of("this checkout has no files", str(top))
     with (
         target.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,

@@ -24,7 +24,7 @@ from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
 from mvstack.sources.accepted import all_accepted
 from mvstack.sources.files import sha256_of
-from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.errors import InvalidInput, Missing
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 
@@ -71,14 +71,12 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
 def _ours(target: Path) -> None:
     """Refuse to write into a folder that holds something else."""
     if target.exists() and not target.is_dir():
-        raise InvalidInput(Problem("a bundle is a folder and this is none", str(target)))
+        raise InvalidInput.of("a bundle is a folder and this is none", str(target))
     if target.is_dir() and any(target.iterdir()) and not (target / "manifest.json").is_file():
-        raise InvalidInput(
-            Problem(
-                "this folder holds something, and no bundle",
-                str(target),
-                todo="name a new folder, or an earlier bundle",
-            ),
+        raise InvalidInput.of(
+            "this folder holds something, and no bundle",
+            str(target),
+            todo="name a new folder, or an earlier bundle",
             outcome="Nothing was written.",
         )
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mvstack.support.errors import Problem, SourceError
+from mvstack.support.errors import SourceError
 from mvstack.support.home import DATA
 from mvstack.support.processes import follow
 
@@ -39,14 +39,12 @@ def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) ->
 
         kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
         if follow(command, kept, line=line):
-            raise SourceError(
-                Problem(
-                    "the Python packages that are pinned cannot be downloaded",
-                    str(file),
-                    found=" | ".join(_telling(said)),
-                    todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
-                    "PIP_FIND_LINKS and PIP_CERT are honoured)",
-                )
+            raise SourceError.of(
+                "the Python packages that are pinned cannot be downloaded",
+                str(file),
+                found=" | ".join(_telling(said)),
+                todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
+                "PIP_FIND_LINKS and PIP_CERT are honoured)",
             )
     return sum(1 for _ in target.iterdir())
 

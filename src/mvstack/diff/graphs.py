@@ -11,7 +11,7 @@ from mvstack.builders.base import Rendered, builder_of
 from mvstack.diff.sides import Side
 from mvstack.plan.graph import Graph
 from mvstack.plan.types import plan_of
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 
 UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, ImportError)
 """What reading a plan raises whose fields are not those known here."""
@@ -54,13 +54,11 @@ def graph(side: Side, rendered: Rendered) -> Graph:
 
 def unknown_plan(side: Side, name: str, error: Exception) -> InvalidInput:
     """The error for a plan that this code cannot read."""
-    return InvalidInput(
-        Problem(
-            "this plan has other fields than this version knows",
-            f"{side.name}: {name}",
-            found=f"{type(error).__name__}: {error}",
-            todo="compare with a newer revision",
-        )
+    return InvalidInput.of(
+        "this plan has other fields than this version knows",
+        f"{side.name}: {name}",
+        found=f"{type(error).__name__}: {error}",
+        todo="compare with a newer revision",
     )
 
 
@@ -101,14 +99,12 @@ def _useful(given: list[Path], partitions: list[str], found: Iterable[str]) -> N
     """Raise InvalidInput for folders of lock files that are not there or give nothing."""
     for folder in given:
         if not folder.is_dir():
-            raise InvalidInput(Problem("there is no such folder", str(folder)))
+            raise InvalidInput.of("there is no such folder", str(folder))
     if given and partitions and not list(found):
-        raise InvalidInput(
-            Problem(
-                "no partition that is compared has a lock file on both sides",
-                ", ".join(map(str, given)),
-                allowed=f"{given[0]}/{partitions[0]}/spack.lock and the like",
-                todo="give --old-locks and --new-locks, each as `mvstack lock --to DIR` wrote it; "
-                "without them plans are compared",
-            )
+        raise InvalidInput.of(
+            "no partition that is compared has a lock file on both sides",
+            ", ".join(map(str, given)),
+            allowed=f"{given[0]}/{partitions[0]}/spack.lock and the like",
+            todo="give --old-locks and --new-locks, each as `mvstack lock --to DIR` wrote it; "
+            "without them plans are compared",
         )

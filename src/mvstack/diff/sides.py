@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.support.errors import InvalidInput, Missing, Refused
 from mvstack.support.processes import Done, run
 
 SECONDS = 300
@@ -62,15 +62,13 @@ def resolve(repository: Path, revision: str) -> str:
     commit = found.text.strip()
     if found.status or not commit:
         inside = _git(repository, "rev-parse", "--git-dir").ok
-        raise InvalidInput(
-            Problem(
-                f"{revision} is no revision of this repository"
-                if inside
-                else "this folder is no git clone, so there is no revision to compare with",
-                str(repository),
-                found=found.stderr.decode(errors="replace").strip(),
-                todo="give a commit, a tag or a branch, e.g. HEAD~1 or origin/main",
-            )
+        raise InvalidInput.of(
+            f"{revision} is no revision of this repository"
+            if inside
+            else "this folder is no git clone, so there is no revision to compare with",
+            str(repository),
+            found=found.stderr.decode(errors="replace").strip(),
+            todo="give a commit, a tag or a branch, e.g. HEAD~1 or origin/main",
         )
     return commit
 
@@ -79,13 +77,11 @@ def extract(repository: Path, commit: str, folder: Path) -> None:
     """The files of ``commit`` below ``folder``."""
     archive = _git(repository, "archive", "--format=tar", commit)
     if archive.status:
-        raise InvalidInput(
-            Problem(
-                f"git cannot give the files of {commit}",
-                str(repository),
-                found=archive.stderr.decode(errors="replace").strip(),
-                todo="in a shallow clone: git fetch --unshallow",
-            )
+        raise InvalidInput.of(
+            f"git cannot give the files of {commit}",
+            str(repository),
+            found=archive.stderr.decode(errors="replace").strip(),
+            todo="in a shallow clone: git fetch --unshallow",
         )
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
@@ -113,16 +109,12 @@ def has_system(side: Side, name: str) -> bool:
 def _on_neither(old: Side, new: Side, name: str) -> InvalidInput:
     system, _, partition = name.partition("/")
     there = has_system(old, system) or has_system(new, system)
-    return InvalidInput(
-        Problem(
-            f"neither side has a partition {name}"
-            if partition and there
-            else f"neither side has a system {system or name}".rstrip(),
-            allowed="a system of this repository, or SYSTEM/PARTITION",
-            because="a revision holds no file of your own"
-            if name.endswith((".yaml", ".yml"))
-            else "",
-        )
+    return InvalidInput.of(
+        f"neither side has a partition {name}"
+        if partition and there
+        else f"neither side has a system {system or name}".rstrip(),
+        allowed="a system of this repository, or SYSTEM/PARTITION",
+        because="a revision holds no file of your own" if name.endswith((".yaml", ".yml")) else "",
     )
 
 
@@ -134,12 +126,10 @@ def render(side: Side, systems: list[str], profile: str = "") -> None:
     Raises InvalidInput, with what its code said, when that does not work.
     """
     if not any((side.tree / "src" / "mvstack").glob("**/rendering.py")):
-        raise InvalidInput(
-            Problem(
-                "this revision is older than what is compared: it renders nothing",
-                side.name,
-                todo="compare with a newer one",
-            )
+        raise InvalidInput.of(
+            "this revision is older than what is compared: it renders nothing",
+            side.name,
+            todo="compare with a newer one",
         )
     environment = {
         **os.environ,
@@ -150,19 +140,17 @@ def render(side: Side, systems: list[str], profile: str = "") -> None:
     command += ["--profile", profile] if profile else []
     done = run(command, env=environment, cwd=side.tree, limit=SECONDS)
     if done.timed_out:
-        raise Refused(Problem(f"rendering took more than {SECONDS} s", side.name))
+        raise Refused.of(f"rendering took more than {SECONDS} s", side.name)
     if done.status:
         said = [line for line in (done.errors or done.text).splitlines() if line.strip()]
-        raise InvalidInput(
-            Problem(
-                "cannot be rendered",
-                side.name,
-                found="\n              ".join(said[:6]) or f"exit code {done.status}",
-                todo="mvstack render says more"
-                if side.name == "the working tree"
-                else "its files or its code do not go with what is installed here: "
-                "compare with a newer revision",
-            )
+        raise InvalidInput.of(
+            "cannot be rendered",
+            side.name,
+            found="\n              ".join(said[:6]) or f"exit code {done.status}",
+            todo="mvstack render says more"
+            if side.name == "the working tree"
+            else "its files or its code do not go with what is installed here: "
+            "compare with a newer revision",
         )
 
 
@@ -173,4 +161,4 @@ def _git(repository: Path, *arguments: str) -> Done:
     try:
         return run(command)
     except FileNotFoundError:
-        raise Missing(Problem("git is not installed", todo="apt-get install git")) from None
+        raise Missing.of("git is not installed", todo="apt-get install git") from None

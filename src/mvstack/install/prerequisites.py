@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.model.prerequisites import Family, Needed, family_of
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.processes import run
 
 
@@ -59,27 +59,23 @@ def install_missing(missing: Lacking, log: Path) -> None:
                     check=False,
                 )
             except OSError as error:
-                raise Missing(Problem(f"{command[0]}: {error.strerror}", str(log))) from None
+                raise Missing.of(f"{command[0]}: {error.strerror}", str(log)) from None
             if done.returncode:
                 tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
-                raise Missing(
-                    Problem(
-                        f"`{shlex.join(command)}` failed with status {done.returncode}",
-                        str(log),
-                        found=tail,
-                        todo="mend what it says and run the same command again",
-                    )
+                raise Missing.of(
+                    f"`{shlex.join(command)}` failed with status {done.returncode}",
+                    str(log),
+                    found=tail,
+                    todo="mend what it says and run the same command again",
                 )
 
 
 def refuse(missing: Lacking) -> Missing:
     """The error that says what is missing, what for, and how to get it."""
-    return Missing(
-        Problem(
-            f"{len(missing.needed)} packages that a build needs are not installed",
-            found="missing: " + ", ".join(f"{n.package} ({n.why})" for n in missing.needed),
-            todo=f"as root: {missing.line}    or, as root, the same command with --yes",
-        ),
+    return Missing.of(
+        f"{len(missing.needed)} packages that a build needs are not installed",
+        found="missing: " + ", ".join(f"{n.package} ({n.why})" for n in missing.needed),
+        todo=f"as root: {missing.line}    or, as root, the same command with --yes",
         outcome="Nothing was installed.",
     )
 

@@ -18,7 +18,7 @@ from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.plan.types import Accepted, Given, Plan
 from mvstack.sources import Fetcher, Store, accepted_for, site_mirrors, state_dir
-from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan
 
@@ -45,15 +45,13 @@ def root_for(system: System, given: Path | None) -> str:
     else:
         root = system.install.root
     if odd := sorted(set(re.findall(r"[^\w/.+~@=-]", root))):
-        raise InvalidInput(
-            Problem(
-                "an install root must be a plain path",
-                root,
-                found=" ".join(map(repr, odd)),
-                allowed="letters, digits and / . _ + ~ @ = -",
-                because="configure scripts, PATH and module files end a path at other characters",
-                todo="give another with --root or MVSTACK_ROOT",
-            )
+        raise InvalidInput.of(
+            "an install root must be a plain path",
+            root,
+            found=" ".join(map(repr, odd)),
+            allowed="letters, digits and / . _ + ~ @ = -",
+            because="configure scripts, PATH and module files end a path at other characters",
+            todo="give another with --root or MVSTACK_ROOT",
         )
     return root
 
@@ -74,12 +72,10 @@ def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
 def only_one(name: str, partitions: list[str], command: str) -> str:
     """The partition meant by ``name``; InvalidInput when there are several to choose from."""
     if len(partitions) > 1:
-        raise InvalidInput(
-            Problem(
-                f"{name} has {len(partitions)} partitions; name the one that is meant",
-                allowed=", ".join(f"{name}/{one}" for one in partitions),
-                todo=f"mvstack {command} {name}/{partitions[0]}",
-            )
+        raise InvalidInput.of(
+            f"{name} has {len(partitions)} partitions; name the one that is meant",
+            allowed=", ".join(f"{name}/{one}" for one in partitions),
+            todo=f"mvstack {command} {name}/{partitions[0]}",
         )
     return partitions[0]
 
@@ -173,13 +169,11 @@ def installed_plan(
     try:
         return tree, kept_plan(tree)
     except (OSError, ValueError) as error:
-        raise Refused(
-            Problem(
-                f"nothing is installed for {system}/{partition} in release {release}",
-                str(tree),
-                because=str(error),
-                todo=f"mvstack install {system}/{partition}   (or name its root with --root)",
-            )
+        raise Refused.of(
+            f"nothing is installed for {system}/{partition} in release {release}",
+            str(tree),
+            because=str(error),
+            todo=f"mvstack install {system}/{partition}   (or name its root with --root)",
         ) from None
 
 

@@ -13,7 +13,7 @@ from mvstack.model.policy import BuildRow, LauncherRow, Policy, RefusalRow
 from mvstack.model.release import Release
 from mvstack.model.system import System, Wish
 from mvstack.plan.matching import Facts, facts_of, holds
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.words import listed, nearest
 
 
@@ -171,15 +171,13 @@ def _check_wish(system: System, partition: str, wish: Wish, release: Release) ->
         return
     versions = [entry.version for entry in release.mpi.get(wish.product, [])]
     if wish.version not in versions:
-        raise Refused(
-            Problem(
-                f"release {release.name} has no {wish.product} {wish.version}",
-                system.place(partition, "mpi", "version"),
-                found=f"mpi: {{product: {wish.product}, version: {wish.version}}}",
-                allowed=listed(versions) or f"none of {wish.product}",
-                nearest=nearest(wish.version, versions),
-                todo="name one of these versions, or leave version out",
-            )
+        raise Refused.of(
+            f"release {release.name} has no {wish.product} {wish.version}",
+            system.place(partition, "mpi", "version"),
+            found=f"mpi: {{product: {wish.product}, version: {wish.version}}}",
+            allowed=listed(versions) or f"none of {wish.product}",
+            nearest=nearest(wish.version, versions),
+            todo="name one of these versions, or leave version out",
         )
 
 
@@ -201,19 +199,17 @@ def _refusal(
     works = nearest_working(system, partition, release, policy)
     wish = ", ".join(f"{k} {v}" for k, v in part.mpi.model_dump(exclude_defaults=True).items())
     asked = f" and the wish for {wish}" if wish else ""
-    return Refused(
-        Problem(
-            f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
-            f"{part.launcher}, os {facts.os}, {facts.arch}{asked}",
-            system.place(partition, "fabric"),
-            nearest="; or ".join([*(row.nearest for row in rows[:1]), *works])
-            or "nothing that the policy knows",
-            because="; ".join(dict.fromkeys(reasons))
-            or "no row of environments/policy/builds.yaml is for this machine",
-            todo="; or ".join(dict.fromkeys(row.todo for row in rows))
-            or "change the partition to one of the nearest, or add a row to the policy with its "
-            "reason and source",
-        )
+    return Refused.of(
+        f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
+        f"{part.launcher}, os {facts.os}, {facts.arch}{asked}",
+        system.place(partition, "fabric"),
+        nearest="; or ".join([*(row.nearest for row in rows[:1]), *works])
+        or "nothing that the policy knows",
+        because="; ".join(dict.fromkeys(reasons))
+        or "no row of environments/policy/builds.yaml is for this machine",
+        todo="; or ".join(dict.fromkeys(row.todo for row in rows))
+        or "change the partition to one of the nearest, or add a row to the policy with its "
+        "reason and source",
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.home import DATA, home
 from mvstack.support.words import listed, nearest
 
@@ -78,14 +78,12 @@ def absent(name: str, wanted_by: str, files: Iterable[str]) -> Refused:
     """The error that says which easyconfigs of the same software are there instead of ``name``."""
     software = name.split("-")[0]
     same = [file for file in files if file.split("-")[0] == software]
-    return Refused(
-        Problem(
-            f"there is no easyconfig {name}",
-            where=wanted_by,
-            allowed=listed(same) or f"none of {software}",
-            nearest=nearest(name, same),
-            todo="write it below easyconfigs/, or choose a compiler and MPI for which one is there",
-        )
+    return Refused.of(
+        f"there is no easyconfig {name}",
+        where=wanted_by,
+        allowed=listed(same) or f"none of {software}",
+        nearest=nearest(name, same),
+        todo="write it below easyconfigs/, or choose a compiler and MPI for which one is there",
     )
 
 

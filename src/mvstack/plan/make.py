@@ -15,7 +15,7 @@ from mvstack.plan.offers import check_offers
 from mvstack.plan.packages import packages_of
 from mvstack.plan.targets import options_for
 from mvstack.plan.types import Accepted, Given, MpiBuild, Plan
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 from mvstack.support.words import listed, nearest
 
 DEFAULT_ROOT = "/opt/mvapich-stack"
@@ -44,12 +44,10 @@ def partitions_of(system: System, wanted: str) -> list[str]:
     if not wanted:
         return names
     if wanted not in names:
-        raise InvalidInput(
-            Problem(
-                f"system {system.name} has no partition {wanted}",
-                allowed=listed(names),
-                nearest=nearest(wanted, names),
-            )
+        raise InvalidInput.of(
+            f"system {system.name} has no partition {wanted}",
+            allowed=listed(names),
+            nearest=nearest(wanted, names),
         )
     return [wanted]
 
@@ -111,13 +109,11 @@ def _check_without(system: System, partition: str, release: Release) -> None:
     known = [package.name for package in release.packages]
     for name in system.partitions[partition].without:
         if name not in known:
-            raise InvalidInput(
-                Problem(
-                    f"without: release {release.name} has no package {name}",
-                    system.place(partition, "without", name),
-                    allowed=listed(known),
-                    nearest=nearest(name, known),
-                )
+            raise InvalidInput.of(
+                f"without: release {release.name} has no package {name}",
+                system.place(partition, "without", name),
+                allowed=listed(known),
+                nearest=nearest(name, known),
             )
 
 
@@ -126,13 +122,11 @@ def _check_licensed(system: System, release: Release) -> None:
     known = sorted({package.name for package in release.packages if package.licence != "open"})
     for name in system.install.licensed:
         if name not in known:
-            raise InvalidInput(
-                Problem(
-                    f"install: licensed: {name} is no licensed package of release {release.name}",
-                    system.at("install", "licensed", name) or system.name,
-                    allowed=listed(known),
-                    nearest=nearest(name, known),
-                )
+            raise InvalidInput.of(
+                f"install: licensed: {name} is no licensed package of release {release.name}",
+                system.at("install", "licensed", name) or system.name,
+                allowed=listed(known),
+                nearest=nearest(name, known),
             )
 
 

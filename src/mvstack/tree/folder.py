@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 
 
 def own(tree: Path, group: str | None) -> None:
@@ -16,12 +16,10 @@ def own(tree: Path, group: str | None) -> None:
             shutil.chown(tree, group=group)
             tree.chmod(tree.stat().st_mode | 0o2000)
         except (LookupError, PermissionError) as error:
-            raise Missing(
-                Problem(
-                    f"the tree cannot be given to group {group}: {error}",
-                    str(tree),
-                    todo="correct install.group in the system's file",
-                )
+            raise Missing.of(
+                f"the tree cannot be given to group {group}: {error}",
+                str(tree),
+                todo="correct install.group in the system's file",
             ) from None
 
 
@@ -29,10 +27,8 @@ def enough_room(root: Path, gigabytes: float) -> None:
     """Raise Missing when less than that is free below ``root``."""
     free = shutil.disk_usage(root).free / 1e9
     if free < gigabytes:
-        raise Missing(
-            Problem(
-                f"{free:.1f} GB are free and an installation needs about {gigabytes} GB",
-                str(root),
-                todo="make room, or give another --root",
-            )
+        raise Missing.of(
+            f"{free:.1f} GB are free and an installation needs about {gigabytes} GB",
+            str(root),
+            todo="make room, or give another --root",
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mvstack.support import locks
-from mvstack.support.errors import Locked, Missing, Problem
+from mvstack.support.errors import Locked, Missing
 from mvstack.support.processes import end_marked
 
 # In the environment of every build process, so that a later run knows it as ours.
@@ -24,22 +24,18 @@ def locked(root: Path) -> Iterator[None]:
         try:
             stack.enter_context(locks.hold(root / ".lock", wait=False))
         except locks.Held as held:
-            raise Locked(
-                Problem(
-                    "another process is installing into this root",
-                    str(root),
-                    found=held.holder
-                    or "unknown; `mvstack cache push`, which reads from here, leaves no name",
-                    todo="wait until it has ended, or give another --root",
-                )
+            raise Locked.of(
+                "another process is installing into this root",
+                str(root),
+                found=held.holder
+                or "unknown; `mvstack cache push`, which reads from here, leaves no name",
+                todo="wait until it has ended, or give another --root",
             ) from None
         except OSError as error:
-            raise Missing(
-                Problem(
-                    f"the install root cannot be written to: {error.strerror}",
-                    str(root),
-                    todo="give another with --root or MVSTACK_ROOT, or run as the user who owns it",
-                )
+            raise Missing.of(
+                f"the install root cannot be written to: {error.strerror}",
+                str(root),
+                todo="give another with --root or MVSTACK_ROOT, or run as the user who owns it",
             ) from None
         yield
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mvstack.plan.types import Plan
 from mvstack.render.templates import template
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.files import write_atomically
 
 INIT = """\
@@ -53,9 +53,7 @@ def lmod_command() -> str:
     for place in places:
         if place and Path(place).is_file():
             return place
-    raise Missing(
-        Problem(
-            "Lmod is not installed, or LMOD_CMD does not name it",
-            todo="apt-get install lmod, or load your site's Lmod first",
-        )
+    raise Missing.of(
+        "Lmod is not installed, or LMOD_CMD does not name it",
+        todo="apt-get install lmod, or load your site's Lmod first",
     )

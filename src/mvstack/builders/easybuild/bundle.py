@@ -15,7 +15,7 @@ from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
 from mvstack.sources import Entry, Fetcher, Store
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan
 
@@ -53,13 +53,11 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
 
 
 def _stock(plan: Plan, easyconfig: str) -> Refused:
-    return Refused(
-        Problem(
-            f"{easyconfig} is EasyBuild's own, and so are the sources of all that it needs",
-            f"{plan.system}/{plan.partition}",
-            because="EasyBuild fetches them itself; they do not go through the source mirror",
-            todo="mvstack bundle --binaries, from a machine where it is installed",
-        ),
+    return Refused.of(
+        f"{easyconfig} is EasyBuild's own, and so are the sources of all that it needs",
+        f"{plan.system}/{plan.partition}",
+        because="EasyBuild fetches them itself; they do not go through the source mirror",
+        todo="mvstack bundle --binaries, from a machine where it is installed",
         outcome="The bundle is not complete.",
     )
 
@@ -88,14 +86,12 @@ def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> l
                 signers[own.fingerprint] = None
     if wanted:
         asked = ", ".join([plan.tree, *(one.name for one in caches.places)])
-        raise Refused(
-            Problem(
-                f"there is no binary of {', '.join(wanted.values())}",
-                f"{plan.system}/{plan.partition}",
-                found=f"asked for these very contents: {asked}",
-                todo=f"mvstack install {plan.system}/{plan.partition} here first, or name a cache "
-                "that has them: --cache",
-            ),
+        raise Refused.of(
+            f"there is no binary of {', '.join(wanted.values())}",
+            f"{plan.system}/{plan.partition}",
+            found=f"asked for these very contents: {asked}",
+            todo=f"mvstack install {plan.system}/{plan.partition} here first, or name a cache "
+            "that has them: --cache",
             outcome="The bundle is not complete.",
         )
     return list(signers)
@@ -137,13 +133,11 @@ def _copied(source: Place, target: Place, os_name: str, content: str) -> str:
     except Unreachable:
         return ""
     except NotBelieved as error:
-        raise Refused(
-            Problem(
-                f"an entry of this cache is refused: {error}",
-                source.name,
-                found=store.manifest_name(os_name, content),
-                todo="mvstack cache verify names all such entries; or leave this cache out",
-            ),
+        raise Refused.of(
+            f"an entry of this cache is refused: {error}",
+            source.name,
+            found=store.manifest_name(os_name, content),
+            todo="mvstack cache verify names all such entries; or leave this cache out",
             outcome="The bundle is not complete.",
         ) from None
     return entry.signer

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mvstack.plan.easyconfigs import FOLDER, folders
-from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.errors import BuildFailed
 from mvstack.support.processes import follow
 from mvstack.tree.lock import MARK
 from mvstack.tree.modules import lmod_command
@@ -182,14 +182,12 @@ def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     said = [line for line in lines if line.startswith(("ERROR", "== FAILED", "** "))] or lines[-3:]
     printed = _printed("\n".join(lines))
-    return BuildFailed(
-        Problem(
-            f"EasyBuild could not install {easyconfig} (status {status})",
-            str(log),
-            found=" | ".join(dict.fromkeys(said[-4:]))[:1500],
-            because=f"the command's last words were: {printed}" if printed else "",
-            todo="read the log named above; the same command goes on from here once it is mended",
-        ),
+    return BuildFailed.of(
+        f"EasyBuild could not install {easyconfig} (status {status})",
+        str(log),
+        found=" | ".join(dict.fromkeys(said[-4:]))[:1500],
+        because=f"the command's last words were: {printed}" if printed else "",
+        todo="read the log named above; the same command goes on from here once it is mended",
         outcome="What was installed before stays; no module of the failed package can be loaded.",
     )
 

@@ -23,7 +23,7 @@ from mvstack.plan.graph import Graph
 from mvstack.plan.types import Plan
 from mvstack.render.partition import package_easyconfigs, write
 from mvstack.sources import SourceSpec, specs_from_easyconfigs
-from mvstack.support.errors import BuildFailed, MvstackError, Problem, together
+from mvstack.support.errors import BuildFailed, MvstackError, together
 from mvstack.support.progress import Progress
 from mvstack.tree import modules
 from mvstack.tree.folder import enough_room, own
@@ -159,12 +159,10 @@ def _one(
             records.append("builds", {**row, **failed, "steps": {}})
             raise
     if not item.module_file.is_file():
-        raise BuildFailed(
-            Problem(
-                f"EasyBuild installed {node.key} and wrote no module where it belongs",
-                str(item.module_file),
-                todo=f"look at the end of {log}: the naming scheme and the plan disagree",
-            )
+        raise BuildFailed.of(
+            f"EasyBuild installed {node.key} and wrote no module where it belongs",
+            str(item.module_file),
+            todo=f"look at the end of {log}: the naming scheme and the plan disagree",
         )
     records.built(node.key, node.content)
     row |= {"result": "built", "seconds": round(built.seconds, 1), "steps": built.steps}

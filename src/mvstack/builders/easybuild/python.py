@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.processes import run
 
 # Not what a user has on PATH before it: a pyenv, or the environment that runs this very program.
@@ -28,18 +28,16 @@ def for_builds(tree: Path) -> Path:
         return folder / "bin"
     python = shutil.which("python3", path=PATH)
     if python is None:
-        raise Missing(Problem("the distribution has no python3", todo="apt-get install python3"))
+        raise Missing.of("the distribution has no python3", todo="apt-get install python3")
     shutil.rmtree(folder, ignore_errors=True)
     command = [python, "-m", "venv", "--system-site-packages", "--without-pip", str(folder)]
     done = run(command)
     if not done.ok:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Missing(
-            Problem(
-                "the distribution's Python cannot make an environment to build packages in",
-                python,
-                found=(done.errors or done.text).strip()[-500:],
-                todo="apt-get install python3-venv",
-            )
+        raise Missing.of(
+            "the distribution's Python cannot make an environment to build packages in",
+            python,
+            found=(done.errors or done.text).strip()[-500:],
+            todo="apt-get install python3-venv",
         )
     return folder / "bin"

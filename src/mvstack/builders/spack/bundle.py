@@ -19,7 +19,7 @@ from mvstack.cache import gpg
 from mvstack.cache.place import Place
 from mvstack.plan.types import Plan
 from mvstack.sources import Entry, Fetcher, Store
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.processes import run
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records, kept_plan
@@ -86,12 +86,10 @@ def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
     try:
         data = kept_plan(Path(plan.tree))
     except (OSError, ValueError):
-        raise Refused(
-            Problem(
-                "nothing is installed here that could be taken along",
-                plan.tree,
-                todo=f"mvstack install {plan.system}/{plan.partition} here first",
-            ),
+        raise Refused.of(
+            "nothing is installed here that could be taken along",
+            plan.tree,
+            todo=f"mvstack install {plan.system}/{plan.partition} here first",
             outcome="The bundle is not complete.",
         ) from None
     own = gpg.own_key()
@@ -100,14 +98,12 @@ def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
 
 
 def _without_hash(plan: Plan, others: list[str]) -> Refused:
-    return Refused(
-        Problem(
-            "these sources have no hash, so no mirror can hold them",
-            f"{plan.system}/{plan.partition}",
-            found=", ".join(others),
-            because="their recipes clone a repository",
-            todo="mvstack bundle --binaries, from a machine where it is installed",
-        ),
+    return Refused.of(
+        "these sources have no hash, so no mirror can hold them",
+        f"{plan.system}/{plan.partition}",
+        found=", ".join(others),
+        because="their recipes clone a repository",
+        todo="mvstack bundle --binaries, from a machine where it is installed",
         outcome="The bundle is not complete.",
     )
 
@@ -122,10 +118,10 @@ def _git(folder: Path, *words: str) -> str:
     environment = {**kept, **safe, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     done = run(["git", "-C", str(folder), *words], env=environment)
     if not done.ok:
-        raise Refused(
-            Problem(
-                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
-            ),
+        raise Refused.of(
+            f"`git {words[0]}` failed",
+            str(folder),
+            found=" | ".join(done.errors.split("\n")),
             outcome="The bundle is not complete.",
         )
     return done.text.strip()

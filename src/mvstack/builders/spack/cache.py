@@ -20,7 +20,7 @@ from mvstack.cache.use import Caches, refusals
 from mvstack.model.spack_lock import Node
 from mvstack.plan.types import plan_of
 from mvstack.sources.files import sha256_of
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
 
 FOLDER = "spack"  # below the cache
@@ -91,8 +91,8 @@ def push(
 
 
 def _not_installed(message: str, tree: Path, name: str) -> Refused:
-    return Refused(
-        Problem(message, str(tree), todo=f"mvstack install {name}"), outcome="Nothing was pushed."
+    return Refused.of(
+        message, str(tree), todo=f"mvstack install {name}", outcome="Nothing was pushed."
     )
 
 

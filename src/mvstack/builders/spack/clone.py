@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mvstack.builders.spack.pins import Pin, Pins
 from mvstack.support import locks
-from mvstack.support.errors import Missing, Problem, Refused, SourceError
+from mvstack.support.errors import Missing, Refused, SourceError
 from mvstack.support.processes import Limits, TimedOut, follow, run
 
 INCOMING = ".incoming-"
@@ -56,7 +56,7 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
     when there is no git or ``root`` cannot be written to.
     """
     if shutil.which("git") is None:
-        raise Missing(Problem("git is not installed", todo="install git, then the same command"))
+        raise Missing.of("git is not installed", todo="install git, then the same command")
     folder = home(root, pins)
     places = {pin.name: folder / pin.name for pin in pins.both}
     if not all(place.is_dir() for place in places.values()):
@@ -76,12 +76,10 @@ def only_one(folder: Path) -> Iterator[None]:
         try:
             stack.enter_context(locks.hold(folder / ".lock"))
         except OSError as error:
-            raise Missing(
-                Problem(
-                    f"Spack cannot be put there: {error.strerror}",
-                    str(folder),
-                    todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
-                )
+            raise Missing.of(
+                f"Spack cannot be put there: {error.strerror}",
+                str(folder),
+                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
             ) from None
         for left in folder.glob(f"{INCOMING}*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -138,56 +136,48 @@ def _prove(pin: Pin, folder: Path) -> None:
     except SourceError:
         found = top = ""
     if not found or Path(top).resolve() != folder.resolve():
-        raise Refused(
-            Problem(
-                f"this is no git clone, so it cannot be told which {pin.name} it is",
-                str(folder),
-                allowed=f"a clone at {pin.tag}, commit {pin.commit}",
-                todo=f"move it away, then the same command clones it; or put a clone there: "
-                f"git clone --branch {pin.tag} --depth 1 {pin.url} {folder}",
-            )
+        raise Refused.of(
+            f"this is no git clone, so it cannot be told which {pin.name} it is",
+            str(folder),
+            allowed=f"a clone at {pin.tag}, commit {pin.commit}",
+            todo=f"move it away, then the same command clones it; or put a clone there: "
+            f"git clone --branch {pin.tag} --depth 1 {pin.url} {folder}",
         )
     if found != pin.commit:
         raise _moved(pin, str(folder), found)
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
     if changed:
-        raise Refused(
-            Problem(
-                f"{len(changed)} files of the clone were changed",
-                str(folder),
-                found=", ".join(line[2:].strip() for line in changed[:5]),
-                because="what it then solves and builds is not what was tested with these pins",
-                todo=f"git -C {folder} checkout . ; own recipes go into a repository of their own",
-            )
+        raise Refused.of(
+            f"{len(changed)} files of the clone were changed",
+            str(folder),
+            found=", ".join(line[2:].strip() for line in changed[:5]),
+            because="what it then solves and builds is not what was tested with these pins",
+            todo=f"git -C {folder} checkout . ; own recipes go into a repository of their own",
         )
 
 
 def _moved(pin: Pin, where: str, found: str) -> Refused:
-    return Refused(
-        Problem(
-            f"{pin.tag} of {pin.name} is not the commit that is pinned",
-            where,
-            found=f"commit {found}",
-            allowed=f"commit {pin.commit} (environments/policy/spack.yaml)",
-            because="a tag was moved, or the mirror or clone holds something else",
-            todo="find out why it moved before trusting it: the pin is changed by hand, with the "
-            "reason; a clone that stands there already is moved away and cloned anew",
-        ),
+    return Refused.of(
+        f"{pin.tag} of {pin.name} is not the commit that is pinned",
+        where,
+        found=f"commit {found}",
+        allowed=f"commit {pin.commit} (environments/policy/spack.yaml)",
+        because="a tag was moved, or the mirror or clone holds something else",
+        todo="find out why it moved before trusting it: the pin is changed by hand, with the "
+        "reason; a clone that stands there already is moved away and cloned anew",
         outcome="Nothing of it was kept.",
     )
 
 
 def _unreachable(pin: Pin, folder: Path, said: str) -> SourceError:
-    return SourceError(
-        Problem(
-            f"{pin.name} {pin.tag} cannot be cloned",
-            pin.place,
-            found=said,
-            todo=f"one of three: name a mirror that can be reached (a URL, a folder or a git "
-            f"bundle): {pin.variable}=…; or put a clone at {pin.tag} there by hand: "
-            f"{folder / pin.name}; or set `builder: easybuild` in the system's file, which needs "
-            "no Spack",
-        ),
+    return SourceError.of(
+        f"{pin.name} {pin.tag} cannot be cloned",
+        pin.place,
+        found=said,
+        todo=f"one of three: name a mirror that can be reached (a URL, a folder or a git "
+        f"bundle): {pin.variable}=…; or put a clone at {pin.tag} there by hand: "
+        f"{folder / pin.name}; or set `builder: easybuild` in the system's file, which needs "
+        "no Spack",
         outcome="Nothing half-cloned was kept.",
     )
 
@@ -198,10 +188,8 @@ def _git(folder: Path, *words: str) -> str:
     command = ["git", "-c", "safe.directory=*", "-C", str(folder), *words]
     done = run(command, env=_environment())
     if done.status:
-        raise SourceError(
-            Problem(
-                f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
-            )
+        raise SourceError.of(
+            f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
         )
     return done.text.strip()
 

@@ -20,7 +20,7 @@ from mvstack.builders.spack import lock
 from mvstack.builders.spack.prepared import files_of, inputs_of
 from mvstack.plan.types import Plan
 from mvstack.render.spack import compiler_of
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.files import write_atomically
 
 # The lock and its record beside it, and where both stand in a tree.
@@ -107,21 +107,18 @@ def put(given: Path, plan: Plan, inputs_here: str) -> None:
 
 
 def _refused(plan: Plan, source: Path, record: Path, found: str, wanted: str) -> Refused:
-    return Refused(
-        Problem(
-            "this lock was solved for something else than this plan"
-            if found
-            else "this lock cannot be used: it, or what it was made from, is not there",
-            str(source),
-            found=f"inputs {found}" if found else f"nothing usable in {record}",
-            allowed=f"inputs {wanted}",
-            because="Spack builds the compiler of this plan, and its path is part of every hash"
-            if compiler_of(plan)["built"]
-            else "",
-            todo="hand on the whole lock of the job that planned this pipeline, and have every job "
-            "run on the same commit"
-            + (", below the same root" if compiler_of(plan)["built"] else ""),
-        ),
+    return Refused.of(
+        "this lock was solved for something else than this plan"
+        if found
+        else "this lock cannot be used: it, or what it was made from, is not there",
+        str(source),
+        found=f"inputs {found}" if found else f"nothing usable in {record}",
+        allowed=f"inputs {wanted}",
+        because="Spack builds the compiler of this plan, and its path is part of every hash"
+        if compiler_of(plan)["built"]
+        else "",
+        todo="hand on the whole lock of the job that planned this pipeline, and have every job "
+        "run on the same commit" + (", below the same root" if compiler_of(plan)["built"] else ""),
         outcome="Nothing was installed.",
     )
 

@@ -33,7 +33,7 @@ from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.render.spack import compiler_of
 from mvstack.support import hashes
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 from mvstack.tree import modules as core
@@ -200,12 +200,10 @@ def _modules(
     ]
     lost = [row["key"] for row in asked if row["hash"] not in there]
     if lost:
-        raise Missing(
-            Problem(
-                "Spack says that it installed this, and its database does not know it",
-                ", ".join(lost),
-                todo=f"look at {store_of(tree)}/.spack-db, then the same command again",
-            )
+        raise Missing.of(
+            "Spack says that it installed this, and its database does not know it",
+            ", ".join(lost),
+            todo=f"look at {store_of(tree)}/.spack-db, then the same command again",
         )
     folder = tree / "rendered" / "spack"
     with progress.step("modules", f"{len(wanted)} of {plan.system}/{plan.partition}") as step:

@@ -164,12 +164,10 @@ def _meaning(name: str, text: str) -> Any:
 
 def _unsolvable(error: BuildFailed, what: str) -> BuildFailed:
     problem = error.problems[0]
-    return BuildFailed(
-        Problem(
-            "the environment cannot be concretized",
-            what,
-            found=problem.found,
-            todo=f"read {problem.where}: a requirement that cannot hold is named with its file",
-        ),
+    return BuildFailed.of(
+        "the environment cannot be concretized",
+        what,
+        found=problem.found,
+        todo=f"read {problem.where}: a requirement that cannot hold is named with its file",
         outcome="Nothing was installed.",
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mvstack.builders.spack.clone import only_one
 from mvstack.builders.spack.pins import REQUIREMENTS
-from mvstack.support.errors import Missing, Problem, SourceError
+from mvstack.support.errors import Missing, SourceError
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import follow
 
@@ -69,20 +69,16 @@ def _run(command: list[str], log: Path, note: Callable[[str], None], pins: Path 
         return
     found = " | ".join(said[-3:])
     if pins is None:
-        raise Missing(
-            Problem(
-                "no Python environment can be made for Spack",
-                str(log),
-                found=found,
-                todo="Debian: apt-get install python3-venv",
-            )
-        )
-    raise SourceError(
-        Problem(
-            "what Spack's solver needs could not be installed",
-            str(pins),
+        raise Missing.of(
+            "no Python environment can be made for Spack",
+            str(log),
             found=found,
-            todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
-            f"PIP_FIND_LINKS and PIP_CERT are honoured); log {log}",
+            todo="Debian: apt-get install python3-venv",
         )
+    raise SourceError.of(
+        "what Spack's solver needs could not be installed",
+        str(pins),
+        found=found,
+        todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
+        f"PIP_FIND_LINKS and PIP_CERT are honoured); log {log}",
     )

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 
 CACHE = "indexes-"
 KINDS = ("providers", "tags", "patches")  # Spack's indexes: a folder each of the cache
@@ -52,12 +52,10 @@ def prepare(cache: Path, pinned: Iterable[str]) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         os.utime(cache)  # the day of its last use
     except OSError as error:
-        raise Missing(
-            Problem(
-                f"Spack's cache cannot be written to: {error.strerror}",
-                str(cache),
-                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
-            )
+        raise Missing.of(
+            f"Spack's cache cannot be written to: {error.strerror}",
+            str(cache),
+            todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
         ) from None
     neighbours = [path for path in cache.parent.glob(f"{CACHE}*") if path != cache]
     for kind in KINDS:

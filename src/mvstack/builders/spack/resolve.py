@@ -13,7 +13,7 @@ from mvstack.plan import graph
 from mvstack.plan.spack import RECIPES, package_of, spack_graph
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
-from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.errors import InvalidInput, Missing
 
 
 def resolve(rendered: Rendered) -> graph.Graph:
@@ -98,13 +98,11 @@ def read(file: Path) -> Lock:
         return read_lock(file)
     except InvalidInput as error:
         (problem,) = error.problems
-        raise Missing(
-            Problem(
-                f"this is no lock file: {problem.message}",
-                str(file),
-                found=problem.found,
-                todo="remove it; the same command concretizes anew",
-            )
+        raise Missing.of(
+            f"this is no lock file: {problem.message}",
+            str(file),
+            found=problem.found,
+            todo="remove it; the same command concretizes anew",
         ) from None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.said import Said
-from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.errors import BuildFailed
 from mvstack.support.processes import follow
 
 INSIDE = Path(__file__).resolve().parent / "inside"
@@ -93,11 +93,9 @@ class Spack:
         # the solver's reasons stand below its error
         first = next((n for n, one in enumerate(lines) if "Error: " in one), -LAST)
         kept = list(dict.fromkeys(lines[first:]))
-        return BuildFailed(
-            Problem(
-                f"`spack {name}` failed (status {status})",
-                str(log),
-                found=" | ".join(kept)[:1500],
-                todo="read the log named above; the same command goes on once it is mended",
-            )
+        return BuildFailed.of(
+            f"`spack {name}` failed (status {status})",
+            str(log),
+            found=" | ".join(kept)[:1500],
+            todo="read the log named above; the same command goes on once it is mended",
         )

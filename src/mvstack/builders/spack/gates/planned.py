@@ -8,7 +8,7 @@ from typing import Any
 
 from mvstack.model.constraint import Constraint, parse
 from mvstack.plan.targets import target_for
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 
 SPACK_COMPILERS = {
     "clang": "llvm",
@@ -75,13 +75,11 @@ def read_plan(plan: Mapping[str, Any]) -> Planned:
             compiler_is_root=compiler["origin"] == "spack",
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(
-            Problem(
-                "this plan says nothing that a Spack lock file could be held against",
-                partition,
-                found=f"{type(error).__name__}: {error}",
-                todo=f"mvstack render {partition}",
-            )
+        raise InvalidInput.of(
+            "this plan says nothing that a Spack lock file could be held against",
+            partition,
+            found=f"{type(error).__name__}: {error}",
+            todo=f"mvstack render {partition}",
         ) from None
 
 
