@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.cache.place import place
-from mvstack.ci.changes import todo
+from mvstack.ci.changes import Beyond, todo
 from mvstack.ci.deployed import deployed_state, note, record_of
 from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.handover import caches_below
@@ -33,7 +33,7 @@ def test_what_is_not_deployed_is_gone_through_again(graph: Graph) -> None:
     validate = ci_policy().validation
 
     def touched(deployed: str | None, finish: bool = True, have: list[str] = cached) -> bool:
-        return todo(graph, graph, have, validate, finish=finish, deployed=deployed).touched
+        return todo(graph, graph, have, validate, Beyond(finish=finish, deployed=deployed)).touched
 
     assert not touched(graph.state)
     assert touched("")

@@ -42,15 +42,9 @@ UNEXPLAINED: set[str] = {
     "report.plots.svg",
 }
 # functions of more parameters than PARAMETERS, with the reason where it is a good one
-MANY: set[str] = {
-    "ci.changes.todo",
-}
+MANY: set[str] = set()
 # modules that ask which builder a plan has, outside builders/ and model/
-BUILDERS: set[str] = {
-    "plan.offers",
-    "recipes.wanted",
-    "report.summary",
-}
+BUILDERS: set[str] = set()
 
 
 @cache

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.builders.base import builder_of
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.offers import doubts, system_doubts
@@ -99,9 +100,9 @@ partitions:
     compiler: {version: "9.9.9"}
 """
     system = parse_system(text, Path("mine.yaml"))
-    said = {
-        one.where: one.message for one in (*doubts(system, "cpu", POLICY), *system_doubts(system))
-    }
+    found = (*doubts(system, "cpu", POLICY), *system_doubts(system))
+    own = builder_of(system.builder).doubts(system, "cpu")
+    said = {one.where: one.message for one in (*found, *own)}
     assert "local is the machine" in said["mine.yaml:1"]
     assert "this path is not plain" in said["mine.yaml:3"]
     assert "did you mean lustre?" in said["mine.yaml:11"]

@@ -17,6 +17,7 @@ from mvstack.builders.spack.sources import source_of
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.spack_lock import parse_lock
 from mvstack.plan.make import make_plan
+from mvstack.plan.spack import package_of, spack_graph
 from mvstack.plan.types import Accepted, Given, Plan
 from mvstack.support.errors import CheckFailed, Missing
 from mvstack.support.home import DATA
@@ -191,6 +192,23 @@ def test_accepted_bytes_are_a_recipe_over_ours(tmp_path: Path) -> None:
 
 
 # --- sources --------------------------------------------------------------------------------------
+
+
+def test_a_sites_recipe_is_part_of_a_nodes_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = accepting(tmp_path)
+    repository = tmp_path / "site" / "spack-repo" / "spack_repo" / "lab"
+    recipe = repository / "packages" / package_of(plan.mpi[0]).replace("-", "_") / "package.py"
+    recipe.parent.mkdir(parents=True)
+    (repository / "repo.yaml").write_text("repo: {namespace: lab, api: v2.2}\n")
+    monkeypatch.setenv("MVSTACK_SITE", str(tmp_path / "site"))
+    found = []
+    for text in ("", "x = 1\n", "x = 1  # said\n", "x = 2\n"):
+        recipe.write_text(text)
+        graph = spack_graph(plan, {}, DATA)
+        found.append(graph.nodes[plan.mpi[0].module].content)
+    assert found[1] == found[2] and len(set(found)) == 3
 
 
 def row(**more: Any) -> dict[str, Any]:

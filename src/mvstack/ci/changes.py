@@ -70,22 +70,31 @@ class Todo:
         return bool(packages or set(self.aspects) - {"image"})
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """What a pipeline makes beyond what changed.
+
+    With ``all_of`` the whole partition; with ``finish`` one that caches do not have whole, or of
+    which another state is ``deployed`` (None: nothing is ever deployed), because an earlier
+    pipeline did not come to its end.
+    """
+
+    all_of: bool = False
+    finish: bool = False
+    deployed: str | None = None
+
+
+CHANGED = Beyond()
+
+
 def todo(
     old: Graph | None,
     new: Graph,
     cached: Iterable[str],
     validate: Validate,
-    *,
-    all_of: bool = False,
-    finish: bool = False,
-    deployed: str | None = None,
+    beyond: Beyond = CHANGED,
 ) -> Todo:
-    """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand.
-
-    With ``all_of`` the whole partition is made, whatever changed; with ``finish`` also one that did
-    not change and that caches do not have whole, or of which another state is ``deployed`` (None:
-    nothing is ever deployed): an earlier pipeline did not come to its end.
-    """
+    """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand."""
     there = set(cached)
     before = old if old and old.builder == new.builder else None
     changed, origins = _changed(before, new, there)
@@ -109,15 +118,15 @@ def todo(
         gone=gone,
         aspects=aspects,
         checks=files,
-        new=before is None or all_of,
+        new=before is None or beyond.all_of,
         # an image holds what is installed: its packages and their modules
         image="image" in new.aspects
         and bool(changed or gone or {"image", "modules"} & set(aspects)),
         lock=new.by == "plan" and "environment" in aspects,
-        unfinished=finish
+        unfinished=beyond.finish
         and (
             any(node.content not in there for node in new.nodes.values())
-            or deployed not in (None, new.state)
+            or beyond.deployed not in (None, new.state)
         ),
     )
     if not found.touched:

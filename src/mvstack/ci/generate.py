@@ -11,7 +11,7 @@ from mvstack.builders.base import builder_of
 from mvstack.cache.gpg import BadSignature
 from mvstack.cache.place import NotBelieved, Place, Unreachable, place
 from mvstack.ci import lock
-from mvstack.ci.changes import Todo, todo
+from mvstack.ci.changes import Beyond, Todo, todo
 from mvstack.ci.deployed import deployed_state
 from mvstack.ci.graph import WHOLE, Graph, Node, read_graphs
 from mvstack.ci.handover import keyring
@@ -84,9 +84,11 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
                 graph,
                 found.get(name, set()),
                 ci_policy().validation,
-                all_of=wanted.everything,
-                finish=context.trusted and bool(settings.push) and name in served,
-                deployed=deployed_state(settings, *served[name]) if name in served else None,
+                Beyond(
+                    wanted.everything,
+                    context.trusted and bool(settings.push) and name in served,
+                    deployed_state(settings, *served[name]) if name in served else None,
+                ),
             )
             for name, graph in new.items()
         ]

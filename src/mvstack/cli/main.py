@@ -165,6 +165,7 @@ def check(
 ) -> None:
     """Check system, release and policy files, and recipes; every error with its file and line."""
     # start-up time: only `check` reads all of this
+    from mvstack.builders.base import builder_of
     from mvstack.model.gates import load_gates
     from mvstack.plan.make import make_plan
     from mvstack.plan.offers import doubts, system_doubts
@@ -187,6 +188,7 @@ def check(
                 for release in releases:
                     make_plan(system, partition, release, policy, fallback)
                 warnings += doubts(system, partition, policy)
+                warnings += builder_of(system.builder).doubts(system, partition)
                 checked.append(f"{system.name}/{partition}")
             warnings += system_doubts(system)
         except MvstackError as error:

@@ -104,6 +104,11 @@ class Package(Strict):
         return ""
 
     @property
+    def by_easyconfig(self) -> bool:
+        """Whether EasyBuild builds it; of some packages a row is for Spack alone."""
+        return bool(self.toolchain) and self.where.builder != "spack"
+
+    @property
     def takes_cuda_arch(self) -> tuple[str, ...]:
         """The builders that compile it for one kind of GPU."""
         return ("spack",) if "{cuda_arch}" in self.spack else ()

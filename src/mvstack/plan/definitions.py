@@ -32,9 +32,13 @@ def definitions(folder: Path) -> Callable[[Node], str]:
     @cache
     def easyblocks(software: str) -> str:
         other = MVAPICHS if software == "MPICH" else MPICHS
-        files = (folder / "easyblocks").glob("*.py")
-        of_mpis = [path for path in files if path.name.startswith(("mpich", "mvapich"))]
-        return hashes.of_files([path for path in of_mpis if path.name != other])
+        of_mpis = {
+            path.name: path
+            for place in places
+            for path in (place / "easyblocks").glob("*.py")
+            if path.name.startswith(("mpich", "mvapich")) and path.name != other
+        }
+        return hashes.of_files(of_mpis.values())
 
     @cache
     def classes() -> dict[str, Path]:
@@ -66,14 +70,11 @@ def definitions(folder: Path) -> Callable[[Node], str]:
         return hashes.of_files(files) if files else ""
 
     def of(node: Node) -> str:
-        if node.kind == "mpi":
-            return easyblocks(node.name)
-        if node.kind != "package":
+        if node.kind not in ("mpi", "package"):
             return ""
-        code = toolchain(_toolchain(node))
-        if block := own_easyblock(node.name, node.key):
-            return hashes.of(code, block)
-        return code
+        code = easyblocks(node.name) if node.kind == "mpi" else toolchain(_toolchain(node))
+        block = own_easyblock(node.name, node.key)
+        return hashes.of(code, block) if block else code
 
     return of
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from mvstack.model.policy import Policy
 from mvstack.model.system import External, Partition, System
-from mvstack.plan import easyconfigs
 from mvstack.plan.choose import Choice
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
@@ -101,15 +100,6 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     if part.launcher == "srun" and "slurm" not in part.externals:
         todo = "name it under `externals:` (`slurm: {version: …, prefix: …}`)"
         yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
-    own = easyconfigs.compiler_file(part.compiler.version, part.compiler.origin)[-1]
-    if (
-        system.builder == "easybuild"
-        and part.compiler.origin in ("system", "external")
-        and own not in easyconfigs.index()
-    ):
-        there = [name for name in easyconfigs.index() if name.startswith("GCC-")]
-        todo = f"use a version with an easyconfig ({listed(there)}), or add {own}"
-        yield doubt(f"there is no easyconfig {own} for this compiler", todo, "compiler")
     for number, name in enumerate(part.file_systems):
         if name not in policy.file_systems:
             close = nearest(name, policy.file_systems)

@@ -10,6 +10,7 @@ from mvstack.model.yamlfile import parse_yaml
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.support import hashes
+from mvstack.support.home import home
 
 RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
 MADE_BY_HAND = (".py", ".eb", ".patch", ".yaml", ".lua", ".c", ".f90", ".txt")
@@ -21,7 +22,7 @@ def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph
     A node's hash covers its spec, its recipe, the requirements on it, and all that the others
     share: target, compiler, externals, the pinned Spack.
     """
-    recipes = _recipes(repository / RECIPES)
+    recipes = _recipes([repository / RECIPES, *site_repositories().values()])
     required = _yaml("packages.yaml", files.get("spack/packages.yaml", "")).get("packages", {})
     policy = repository / "environments" / "policy" / "spack.yaml"
     pins = _yaml(policy, policy.read_text() if policy.is_file() else "")
@@ -90,10 +91,21 @@ def package_of(one: MpiBuild | Package) -> str:
     return one.spack.partition("@")[0].split()[0] if one.spack else one.name.lower()
 
 
-def _recipes(repo: Path) -> dict[str, str]:
-    """The hash of every recipe by package; "" for what recipes share (``build_systems/``)."""
-    found = {"": hashes.of_files(sorted((repo / "build_systems").glob("**/*.py")))}
-    for folder in sorted((repo / "packages").glob("*/")):
+def site_repositories() -> dict[str, Path]:
+    """The site's package repositories by namespace."""
+    folders = home().folders("spack-repo")[:-1]
+    found = [path.parent for one in folders for path in one.glob("spack_repo/*/repo.yaml")]
+    return {path.name: path for path in sorted(found)}
+
+
+def _recipes(repositories: list[Path]) -> dict[str, str]:
+    """The hash of every recipe by package; "" for what recipes share (``build_systems/``).
+
+    A recipe of a later repository stands for that of an earlier one.
+    """
+    shared = [path for one in repositories for path in one.glob("build_systems/**/*.py")]
+    found = {"": hashes.of_files(sorted(shared))}
+    for folder in (path for one in repositories for path in sorted(one.glob("packages/*/"))):
         files = [
             path
             for path in folder.rglob("*")

@@ -128,7 +128,7 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
             where = release.at("packages", number)
             name, _, rest = row.spack.partition("@=")
             problems += _version(ours, name, rest.partition(" ")[0], where)
-            if not row.toolchain or row.where.builder == "spack":
+            if not row.by_easyconfig:
                 continue
             wanted_files = _files_of(row, release.name)
             if not any(easyconfigs.source_of(file, files) for file in wanted_files):

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.base import builders
 from mvstack.report.records import (
     Build,
     Case,
@@ -23,7 +24,6 @@ from mvstack.report.series import Plot, Point, plots_of, since, sized
 from mvstack.support.units import clean, duration, number, quantity, size, unit_name
 from mvstack.tree.records import Records, mpi_contents
 
-BUILDERS = {"easybuild": "EasyBuild", "spack": "Spack"}
 # EasyBuild has a score of steps; a reader asks where the time went, not for all their names. These
 # are the beginnings of its names (`--stop`, `--module-only`) and of what it prints when one begins.
 STEP_GROUPS = {
@@ -107,7 +107,8 @@ class Report(Plan):
         names = " and ".join(
             f"{mpi.name} ({mpi.device})" if mpi.device else mpi.name for mpi in self.mpi
         )
-        how = (BUILDERS.get(self.builder, self.builder), self.compiler.title)
+        builder = builders().get(self.builder)
+        how = (builder.title if builder else self.builder, self.compiler.title)
         made = " and ".join(filter(None, how))
         if not all(mpi.state in DONE for mpi in self.mpi):
             return f"{names}: rendered{f' for {made}' if made else ''}, not built yet."
@@ -410,13 +411,11 @@ def _scalar(figure: Figure) -> str:
 
 
 def track(state: str, builder: str) -> list[tuple[str, bool]]:
-    """The states on the way of this builder, each with whether it is reached.
-
-    EasyBuild resolves while it builds, so "concretized" is a state of Spack's alone.
-    """
+    """The states on the way of this builder, each with whether it is reached."""
+    by_solver = builder in (known := builders()) and known[builder].solves
     words = ["rendered", "concretized", "built", "run"]
     return [
         (word, index <= words.index(state))
         for index, word in enumerate(words)
-        if word != "concretized" or builder == "spack"
+        if word != "concretized" or by_solver
     ]

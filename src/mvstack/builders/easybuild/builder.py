@@ -11,12 +11,16 @@ from mvstack.cache import push, store
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
 from mvstack.cache.use import Caches
+from mvstack.model.system import System
+from mvstack.plan import easyconfigs
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
 from mvstack.plan.usage import usage_of
 from mvstack.sources import Fetcher
+from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
+from mvstack.support.words import listed
 from mvstack.tree.nodes import State, work
 from mvstack.tree.records import Records
 
@@ -24,6 +28,7 @@ from mvstack.tree.records import Records
 class EasyBuild:
     """See :class:`mvstack.builders.base.Builder`."""
 
+    title = "EasyBuild"
     solves = False
     words: tuple[str, ...] = ("easyconfig", "parameters")
     requirements: tuple[str, ...] = ()
@@ -37,6 +42,21 @@ class EasyBuild:
     def shown(self, rendered: Rendered) -> tuple[Any, Any]:
         files = [f"easyconfigs/{build.easyconfig}" for build in rendered.plan.mpi]
         return "", [usage_of(rendered.files[one]) for one in files if one in rendered.files]
+
+    def doubts(self, system: System, partition: str) -> list[Problem]:
+        compiler = system.partitions[partition].compiler
+        own = easyconfigs.compiler_file(compiler.version, compiler.origin)[-1]
+        known = easyconfigs.index()
+        if compiler.origin not in ("system", "external") or own in known:
+            return []
+        there = listed([name for name in known if name.startswith("GCC-")])
+        return [
+            Problem(
+                f"{partition}: there is no easyconfig {own} for this compiler",
+                system.at("partitions", partition, "compiler"),
+                todo=f"use a version with an easyconfig ({there}), or add {own}",
+            )
+        ]
 
     def pending(self, plan: Plan) -> list[Row]:
         return [

@@ -14,9 +14,11 @@ from mvstack.builders.spack.prepared import store_of
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
 from mvstack.cache.use import Caches
+from mvstack.model.system import System
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
 from mvstack.sources import Fetcher
+from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
 
 ANY = 4096  # characters: Spack moves a binary to whatever path
@@ -25,6 +27,7 @@ ANY = 4096  # characters: Spack moves a binary to whatever path
 class Spack:
     """See :class:`mvstack.builders.base.Builder`."""
 
+    title = "Spack"
     solves = True
     words: tuple[str, ...] = ("spack", "variants")
     requirements: tuple[str, ...] = ("spack.txt",)
@@ -37,6 +40,9 @@ class Spack:
 
     def shown(self, rendered: Rendered) -> tuple[Any, Any]:
         return resolve.shown(rendered)
+
+    def doubts(self, system: System, partition: str) -> list[Problem]:
+        return []
 
     def pending(self, plan: Plan) -> list[Row]:
         return install.pending(plan)

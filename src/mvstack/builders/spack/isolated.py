@@ -13,9 +13,10 @@ from typing import Any
 
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.repositories import cache_of, prepare
+from mvstack.plan.spack import site_repositories
 from mvstack.sources import state_dir
 from mvstack.support.files import write_atomically
-from mvstack.support.home import DATA, home
+from mvstack.support.home import DATA
 
 RECIPES = DATA / "spack-repo" / "spack_repo" / "mvapich_stack"
 # What of the caller's environment could change what Spack finds or builds, or confuse its Python.
@@ -23,13 +24,6 @@ DROPPED = (
     *("SPACK_", "EASYBUILD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),
     *("LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_"),
 )
-
-
-def site_repositories() -> dict[str, Path]:
-    """The site's package repositories by namespace."""
-    folders = home().folders("spack-repo")[:-1]
-    found = [path.parent for one in folders for path in one.glob("spack_repo/*/repo.yaml")]
-    return {path.name: path for path in sorted(found)}
 
 
 def gnupg() -> Path:

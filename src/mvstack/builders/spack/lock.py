@@ -14,7 +14,7 @@ from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.gates.deprecated import deprecated_versions
 from mvstack.builders.spack.gates.roots import deprecated_roots
 from mvstack.builders.spack.gates.run import check, gates_failed
-from mvstack.builders.spack.isolated import RECIPES, site_repositories
+from mvstack.builders.spack.isolated import RECIPES
 from mvstack.builders.spack.pins import REQUIREMENTS, Pins
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.resolve import built, read
@@ -22,6 +22,7 @@ from mvstack.builders.spack.runner import INSIDE, Spack
 from mvstack.model.gates import load_gates
 from mvstack.model.spack_lock import Lock
 from mvstack.model.yamlfile import parse_yaml, read_yaml
+from mvstack.plan.spack import site_repositories
 from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, CheckFailed, Problem, Refused
 from mvstack.support.files import write_atomically
