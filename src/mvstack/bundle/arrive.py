@@ -28,7 +28,7 @@ def arrive(bundle: Path, fingerprint: str) -> list[str]:
         wanted = fingerprint.replace(" ", "").upper()
         known = {key.fingerprint for key in gpg.trusted()}
         if wanted not in signers and not known & set(signers):
-            raise Refused.of(
+            raise Refused(
                 "the binaries of this bundle are signed, and nobody said by whom they may be",
                 str(bundle),
                 found=f"signed with {', '.join(signers)}"
@@ -41,7 +41,7 @@ def arrive(bundle: Path, fingerprint: str) -> list[str]:
             file = bundle / "cache" / "keys" / f"{wanted}.asc"
             found = gpg.fingerprints_in(file.read_bytes())
             if [key.fingerprint for key in found] != [wanted]:
-                raise InvalidInput.of("this file holds another key than its name says", str(file))
+                raise InvalidInput("this file holds another key than its name says", str(file))
             gpg.trust(file.read_bytes())
             said.append(f"trusted from now on: {found[0].fingerprint}  {found[0].name}")
     for row in about["accepted"]:

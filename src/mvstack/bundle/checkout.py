@@ -41,7 +41,7 @@ def archive(target: Path, top: Path | None = None) -> Checkout:
     top = top or checkout("mvstack bundle")
     files = sorted(_files(top))
     if not files:
-        raise Refused.of("this checkout has no files", str(top))
+        raise Refused("this checkout has no files", str(top))
     with (
         target.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,

@@ -39,7 +39,7 @@ def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) ->
 
         kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
         if follow(command, kept, line=line):
-            raise SourceError.of(
+            raise SourceError(
                 "the Python packages that are pinned cannot be downloaded",
                 str(file),
                 found=" | ".join(_telling(said)),

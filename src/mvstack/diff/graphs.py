@@ -54,7 +54,7 @@ def graph(side: Side, rendered: Rendered) -> Graph:
 
 def unknown_plan(side: Side, name: str, error: Exception) -> InvalidInput:
     """The error for a plan that this code cannot read."""
-    return InvalidInput.of(
+    return InvalidInput(
         "this plan has other fields than this version knows",
         f"{side.name}: {name}",
         found=f"{type(error).__name__}: {error}",
@@ -99,9 +99,9 @@ def _useful(given: list[Path], partitions: list[str], found: Iterable[str]) -> N
     """Raise InvalidInput for folders of lock files that are not there or give nothing."""
     for folder in given:
         if not folder.is_dir():
-            raise InvalidInput.of("there is no such folder", str(folder))
+            raise InvalidInput("there is no such folder", str(folder))
     if given and partitions and not list(found):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "no partition that is compared has a lock file on both sides",
             ", ".join(map(str, given)),
             allowed=f"{given[0]}/{partitions[0]}/spack.lock and the like",

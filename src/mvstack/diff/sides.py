@@ -62,7 +62,7 @@ def resolve(repository: Path, revision: str) -> str:
     commit = found.text.strip()
     if found.status or not commit:
         inside = _git(repository, "rev-parse", "--git-dir").ok
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"{revision} is no revision of this repository"
             if inside
             else "this folder is no git clone, so there is no revision to compare with",
@@ -77,7 +77,7 @@ def extract(repository: Path, commit: str, folder: Path) -> None:
     """The files of ``commit`` below ``folder``."""
     archive = _git(repository, "archive", "--format=tar", commit)
     if archive.status:
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"git cannot give the files of {commit}",
             str(repository),
             found=archive.stderr.decode(errors="replace").strip(),
@@ -109,7 +109,7 @@ def has_system(side: Side, name: str) -> bool:
 def _on_neither(old: Side, new: Side, name: str) -> InvalidInput:
     system, _, partition = name.partition("/")
     there = has_system(old, system) or has_system(new, system)
-    return InvalidInput.of(
+    return InvalidInput(
         f"neither side has a partition {name}"
         if partition and there
         else f"neither side has a system {system or name}".rstrip(),
@@ -126,7 +126,7 @@ def render(side: Side, systems: list[str], profile: str = "") -> None:
     Raises InvalidInput, with what its code said, when that does not work.
     """
     if not any((side.tree / "src" / "mvstack").glob("**/rendering.py")):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "this revision is older than what is compared: it renders nothing",
             side.name,
             todo="compare with a newer one",
@@ -140,10 +140,10 @@ def render(side: Side, systems: list[str], profile: str = "") -> None:
     command += ["--profile", profile] if profile else []
     done = run(command, env=environment, cwd=side.tree, limit=SECONDS)
     if done.timed_out:
-        raise Refused.of(f"rendering took more than {SECONDS} s", side.name)
+        raise Refused(f"rendering took more than {SECONDS} s", side.name)
     if done.status:
         said = [line for line in (done.errors or done.text).splitlines() if line.strip()]
-        raise InvalidInput.of(
+        raise InvalidInput(
             "cannot be rendered",
             side.name,
             found="\n              ".join(said[:6]) or f"exit code {done.status}",
@@ -161,4 +161,4 @@ def _git(repository: Path, *arguments: str) -> Done:
     try:
         return run(command)
     except FileNotFoundError:
-        raise Missing.of("git is not installed", todo="apt-get install git") from None
+        raise Missing("git is not installed", todo="apt-get install git") from None

@@ -59,10 +59,10 @@ def install_missing(missing: Lacking, log: Path) -> None:
                     check=False,
                 )
             except OSError as error:
-                raise Missing.of(f"{command[0]}: {error.strerror}", str(log)) from None
+                raise Missing(f"{command[0]}: {error.strerror}", str(log)) from None
             if done.returncode:
                 tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
-                raise Missing.of(
+                raise Missing(
                     f"`{shlex.join(command)}` failed with status {done.returncode}",
                     str(log),
                     found=tail,
@@ -72,7 +72,7 @@ def install_missing(missing: Lacking, log: Path) -> None:
 
 def refuse(missing: Lacking) -> Missing:
     """The error that says what is missing, what for, and how to get it."""
-    return Missing.of(
+    return Missing(
         f"{len(missing.needed)} packages that a build needs are not installed",
         found="missing: " + ", ".join(f"{n.package} ({n.why})" for n in missing.needed),
         todo=f"as root: {missing.line}    or, as root, the same command with --yes",

@@ -45,7 +45,7 @@ def root_for(system: System, given: Path | None) -> str:
     else:
         root = system.install.root
     if odd := sorted(set(re.findall(r"[^\w/.+~@=-]", root))):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "an install root must be a plain path",
             root,
             found=" ".join(map(repr, odd)),
@@ -72,7 +72,7 @@ def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
 def only_one(name: str, partitions: list[str], command: str) -> str:
     """The partition meant by ``name``; InvalidInput when there are several to choose from."""
     if len(partitions) > 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"{name} has {len(partitions)} partitions; name the one that is meant",
             allowed=", ".join(f"{name}/{one}" for one in partitions),
             todo=f"mvstack {command} {name}/{partitions[0]}",
@@ -169,7 +169,7 @@ def installed_plan(
     try:
         return tree, kept_plan(tree)
     except (OSError, ValueError) as error:
-        raise Refused.of(
+        raise Refused(
             f"nothing is installed for {system}/{partition} in release {release}",
             str(tree),
             because=str(error),

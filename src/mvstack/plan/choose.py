@@ -171,7 +171,7 @@ def _check_wish(system: System, partition: str, wish: Wish, release: Release) ->
         return
     versions = [entry.version for entry in release.mpi.get(wish.product, [])]
     if wish.version not in versions:
-        raise Refused.of(
+        raise Refused(
             f"release {release.name} has no {wish.product} {wish.version}",
             system.place(partition, "mpi", "version"),
             found=f"mpi: {{product: {wish.product}, version: {wish.version}}}",
@@ -199,7 +199,7 @@ def _refusal(
     works = nearest_working(system, partition, release, policy)
     wish = ", ".join(f"{k} {v}" for k, v in part.mpi.model_dump(exclude_defaults=True).items())
     asked = f" and the wish for {wish}" if wish else ""
-    return Refused.of(
+    return Refused(
         f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
         f"{part.launcher}, os {facts.os}, {facts.arch}{asked}",
         system.place(partition, "fabric"),

@@ -78,7 +78,7 @@ def absent(name: str, wanted_by: str, files: Iterable[str]) -> Refused:
     """The error that says which easyconfigs of the same software are there instead of ``name``."""
     software = name.split("-")[0]
     same = [file for file in files if file.split("-")[0] == software]
-    return Refused.of(
+    return Refused(
         f"there is no easyconfig {name}",
         where=wanted_by,
         allowed=listed(same) or f"none of {software}",

@@ -44,7 +44,7 @@ def partitions_of(system: System, wanted: str) -> list[str]:
     if not wanted:
         return names
     if wanted not in names:
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"system {system.name} has no partition {wanted}",
             allowed=listed(names),
             nearest=nearest(wanted, names),
@@ -109,7 +109,7 @@ def _check_without(system: System, partition: str, release: Release) -> None:
     known = [package.name for package in release.packages]
     for name in system.partitions[partition].without:
         if name not in known:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"without: release {release.name} has no package {name}",
                 system.place(partition, "without", name),
                 allowed=listed(known),
@@ -122,7 +122,7 @@ def _check_licensed(system: System, release: Release) -> None:
     known = sorted({package.name for package in release.packages if package.licence != "open"})
     for name in system.install.licensed:
         if name not in known:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"install: licensed: {name} is no licensed package of release {release.name}",
                 system.at("install", "licensed", name) or system.name,
                 allowed=listed(known),

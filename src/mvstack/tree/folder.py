@@ -16,7 +16,7 @@ def own(tree: Path, group: str | None) -> None:
             shutil.chown(tree, group=group)
             tree.chmod(tree.stat().st_mode | 0o2000)
         except (LookupError, PermissionError) as error:
-            raise Missing.of(
+            raise Missing(
                 f"the tree cannot be given to group {group}: {error}",
                 str(tree),
                 todo="correct install.group in the system's file",
@@ -27,7 +27,7 @@ def enough_room(root: Path, gigabytes: float) -> None:
     """Raise Missing when less than that is free below ``root``."""
     free = shutil.disk_usage(root).free / 1e9
     if free < gigabytes:
-        raise Missing.of(
+        raise Missing(
             f"{free:.1f} GB are free and an installation needs about {gigabytes} GB",
             str(root),
             todo="make room, or give another --root",

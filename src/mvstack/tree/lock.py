@@ -24,7 +24,7 @@ def locked(root: Path) -> Iterator[None]:
         try:
             stack.enter_context(locks.hold(root / ".lock", wait=False))
         except locks.Held as held:
-            raise Locked.of(
+            raise Locked(
                 "another process is installing into this root",
                 str(root),
                 found=held.holder
@@ -32,7 +32,7 @@ def locked(root: Path) -> Iterator[None]:
                 todo="wait until it has ended, or give another --root",
             ) from None
         except OSError as error:
-            raise Missing.of(
+            raise Missing(
                 f"the install root cannot be written to: {error.strerror}",
                 str(root),
                 todo="give another with --root or MVSTACK_ROOT, or run as the user who owns it",

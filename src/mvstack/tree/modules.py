@@ -53,7 +53,7 @@ def lmod_command() -> str:
     for place in places:
         if place and Path(place).is_file():
             return place
-    raise Missing.of(
+    raise Missing(
         "Lmod is not installed, or LMOD_CMD does not name it",
         todo="apt-get install lmod, or load your site's Lmod first",
     )

@@ -53,7 +53,7 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
 
 
 def _stock(plan: Plan, easyconfig: str) -> Refused:
-    return Refused.of(
+    return Refused(
         f"{easyconfig} is EasyBuild's own, and so are the sources of all that it needs",
         f"{plan.system}/{plan.partition}",
         because="EasyBuild fetches them itself; they do not go through the source mirror",
@@ -86,7 +86,7 @@ def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> l
                 signers[own.fingerprint] = None
     if wanted:
         asked = ", ".join([plan.tree, *(one.name for one in caches.places)])
-        raise Refused.of(
+        raise Refused(
             f"there is no binary of {', '.join(wanted.values())}",
             f"{plan.system}/{plan.partition}",
             found=f"asked for these very contents: {asked}",
@@ -133,7 +133,7 @@ def _copied(source: Place, target: Place, os_name: str, content: str) -> str:
     except Unreachable:
         return ""
     except NotBelieved as error:
-        raise Refused.of(
+        raise Refused(
             f"an entry of this cache is refused: {error}",
             source.name,
             found=store.manifest_name(os_name, content),

@@ -182,7 +182,7 @@ def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     said = [line for line in lines if line.startswith(("ERROR", "== FAILED", "** "))] or lines[-3:]
     printed = _printed("\n".join(lines))
-    return BuildFailed.of(
+    return BuildFailed(
         f"EasyBuild could not install {easyconfig} (status {status})",
         str(log),
         found=" | ".join(dict.fromkeys(said[-4:]))[:1500],

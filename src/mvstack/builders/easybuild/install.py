@@ -159,7 +159,7 @@ def _one(
             records.append("builds", {**row, **failed, "steps": {}})
             raise
     if not item.module_file.is_file():
-        raise BuildFailed.of(
+        raise BuildFailed(
             f"EasyBuild installed {node.key} and wrote no module where it belongs",
             str(item.module_file),
             todo=f"look at the end of {log}: the naming scheme and the plan disagree",

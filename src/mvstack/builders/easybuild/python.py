@@ -28,13 +28,13 @@ def for_builds(tree: Path) -> Path:
         return folder / "bin"
     python = shutil.which("python3", path=PATH)
     if python is None:
-        raise Missing.of("the distribution has no python3", todo="apt-get install python3")
+        raise Missing("the distribution has no python3", todo="apt-get install python3")
     shutil.rmtree(folder, ignore_errors=True)
     command = [python, "-m", "venv", "--system-site-packages", "--without-pip", str(folder)]
     done = run(command)
     if not done.ok:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Missing.of(
+        raise Missing(
             "the distribution's Python cannot make an environment to build packages in",
             python,
             found=(done.errors or done.text).strip()[-500:],

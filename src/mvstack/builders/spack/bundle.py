@@ -86,7 +86,7 @@ def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
     try:
         data = kept_plan(Path(plan.tree))
     except (OSError, ValueError):
-        raise Refused.of(
+        raise Refused(
             "nothing is installed here that could be taken along",
             plan.tree,
             todo=f"mvstack install {plan.system}/{plan.partition} here first",
@@ -98,7 +98,7 @@ def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
 
 
 def _without_hash(plan: Plan, others: list[str]) -> Refused:
-    return Refused.of(
+    return Refused(
         "these sources have no hash, so no mirror can hold them",
         f"{plan.system}/{plan.partition}",
         found=", ".join(others),
@@ -118,7 +118,7 @@ def _git(folder: Path, *words: str) -> str:
     environment = {**kept, **safe, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     done = run(["git", "-C", str(folder), *words], env=environment)
     if not done.ok:
-        raise Refused.of(
+        raise Refused(
             f"`git {words[0]}` failed",
             str(folder),
             found=" | ".join(done.errors.split("\n")),

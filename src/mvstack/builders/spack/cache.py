@@ -91,7 +91,7 @@ def push(
 
 
 def _not_installed(message: str, tree: Path, name: str) -> Refused:
-    return Refused.of(
+    return Refused(
         message, str(tree), todo=f"mvstack install {name}", outcome="Nothing was pushed."
     )
 

@@ -56,7 +56,7 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
     when there is no git or ``root`` cannot be written to.
     """
     if shutil.which("git") is None:
-        raise Missing.of("git is not installed", todo="install git, then the same command")
+        raise Missing("git is not installed", todo="install git, then the same command")
     folder = home(root, pins)
     places = {pin.name: folder / pin.name for pin in pins.both}
     if not all(place.is_dir() for place in places.values()):
@@ -76,7 +76,7 @@ def only_one(folder: Path) -> Iterator[None]:
         try:
             stack.enter_context(locks.hold(folder / ".lock"))
         except OSError as error:
-            raise Missing.of(
+            raise Missing(
                 f"Spack cannot be put there: {error.strerror}",
                 str(folder),
                 todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
@@ -136,7 +136,7 @@ def _prove(pin: Pin, folder: Path) -> None:
     except SourceError:
         found = top = ""
     if not found or Path(top).resolve() != folder.resolve():
-        raise Refused.of(
+        raise Refused(
             f"this is no git clone, so it cannot be told which {pin.name} it is",
             str(folder),
             allowed=f"a clone at {pin.tag}, commit {pin.commit}",
@@ -147,7 +147,7 @@ def _prove(pin: Pin, folder: Path) -> None:
         raise _moved(pin, str(folder), found)
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
     if changed:
-        raise Refused.of(
+        raise Refused(
             f"{len(changed)} files of the clone were changed",
             str(folder),
             found=", ".join(line[2:].strip() for line in changed[:5]),
@@ -157,7 +157,7 @@ def _prove(pin: Pin, folder: Path) -> None:
 
 
 def _moved(pin: Pin, where: str, found: str) -> Refused:
-    return Refused.of(
+    return Refused(
         f"{pin.tag} of {pin.name} is not the commit that is pinned",
         where,
         found=f"commit {found}",
@@ -170,7 +170,7 @@ def _moved(pin: Pin, where: str, found: str) -> Refused:
 
 
 def _unreachable(pin: Pin, folder: Path, said: str) -> SourceError:
-    return SourceError.of(
+    return SourceError(
         f"{pin.name} {pin.tag} cannot be cloned",
         pin.place,
         found=said,
@@ -188,7 +188,7 @@ def _git(folder: Path, *words: str) -> str:
     command = ["git", "-c", "safe.directory=*", "-C", str(folder), *words]
     done = run(command, env=_environment())
     if done.status:
-        raise SourceError.of(
+        raise SourceError(
             f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
         )
     return done.text.strip()

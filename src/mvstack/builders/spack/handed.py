@@ -107,7 +107,7 @@ def put(given: Path, plan: Plan, inputs_here: str) -> None:
 
 
 def _refused(plan: Plan, source: Path, record: Path, found: str, wanted: str) -> Refused:
-    return Refused.of(
+    return Refused(
         "this lock was solved for something else than this plan"
         if found
         else "this lock cannot be used: it, or what it was made from, is not there",

@@ -200,7 +200,7 @@ def _modules(
     ]
     lost = [row["key"] for row in asked if row["hash"] not in there]
     if lost:
-        raise Missing.of(
+        raise Missing(
             "Spack says that it installed this, and its database does not know it",
             ", ".join(lost),
             todo=f"look at {store_of(tree)}/.spack-db, then the same command again",

@@ -165,7 +165,7 @@ def _meaning(name: str, text: str) -> Any:
 
 def _unsolvable(error: BuildFailed, what: str) -> BuildFailed:
     problem = error.problems[0]
-    return BuildFailed.of(
+    return BuildFailed(
         "the environment cannot be concretized",
         what,
         found=problem.found,

@@ -69,13 +69,13 @@ def _run(command: list[str], log: Path, note: Callable[[str], None], pins: Path 
         return
     found = " | ".join(said[-3:])
     if pins is None:
-        raise Missing.of(
+        raise Missing(
             "no Python environment can be made for Spack",
             str(log),
             found=found,
             todo="Debian: apt-get install python3-venv",
         )
-    raise SourceError.of(
+    raise SourceError(
         "what Spack's solver needs could not be installed",
         str(pins),
         found=found,

@@ -52,7 +52,7 @@ def prepare(cache: Path, pinned: Iterable[str]) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         os.utime(cache)  # the day of its last use
     except OSError as error:
-        raise Missing.of(
+        raise Missing(
             f"Spack's cache cannot be written to: {error.strerror}",
             str(cache),
             todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",

@@ -98,7 +98,7 @@ def read(file: Path) -> Lock:
         return read_lock(file)
     except InvalidInput as error:
         (problem,) = error.problems
-        raise Missing.of(
+        raise Missing(
             f"this is no lock file: {problem.message}",
             str(file),
             found=problem.found,

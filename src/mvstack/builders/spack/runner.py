@@ -93,7 +93,7 @@ class Spack:
         # the solver's reasons stand below its error
         first = next((n for n, one in enumerate(lines) if "Error: " in one), -LAST)
         kept = list(dict.fromkeys(lines[first:]))
-        return BuildFailed.of(
+        return BuildFailed(
             f"`spack {name}` failed (status {status})",
             str(log),
             found=" | ".join(kept)[:1500],

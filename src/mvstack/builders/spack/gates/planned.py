@@ -75,7 +75,7 @@ def read_plan(plan: Mapping[str, Any]) -> Planned:
             compiler_is_root=compiler["origin"] == "spack",
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "this plan says nothing that a Spack lock file could be held against",
             partition,
             found=f"{type(error).__name__}: {error}",
