@@ -170,4 +170,5 @@ def test_a_word_of_the_policy_that_the_recipe_lacks(tmp_path: Path) -> None:
     assert "the policy leads to mvapich netmod=ucx, which its variant lacks" in text
     assert "nearest   ucx-x" in text
     assert "the recipe has no variant pmi" in text
-    assert "builds.yaml infiniband-ucx" in text
+    assert "because   fabrics.yaml slingshot-11, launchers.yaml srun-mvapich" in text
+    assert "because   builds.yaml infiniband-embedded, launchers.yaml" in text

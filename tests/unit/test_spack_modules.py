@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from install_tree import plan_in
 
-from mvstack.builders.spack import modules
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.modules import Part, content_of, module_text, parts_of
@@ -101,10 +99,6 @@ def test_all_that_decides_a_module_decides_its_hash(plan: Plan) -> None:
     assert content_of(replace(plan, tree="/other"), part, "hash", "inputs") != first
 
 
-def test_the_loaders_folders_are_this_machines() -> None:
-    assert {"/lib", "/usr/lib64"} <= modules.loader_folders()
-
-
 # --- the configuration that Spack runs with -------------------------------------------------------
 
 
@@ -143,16 +137,3 @@ def test_repositories_stand_in_their_order(tmp_path: Path) -> None:
     ]
     assert list(files["mirrors.yaml"]["mirrors:"]) == ["cache", "mvapich-stack-sources"]
     assert files["bootstrap.yaml"]["bootstrap"]["sources"] == []
-
-
-def test_a_person_can_use_the_same_spack(tmp_path: Path) -> None:
-    isolated(tmp_path).write()
-    done = subprocess.run(
-        ["bash", "-c", f"source {tmp_path}/tree/spack/env.sh && echo $SPACK_PYTHON && echo $PATH"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, path = done.stdout.splitlines()
-    assert first == str(tmp_path / "spack" / "v1" / "python" / "bin" / "python")
-    assert path.startswith(str(tmp_path / "spack" / "v1" / "spack" / "bin"))

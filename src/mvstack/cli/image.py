@@ -1,6 +1,4 @@
-"""``mvstack image``: build, test, publish, list, clean, validate, compare, verify.
-
-Imports inside the commands keep the start of every other command fast."""
+"""``mvstack image``: build, test, publish, list, clean, validate, compare, verify."""
 
 from __future__ import annotations
 
@@ -42,6 +40,7 @@ Where = Annotated[str | None, typer.Option("--cloud", help="Look in a cloud: aws
 
 
 def _progress(as_json: bool) -> Any:
+    # start-up time: only this command needs it
     from mvstack.support.progress import Progress
 
     return Progress(0, mode="quiet" if as_json else "auto")
@@ -91,6 +90,7 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Build the image of a partition. Run again after an interruption: it resumes."""
+    # start-up time: only this command needs it
     from mvstack.image.flow import Asked, build_image
     from mvstack.image.job import Wanted
 
@@ -116,6 +116,7 @@ def test(
     as_json: Json = False,
 ) -> None:
     """Start a built image as a virtual machine, run all tests, and sign it if they pass."""
+    # start-up time: only this command needs it
     from mvstack.image.flow import Asked, test_image
 
     version = test_image(Asked(system, release, root, images, key), asked, _progress(as_json))
@@ -145,6 +146,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Publish a tested version. A published version never changes."""
+    # start-up time: only this command needs it
     from mvstack.image.flow import Asked
     from mvstack.image.publish import Target, publish_image
 
@@ -167,6 +169,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List images built here or held by a cloud, with their state and test results."""
+    # start-up time: only this command needs it
     from mvstack.image.flow import Asked, list_images
 
     rows = list_images(Asked(root=root, images=images), where, site)
@@ -201,6 +204,7 @@ def clean(
     as_json: Json = False,
 ) -> None:
     """List what failed builds left behind; remove it with --yes."""
+    # start-up time: only this command needs it
     from mvstack.image.flow import Asked, clean_images
 
     asked = Asked(root=root, images=images)
@@ -227,6 +231,7 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Run `packer validate` on the templates, with each image's variables."""
+    # start-up time: only this command needs it
     from mvstack.image.validation import validate_images
 
     done = validate_images(systems or [], _progress(as_json))
@@ -246,6 +251,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two builds file by file. images/not-reproducible.yaml lists what may differ."""
+    # start-up time: only this command needs it
     from mvstack.image import manifest
     from mvstack.image.papers import MANIFEST
 
@@ -287,6 +293,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check that an image is complete, unchanged, and signed by a trusted key."""
+    # start-up time: only this command needs it
     from mvstack.image.sign import verify as check
 
     if not folder.is_dir():

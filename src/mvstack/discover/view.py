@@ -253,4 +253,5 @@ class View:
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     parts = re.split(r"([0-9]{1,19})", name)
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+    # isdecimal: "²" is a digit that int() refuses
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import archspec.cpu
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from mvstack.model.base import Strict
@@ -100,8 +101,6 @@ class Partition(Strict):
     @field_validator("target")
     @classmethod
     def _known_target(cls, value: str) -> str:
-        import archspec.cpu
-
         if value not in archspec.cpu.TARGETS:
             close = nearest(value, archspec.cpu.TARGETS)
             hint = f"; did you mean {close}?" if close else ""

@@ -170,4 +170,4 @@ def _cuda_arch(part: Partition, choice: Choice) -> str:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(one) for one in version.split(".") if one.isdigit()]
+    return [int(one) for one in version.split(".") if one.isdecimal()]

@@ -32,7 +32,8 @@ def wanted(policy: Policy) -> set[Wanted]:
             if launcher.when.product and build.use.product not in launcher.when.product:
                 continue
             for package, word in _words(build, launcher, policy):
-                rows = f"builds.yaml {build.id}, launchers.yaml {launcher.id}"
+                file = "fabrics.yaml" if build.id in policy.fabrics else "builds.yaml"
+                rows = f"{file} {build.id}, launchers.yaml {launcher.id}"
                 found.setdefault((package, word), Wanted(package, word, rows))
     return set(found.values())
 

@@ -52,6 +52,7 @@ def _shown(value: float | None) -> bool:
 
 def svg(plot: Plot, label: str) -> str:
     """The plot as an SVG element for an HTML page; ``label`` is its text alternative."""
+    # start-up time: see above
     import matplotlib
 
     settings: Any = {
@@ -77,6 +78,7 @@ def svg(plot: Plot, label: str) -> str:
 
 
 def _draw(plot: Plot) -> bytes:
+    # start-up time: see above
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -134,6 +136,7 @@ def _draw_line(axes: Axes, index: int, line: Line) -> None:
 
 
 def _axes(axes: Axes, plot: Plot) -> None:
+    # start-up time: see above
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
     axes.set_xscale("log", base=2)

@@ -20,7 +20,7 @@ from install_tree import plan_in
 
 from mvstack.builders.base import Run
 from mvstack.builders.spack import install as installation
-from mvstack.builders.spack import installing, lock, prepared
+from mvstack.builders.spack import installing, lock, modules, prepared
 from mvstack.builders.spack.builder import BUILDER
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
@@ -30,7 +30,6 @@ from mvstack.support.errors import BuildFailed, CheckFailed, Missing, Problem
 from mvstack.support.progress import Progress
 
 FAKE = Path(__file__).resolve().parent / "spack_fake.py"
-SRC = Path(__file__).resolve().parents[2] / "src"
 BY_SPACK = ("builder: easybuild", "builder: spack")
 SYSTEM_GCC = ("origin: easybuild", "origin: system")
 KEYS = {"glibc": "g" * 32, "mvapich": "m" * 32, "hpcc": "h" * 32}
@@ -142,6 +141,23 @@ def test_all_is_solved_built_and_given_modules(tree: Tree) -> None:
     assert json.loads((tree.tree / "records" / "plan.json").read_text())["builder"] == "spack"
     kept = json.loads((tree.tree / "records" / "lock.json").read_text())
     assert kept["packages"] == 3 and kept["built"] == 2
+
+
+def test_a_person_can_use_the_same_spack(tree: Tree) -> None:
+    tree.install()
+    done = subprocess.run(
+        ["bash", "-c", f"source {tree.tree}/spack/env.sh && echo $SPACK_PYTHON && echo $PATH"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    python, path = done.stdout.splitlines()
+    assert python == sys.executable
+    assert path.startswith(str(tree.top / "home" / "spack" / "bin"))
+
+
+def test_the_loaders_folders_are_this_machines() -> None:
+    assert {"/lib", "/usr/lib64"} <= modules.loader_folders()
 
 
 def test_the_second_time_spack_is_not_even_called(tree: Tree) -> None:
@@ -260,7 +276,7 @@ def test_killed_at_any_moment_the_same_command_goes_on(
     tree.once(when, 'kill -9 "$MVSTACK_TEST_PID"; sleep 30')
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tree.top), str(FAKE)],
-        env={**os.environ, "PYTHONPATH": f"{SRC}:{FAKE.parent}"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
