@@ -90,8 +90,3 @@ def test_toolset_off_path_is_told_and_not_taken():
     assert machine.compiler.version == "8.5.0" and not machine.compiler.complete
     assert any("toolset-12" in compiler.path for compiler in machine.compilers)
     assert any("without Fortran" in note for note in machine.notes)
-
-
-def test_modules():
-    assert look(kept("alps")).modules.command == "/opt/cray/pe/lmod/lmod/libexec/lmod"
-    assert look(kept("opa")).modules.kind == "none"

@@ -1,41 +1,33 @@
-"""Compilers, and the module system that offers more of them."""
+"""The compilers of the machine."""
 
 from __future__ import annotations
 
 import re
 
-from mvstack.discover.machine import Compiler, Findings, Modules
+from mvstack.discover.machine import Compiler, Findings
 from mvstack.discover.view import View
 
 GCC_NEWEST, GCC_OLDEST = 20, 7
 SUFFIXES = ("", *(f"-{n}" for n in range(GCC_NEWEST, GCC_OLDEST - 1, -1)))
 """gcc, gcc-20 … gcc-7: the names under which distributions install GCC side by side."""
 
-OTHERS: tuple[tuple[str, str, str, str], ...] = (
-    ("clang", "clang", "clang++", "flang"),
-    ("amdclang", "amdclang", "amdclang++", "amdflang"),
-    ("oneapi", "icx", "icpx", "ifx"),
-    ("nvhpc", "nvc", "nvc++", "nvfortran"),
-    ("cuda", "nvcc", "", ""),
-    ("hip", "hipcc", "", ""),
-)
-"""Name, and the commands for C, C++ and Fortran."""
+OTHERS = {
+    "clang": "clang",
+    "amdclang": "amdclang",
+    "oneapi": "icx",
+    "nvhpc": "nvc",
+    "cuda": "nvcc",
+    "hip": "hipcc",
+}
+"""Name of a compiler, and its command."""
 
 COMMANDS: tuple[tuple[str, ...], ...] = tuple(
     (tool, "--version")
     for tool in (
         *(f"{base}{suffix}" for base in ("gcc", "g++", "gfortran") for suffix in SUFFIXES),
-        *(row[1] for row in OTHERS),
+        *OTHERS.values(),
     )
 )
-
-LMOD = (
-    "/usr/share/lmod/lmod",
-    "/opt/cray/pe/lmod/lmod",
-    "/opt/apps/lmod/lmod",
-    "/opt/ohpc/admin/lmod/lmod",
-)
-"""Where Debian, HPE Cray, TACC and OpenHPC install it."""
 
 
 def read_compilers(view: View, findings: Findings) -> tuple[Compiler | None, list[Compiler]]:
@@ -59,7 +51,7 @@ def read_compilers(view: View, findings: Findings) -> tuple[Compiler | None, lis
         )
     # A toolset off PATH is told of, never taken: its exact version is not known here.
     gccs += _toolsets(view)
-    others = [other for other in (_other(view, *row) for row in OTHERS) if other]
+    others = [other for other in (_other(view, *row) for row in OTHERS.items()) if other]
     return best, [*gccs, *others]
 
 
@@ -99,59 +91,17 @@ def _path(view: View, tool: str) -> str:
 
 def _toolsets(view: View) -> list[Compiler]:
     """Red Hat's gcc-toolset-N, which are off PATH; the folder names the major version."""
-    found = []
-    for name in reversed(view.names("/opt/rh")):
-        match = re.fullmatch(r"(?:gcc-toolset|devtoolset)-([0-9]{1,3})", name)
-        base = f"/opt/rh/{name}/root/usr/bin"
-        if match and view.exists(f"{base}/gcc"):
-            paths = {tool: f"{base}/{tool}" for tool in ("g++", "gfortran")}
-            there = {tool: path if view.exists(path) else "" for tool, path in paths.items()}
-            found.append(
-                Compiler(
-                    name="gcc",
-                    version=match[1],
-                    path=f"{base}/gcc",
-                    cxx=there["g++"],
-                    fortran=there["gfortran"],
-                )
-            )
-    return found
+    return [
+        Compiler(name="gcc", version=match[1], path=path)
+        for name in reversed(view.names("/opt/rh"))
+        if (match := re.fullmatch(r"(?:gcc-toolset|devtoolset)-([0-9]{1,3})", name))
+        and view.exists(path := f"/opt/rh/{name}/root/usr/bin/gcc")
+    ]
 
 
-def _other(view: View, name: str, c: str, cxx: str, fortran: str) -> Compiler | None:
-    text = view.say(c, "--version")
+def _other(view: View, name: str, command: str) -> Compiler | None:
+    text = view.say(command, "--version")
     match = re.search(r"(?:V|[Vv]ersion:?\s+|release\s+|\s)([0-9]+\.[0-9][0-9.]*)", text)
     if match is None:
         return None
-    return Compiler(
-        name=name,
-        version=match[1].rstrip("."),
-        path=_path(view, c),
-        cxx=view.which(cxx) if cxx else "",
-        fortran=view.which(fortran) if fortran else "",
-    )
-
-
-def read_modules(view: View) -> Modules:
-    """Lmod by its variables or its usual folders, otherwise Tcl environment modules."""
-    command = view.environment("LMOD_CMD")
-    version = view.environment("LMOD_VERSION")
-    if not command:
-        for folder in LMOD:
-            if view.exists(f"{folder}/libexec/lmod"):
-                command = f"{folder}/libexec/lmod"
-                break
-    if command:
-        version = version or _lmod_version(view, command)
-        return Modules(kind="lmod", version=version, command=command)
-    tcl = view.environment("MODULES_CMD")
-    if tcl:
-        return Modules(kind="tcl", command=tcl)
-    return Modules(kind="none" if view.tools_known else None)
-
-
-def _lmod_version(view: View, command: str) -> str:
-    """The version folder beside the link ``lmod`` (its own installation makes both)."""
-    home = command.rsplit("/", 3)[0]
-    names = [name for name in view.names(home) if re.fullmatch(r"[0-9]+\.[0-9.]+", name)]
-    return names[-1] if names else ""
+    return Compiler(name=name, version=match[1].rstrip("."), path=_path(view, command))

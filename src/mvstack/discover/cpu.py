@@ -1,4 +1,4 @@
-"""Processors, cores that we may use, NUMA nodes and memory.
+"""The processor, the cores that we may use, and memory.
 
 archspec names the CPU of the machine that it runs on; its checks are used here on any cpuinfo text,
 which may be another machine's. A test holds the two against each other.
@@ -7,7 +7,6 @@ which may be another machine's. A test holds the two against each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -15,23 +14,20 @@ from archspec.cpu import TARGETS, Microarchitecture
 from archspec.cpu.detect import COMPATIBILITY_CHECKS, partial_uarch
 from archspec.cpu.schema import TARGETS_JSON
 
-from mvstack.discover.machine import Cpu, Findings
+from mvstack.discover.machine import Findings
 from mvstack.discover.view import View
 
 GIB = 1 << 30
 NEAR = 3
 """How many missing flags still make a named target worth mentioning."""
 
-MOUNT = "/sys/fs/cgroup"
-MOST = 1 << 60
-"""Bytes above which cgroups of version 1 mean "no limit" (they write a number near 2^63)."""
-
 
 @dataclass(frozen=True)
 class Node:
-    """Processors and memory: ``cores`` and ``memory_gb`` are those that a job here may use."""
+    """The processors, such as "2 x AMD EPYC 7742"; cores and memory that a job here may use."""
 
-    cpu: Cpu
+    architecture: str | None
+    title: str
     target: str | None
     cores: int | None
     memory_gb: int | None
@@ -41,27 +37,23 @@ def read_cpu(view: View, findings: Findings) -> Node:
     """Look at /proc/cpuinfo, the topology below /sys, affinity, cgroups and /proc/meminfo."""
     text = view.text("/proc/cpuinfo")
     blocks = _records(text or "")
-    if text is None:
+    if not blocks:
+        lacking = "cannot be read" if text is None else "holds nothing that can be read"
         for name in ("target", "cores"):
-            findings.found(name, "/proc/cpuinfo cannot be read")
+            findings.found(name, f"/proc/cpuinfo {lacking}")
     uname = view.say("uname", "-m").strip()
     architecture, target = _target(blocks, uname, findings) if blocks else (None, None)
-    if text is not None and not blocks:
-        for name in ("target", "cores"):
-            findings.found(name, "/proc/cpuinfo holds nothing that can be read")
     places = _places(view, blocks)
-    cores_all = len(set(places.values())) or None
     first = blocks[0] if blocks else {}
-    cpu = Cpu(
+    model = (first.get("model name") or first.get("cpu", ""))[:100] or target or "unknown CPU"
+    sockets = len({socket for socket, _ in places.values()})
+    return Node(
         architecture=architecture,
-        vendor=(first.get("vendor_id") or first.get("CPU implementer", ""))[:60],
-        model=(first.get("model name") or first.get("cpu", ""))[:100],
-        cores_all=cores_all,
-        threads=len(places) or None,
-        sockets=len({socket for socket, _ in places.values()}) or None,
-        numa_nodes=_numa_nodes(view),
+        title=f"{sockets} x {model}" if sockets else model,
+        target=target,
+        cores=_usable(view, places, findings),
+        memory_gb=_memory(view, findings),
     )
-    return Node(cpu, target, _usable(view, places, findings), _memory(view, findings))
 
 
 def _target(
@@ -238,11 +230,6 @@ def _status_field(view: View, name: str) -> str:
     return match[1] if match else ""
 
 
-def _numa_nodes(view: View) -> int | None:
-    names = view.names("/sys/devices/system/node")
-    return sum(bool(re.fullmatch(r"node[0-9]+", name)) for name in names) or None
-
-
 def _memory(view: View, findings: Findings) -> int | None:
     match = re.search(r"^MemTotal:\s*([0-9]{1,15}) kB", view.text("/proc/meminfo") or "", re.M)
     if match is None:
@@ -259,47 +246,28 @@ def _memory(view: View, findings: Findings) -> int | None:
     return max(1, total // GIB)
 
 
-# --- what the cgroups (version 2 or 1) of this process allow: the tightest level counts ----------
-
-
 def _cpu_quota(view: View) -> float | None:
     """CPUs that may be used at a time, or None for no limit."""
-    found = []
-    for folder in _folders(view, ""):
-        words = view.word(f"{folder}/cpu.max").split()
-        if len(words) == 2:
-            found.append(_ratio(words[0], words[1]))
-    for folder in _folders(view, "cpu"):
-        quota = view.word(f"{folder}/cpu.cfs_quota_us")
-        period = view.word(f"{folder}/cpu.cfs_period_us")
-        found.append(_ratio(quota, period))
-    limits = [value for value in found if value is not None]
+    limits = []
+    for folder in _groups(view):
+        match = re.fullmatch(r"([0-9]{1,15}) ([0-9]{1,15})", view.word(f"{folder}/cpu.max"))
+        if match and int(match[1]) and int(match[2]):
+            limits.append(int(match[1]) / int(match[2]))
     return min(limits, default=None)
 
 
 def _memory_limit(view: View) -> int | None:
     """Bytes that may be used, or None for no limit."""
-    texts = [view.word(f"{folder}/memory.max") for folder in _folders(view, "")]
-    texts += [view.word(f"{folder}/memory.limit_in_bytes") for folder in _folders(view, "memory")]
-    values = [int(text) for text in texts if re.fullmatch(r"[0-9]{1,20}", text)]
-    return min((value for value in values if 0 < value < MOST), default=None)
+    words = [view.word(f"{folder}/memory.max") for folder in _groups(view)]
+    return min(
+        (int(word) for word in words if re.fullmatch(r"[1-9][0-9]{0,19}", word)), default=None
+    )
 
 
-def _ratio(quota: str, period: str) -> float | None:
-    if not (re.fullmatch(r"[0-9]{1,15}", quota) and re.fullmatch(r"[0-9]{1,15}", period)):
-        return None  # "max", "-1" or absent: no limit
-    return int(quota) / int(period) if int(period) and int(quota) else None
-
-
-def _folders(view: View, controller: str) -> Iterator[str]:
-    """The folders of this process's group and all above it; controller "" is version 2."""
-    for line in (view.text("/proc/self/cgroup") or "").splitlines():
-        parts = line.split(":", 2)
-        if len(parts) != 3 or controller not in parts[1].split(","):
-            continue
-        base = f"{MOUNT}/{controller}" if controller else MOUNT
-        path = PurePosixPath("/" + parts[2].lstrip("/"))
-        if ".." in path.parts:
-            path = PurePosixPath("/")
-        for level in (path, *path.parents):
-            yield base + str(level).rstrip("/")
+def _groups(view: View) -> list[str]:
+    """The folders of this process's cgroup (version 2) and of all above it."""
+    match = re.search(r"^0::(/.*)$", view.text("/proc/self/cgroup") or "", re.M)
+    if match is None or ".." in match[1].split("/"):
+        return ["/sys/fs/cgroup"]
+    path = PurePosixPath(match[1])
+    return [f"/sys/fs/cgroup{one}".rstrip("/") for one in (path, *path.parents)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mvstack.discover.machine import Findings, Port
+from mvstack.discover.machine import Findings
+from mvstack.discover.ports import Port
 from mvstack.discover.view import View
 
 

@@ -109,23 +109,20 @@ SILENT = ("cxi", "efa", "opx", "psm", "psm2", "psm3", "verbs", "usnic", "gni")
 def read_libraries(
     view: View, architecture: str | None, launch: Launch, findings: Findings
 ) -> list[Library]:
-    """All packages of ``WANTED`` that are here, and Slurm's; those without headers too."""
+    """The packages of ``WANTED`` that can be built on, and Slurm's, which starts programs."""
     triple = TRIPLES.get(architecture or "", "")
     linked = _linked(view.say("ldconfig", "-p"))
-    found = [_look(view, wanted, triple, linked, findings) for wanted in WANTED]
-    libraries = [_details(view, library, triple) for library in found if library is not None]
-    slurm = _slurm(view, launch, triple)
-    if slurm is not None:
-        libraries.append(slurm)
-    for library in libraries:
+    looked = [_look(view, wanted, triple, linked, findings) for wanted in WANTED]
+    found = [library for library in (*looked, _slurm(view, launch, triple)) if library is not None]
+    for library in found:
         if not library.headers:
+            use = "it starts programs" if library.name == "slurm" else "programs run with it"
             findings.note(
                 f"{library.name} {library.version or '(version unknown)'} below {library.prefix} "
-                + "has no headers: "
-                + ("it starts programs, " if library.name == "slurm" else "programs run with it, ")
-                + "nothing can be built on it"
+                f"has no headers: {use}, nothing can be built on it"
             )
-    return libraries
+    usable = [library for library in found if library.headers or library.name == "slurm"]
+    return [_details(view, library, triple) for library in usable]
 
 
 def _linked(text: str) -> dict[str, str]:
@@ -149,18 +146,13 @@ def _look(
         if len(with_headers) > 1:
             findings.note(f"{wanted.name} with headers below {', '.join(with_headers)}: the first")
         version = _version(view, wanted, prefix, triple)
-        inside = library if library.startswith(f"{prefix}/") or prefix == "/usr" else ""
-        return Library(
-            name=wanted.name, version=version, prefix=prefix, headers=True, library=inside
-        )
+        return Library(name=wanted.name, version=version, prefix=prefix)
     tool = next((view.which(tool[0]) for tool in wanted.tools if view.which(tool[0])), "")
     if not library and not tool:
         return None
     prefix = _above(tool, ("bin",)) or _above(library, ("lib", "lib64"))
     version = _version(view, wanted, prefix, triple)
-    return Library(
-        name=wanted.name, version=version, prefix=prefix or "/usr", headers=False, library=library
-    )
+    return Library(name=wanted.name, version=version, prefix=prefix or "/usr", headers=False)
 
 
 def _prefixes(view: View, wanted: Wanted, library: str, triple: str) -> list[str]:

@@ -62,10 +62,10 @@ def examine(view: View) -> Machine:
     choice = choose_fabric(view, ports, order, launch.scheduler, system.hypervisor, findings)
     gpus = read_gpus(view, findings)
     compiler, all_compilers = compilers.read_compilers(view, findings)
-    externals = libraries.read_libraries(view, node.cpu.architecture, launch, findings)
+    externals = libraries.read_libraries(view, node.architecture, launch, findings)
     drivers = {one: name for name, row in policy.file_systems.items() for one in row.mounts}
-    file_systems, mounts = site.read_mounts(view, drivers, findings)
-    limits = site.read_limits(view, choice.fabric, findings)
+    file_systems = site.read_mounts(view, drivers, findings)
+    site.note_limits(view, choice.fabric, findings)
     _say_unanswered(view, findings)
     return Machine(
         hostname=system.hostname,
@@ -84,16 +84,10 @@ def examine(view: View) -> Machine:
         compiler=compiler,
         externals=externals,
         os_title=system.title,
-        kernel=system.kernel,
         hypervisor=system.hypervisor,
-        container=system.container,
-        cpu=node.cpu,
-        ports=ports,
+        cpu=node.title,
         accelerators=gpus.accelerators,
         compilers=all_compilers,
-        limits=limits,
-        modules=compilers.read_modules(view),
-        mounts=mounts,
         notes=findings.notes,
         how=findings.how,
     )

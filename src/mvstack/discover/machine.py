@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,32 +17,6 @@ class Part(BaseModel):
     """A part of a machine; equal when all fields are."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Cpu(Part):
-    """Processors. ``cores_all`` are those of the machine, ``Machine.cores`` those we may use."""
-
-    architecture: str | None = None
-    vendor: str = ""
-    model: str = ""
-    cores_all: int | None = None
-    threads: int | None = None
-    sockets: int | None = None
-    numa_nodes: int | None = None
-
-
-class Port(Part):
-    """A port of a network adapter; ``rate_gbps`` in Gbit/s, ``active`` None when not known."""
-
-    device: str
-    port: str = ""
-    fabric: str | None = None
-    nic: str | None = None
-    driver: str = ""
-    link_layer: str = ""
-    state: str = ""
-    active: bool | None = None
-    rate_gbps: float | None = None
 
 
 class Accelerator(Part):
@@ -80,42 +53,12 @@ class Library(Part):
     name: str
     version: str | None = None
     prefix: str
-    headers: bool
-    library: str = ""
+    headers: bool = True
     providers: list[str] = Field(default_factory=list)
     transports: list[str] = Field(default_factory=list)
     mpi: list[str] = Field(default_factory=list)
     variants: str = ""
     idle: list[str] = Field(default_factory=list)
-
-
-class Limits(Part):
-    """What the kernel and the site allow. ``memlock_kb`` -1 is unlimited; shm in MiB."""
-
-    ptrace_scope: int | None = None
-    transparent_hugepages: str = ""
-    hugepages: int | None = None
-    hugepage_kb: int | None = None
-    shm_mb: int | None = None
-    memlock_kb: int | None = None
-    xpmem: bool = False
-    knem: bool = False
-
-
-class Modules(Part):
-    """The module system of the machine."""
-
-    kind: Literal["lmod", "tcl", "none"] | None = None
-    version: str = ""
-    command: str = ""
-
-
-class Mount(Part):
-    """A mounted file system that jobs may write to, and ROMIO's word for it."""
-
-    kind: str
-    path: str
-    romio: str
 
 
 class Machine(Part):
@@ -143,16 +86,10 @@ class Machine(Part):
     externals: list[Library] = Field(default_factory=list)
 
     os_title: str = ""
-    kernel: str = ""
     hypervisor: str = ""
-    container: str = ""
-    cpu: Cpu = Cpu()
-    ports: list[Port] = Field(default_factory=list)
+    cpu: str = ""
     accelerators: list[Accelerator] = Field(default_factory=list)
     compilers: list[Compiler] = Field(default_factory=list)
-    limits: Limits = Limits()
-    modules: Modules = Modules()
-    mounts: list[Mount] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     how: dict[str, str] = Field(default_factory=dict)
 

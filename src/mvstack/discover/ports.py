@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mvstack.discover.machine import Findings, Port
+from mvstack.discover.machine import Findings
 from mvstack.discover.view import View
 from mvstack.model.policy import FabricRow, Seen
 
@@ -17,6 +17,21 @@ class Adapter:
     nic: str
     drivers: tuple[str, ...]
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a network adapter; ``active`` is None when that cannot be seen."""
+
+    device: str
+    port: str = ""
+    fabric: str | None = None
+    nic: str | None = None
+    driver: str = ""
+    link_layer: str = ""
+    state: str = ""
+    active: bool | None = None
+    rate_gbps: float | None = None
 
 
 ADAPTERS = (

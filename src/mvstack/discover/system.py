@@ -23,31 +23,26 @@ NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 
 @dataclass(frozen=True)
 class Os:
-    """The distribution (``debian12``), its title, the kernel, and what is below it."""
+    """The distribution (``debian12``), its title, and what is below it."""
 
     name: str | None
     title: str
-    kernel: str
     hostname: str
     hypervisor: str
-    container: str
 
 
 def read_os(view: View, findings: Findings) -> Os:
-    """Look at /etc/os-release, the kernel, the hypervisor and the container."""
+    """Look at /etc/os-release, the hypervisor and the container."""
     name, title = _distribution(view, findings)
-    hypervisor, container = _below(view)
-    if container:
+    if container := _container(view):
         findings.note(
             f"inside a container ({container}): devices, limits and libraries are the container's"
         )
     return Os(
         name=name,
         title=title,
-        kernel=view.word("/proc/sys/kernel/osrelease")[:100],
         hostname=view.word("/proc/sys/kernel/hostname")[:100],
-        hypervisor=hypervisor,
-        container=container,
+        hypervisor=_hypervisor(view),
     )
 
 
@@ -91,24 +86,23 @@ def _assignments(text: str) -> dict[str, str]:
     return fields
 
 
-def _below(view: View) -> tuple[str, str]:
-    """The hypervisor and the container, each "" when there is none in sight."""
-    container = ""
+def _container(view: View) -> str:
     if view.exists("/.dockerenv"):
-        container = "docker"
-    elif view.exists("/run/.containerenv"):
-        container = "podman"
-    elif view.environment("APPTAINER_NAME") or view.environment("SINGULARITY_NAME"):
-        container = "apptainer"
-    else:
-        groups = view.text("/proc/1/cgroup") or ""
-        container = next((word for word in ("kubepods", "docker", "lxc") if word in groups), "")
+        return "docker"
+    if view.exists("/run/.containerenv"):
+        return "podman"
+    if view.environment("APPTAINER_NAME") or view.environment("SINGULARITY_NAME"):
+        return "apptainer"
+    groups = view.text("/proc/1/cgroup") or ""
+    return next((word for word in ("kubepods", "docker", "lxc") if word in groups), "")
+
+
+def _hypervisor(view: View) -> str:
     vendor = view.word("/sys/class/dmi/id/sys_vendor")
     product = view.word("/sys/class/dmi/id/product_name")
     flagged = re.search(r"^flags\s*:.*\bhypervisor\b", view.text("/proc/cpuinfo") or "", re.M)
-    hypervisor = ""
-    if flagged or vendor in VIRTUAL:  # Arm has no such flag
-        detected = view.say("systemd-detect-virt", "--vm").strip()
-        named = " ".join(word for word in (vendor, product) if word)
-        hypervisor = named or ("" if detected == "none" else detected) or "unnamed"
-    return hypervisor[:100], container
+    if not flagged and vendor not in VIRTUAL:  # Arm has no such flag
+        return ""
+    detected = view.say("systemd-detect-virt", "--vm").strip()
+    named = " ".join(word for word in (vendor, product) if word)
+    return (named or ("" if detected == "none" else detected) or "unnamed")[:100]

@@ -76,10 +76,8 @@ def _compiler(machine: Machine) -> list[str]:
 
 
 def _externals(libraries: list[Library]) -> list[str]:
-    """Packages to build on; those without headers only as a remark, except Slurm, which starts."""
-    usable = [item for item in libraries if item.headers or item.name == "slurm"]
-    lines = ["    externals:" if usable else "    externals: {}"]
-    for item in usable:
+    lines = ["    externals:" if libraries else "    externals: {}"]
+    for item in libraries:
         fields = [f"version: {_text(item.version)}"] if item.version else []
         fields.append(f"prefix: {_text(item.prefix)}")
         for key in ("providers", "transports", "mpi"):
@@ -92,12 +90,6 @@ def _externals(libraries: list[Library]) -> list[str]:
             how += f"; no adapter here for {', '.join(item.idle)}" if item.name != "slurm" else ""
         how += "" if item.version else f"; version {NOT_FOUND}"
         lines.append(_line(6, item.name, "{" + ", ".join(fields) + "}", how))
-    for item in libraries:
-        if item not in usable:
-            lines.append(
-                f"      # {item.name} {item.version or '(version unknown)'} below {item.prefix}: "
-                "no headers, nothing can be built on it"
-            )
     return lines
 
 
@@ -140,12 +132,7 @@ def _system_title(machine: Machine) -> str:
 
 
 def _node_title(machine: Machine) -> str:
-    cpu = machine.cpu
-    parts = [
-        f"{cpu.sockets} x" if cpu.sockets else "",
-        cpu.model or machine.target or "unknown CPU",
-    ]
-    text = " ".join(part for part in parts if part)
+    text = machine.cpu
     for item in machine.accelerators:
         text += f", {item.count} x {', '.join(item.models) or item.gpu}"
     return f"{text}, virtual ({machine.hypervisor})" if machine.hypervisor else text

@@ -11,13 +11,16 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from mvstack.discover.capture import TIMED_OUT, Capture
 from mvstack.support.processes import run
+
+T = TypeVar("T")
 
 LIMIT = 1 << 20
 """Bytes read of one file: /proc/cpuinfo of 512 threads is about 0.8 MB."""
@@ -162,13 +165,10 @@ class View:
 
     def text(self, path: str) -> str | None:
         """The text of a file; None when it cannot be read."""
-        try:
-            self.seen.files[path] = self.source.text(path)
-        except PermissionError:
-            self.seen.denied.add(path)
-        except (OSError, ValueError):
-            pass
-        return self.seen.files.get(path)
+        found = self._read(self.source.text, path)
+        if found is not None:
+            self.seen.files[path] = found
+        return found
 
     def word(self, path: str) -> str:
         """A one-line file without the white space around it; "" when it cannot be read."""
@@ -176,12 +176,8 @@ class View:
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, in natural order (mlx5_2 before mlx5_10); [] when absent."""
-        try:
-            found = self.source.names(path)
-        except PermissionError:
-            self.seen.denied.add(path)
-            return []
-        except (OSError, ValueError):
+        found = self._read(self.source.names, path)
+        if found is None:
             return []
         # a name that cannot be printed is no device's; it would not survive JSON either
         names = sorted((name for name in found if name.isprintable()), key=_natural)
@@ -190,17 +186,20 @@ class View:
 
     def link(self, path: str) -> str:
         """The last part of a link's target, e.g. a driver's name; "" when there is none."""
-        try:
-            target = self.source.link(path)
-        except PermissionError:
-            self.seen.denied.add(path)
-            return ""
-        except (OSError, ValueError):
-            return ""
+        target = self._read(self.source.link, path)
         if not target or not target.isprintable():
             return ""
         self.seen.links[path] = Path(target).name
         return Path(target).name
+
+    def _read(self, read: Callable[[str], T], path: str) -> T | None:
+        try:
+            return read(path)
+        except PermissionError:
+            self.seen.denied.add(path)
+        except (OSError, ValueError):
+            pass
+        return None
 
     def exists(self, path: str) -> bool:
         """Whether there is a file, folder or device of this name."""
