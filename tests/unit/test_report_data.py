@@ -160,14 +160,14 @@ def test_one_package_over_two_mpi_builds_is_two_builds(tree):
         row = {"name": "HPCC", "version": "1.5.0", "module": "hpcc/1.5.0", "mpi": mpi}
         plan["packages"].append({**row, "easyconfig": f"HPCC-{mpi[-3:]}.eb"})
     put(tree, "plan.json", plan)
-    built = [b for b in gather(tree).builds if b.package == "HPCC"]
+    built = [b for b in gather(tree).builds if b.name == "HPCC"]
     assert [(b.mpi, b.state) for b in built] == [
         (PLANNED, "run"), ("a/1-ofi", "rendered"), ("a/1-ucx", "rendered"),
     ]  # fmt: skip
 
 
 def test_what_the_builder_needed_besides_is_not_planned(tree):
-    assert [b.package for b in gather(tree).builds if not b.planned] == ["GCC"]
+    assert [b.name for b in gather(tree).builds if not b.planned] == ["GCC"]
 
 
 @pytest.mark.parametrize(

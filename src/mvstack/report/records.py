@@ -12,7 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    model_validator,
+)
 from pydantic import ValidationError as WrongShape
 
 from mvstack.support.units import clean
@@ -57,38 +65,32 @@ class Setting(Record):
 
 
 class Reason(Record):
-    """Why one part of a choice is as it is."""
+    """Why something is as it is: a part of a choice, a build passed over, a check skipped."""
 
-    what: Text = ""
-    why: Text = ""
-    source: Text = ""
-
-
-class PassedOver(Record):
-    """An MPI build that was not chosen."""
-
-    build: Text = ""
-    because: Text = ""
+    what: Text = Field(default="", validation_alias=AliasChoices("what", "build"))
+    why: Text = Field(default="", validation_alias=AliasChoices("why", "because"))
     source: Text = ""
 
 
 class Package(Record):
-    """A package of the plan, over the MPI build ``mpi``."""
+    """A package of the plan; ``mpi`` is the module of the MPI build that it stands on."""
 
-    name: Text = ""
+    name: Text = Field(default="", validation_alias=AliasChoices("package", "software", "name"))
     version: Text = ""
     module: Text = ""
     mpi: Text = ""
     easyconfig: Text = ""
+    state: State = "rendered"
+
+    @property
+    def title(self) -> str:
+        """Name and version as a person writes them: ``MPICH 4.0.2``."""
+        return f"{self.name} {self.version}".strip()
 
 
-class Mpi(Record):
-    """An MPI build of the plan. ``state`` is how far it has come."""
+class Mpi(Package):
+    """An MPI build of the plan."""
 
-    software: Text = ""
-    version: Text = ""
-    module: Text = ""
-    easyconfig: Text = ""
     device: Text = ""
     fabric: Text = ""
     gpu: Text = ""
@@ -99,12 +101,6 @@ class Mpi(Record):
     environment: dict[Text, Setting] = {}
     not_upstream: Text = ""
     reasons: tuple[Reason, ...] = ()
-    state: State = "rendered"
-
-    @property
-    def name(self) -> str:
-        """Product and version as a person writes them: ``MPICH 4.0.2``."""
-        return f"{self.software} {self.version}".strip()
 
 
 class Compiler(Record):
@@ -136,7 +132,7 @@ class Plan(Record):
     fallback: Text = ""
     mpi: tuple[Mpi, ...] = ()
     packages: tuple[Package, ...] = ()
-    passed_over: tuple[PassedOver, ...] = ()
+    passed_over: tuple[Reason, ...] = ()
 
 
 class Source(Record):
@@ -149,17 +145,12 @@ class Source(Record):
     note: Text = ""
 
 
-class Build(Record):
+class Build(Package):
     """A package of the tree, as its latest installation left it.
 
     ``planned`` is false for what the builder needed besides (a compiler's module, a toolchain).
     """
 
-    package: Text = ""
-    version: Text = ""
-    module: Text = ""
-    mpi: Text = ""
-    easyconfig: Text = ""
     result: Text = "not built yet"
     seconds: Number = None
     steps: dict[Text, FiniteFloat] = {}
@@ -169,12 +160,6 @@ class Build(Record):
     log: Text = ""
     sources: tuple[Source, ...] = ()
     planned: bool = False
-    state: State = "rendered"
-
-    @property
-    def name(self) -> str:
-        """Package and version."""
-        return f"{self.package} {self.version}".strip()
 
 
 class Figure(Record):
@@ -216,13 +201,6 @@ class Case(Record):
         return f"{self.check} with {self.mpi}" if self.mpi else self.check
 
 
-class Skip(Record):
-    """What was not run, and why."""
-
-    what: Text = ""
-    why: Text = ""
-
-
 class Run(Record):
     """A run of the checks. ``contents`` is the content hash of each MPI's module it ran with."""
 
@@ -233,7 +211,7 @@ class Run(Record):
     tags: tuple[Text, ...] = ()
     ignored: tuple[Text, ...] = ()
     cases: tuple[Case, ...] = ()
-    skipped: tuple[Skip, ...] = ()
+    skipped: tuple[Reason, ...] = ()
     contents: dict[Text, Text] = {}
 
 

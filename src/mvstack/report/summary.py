@@ -13,10 +13,11 @@ from mvstack.report.records import (
     Figure,
     Mpi,
     Notice,
+    Package,
     Plan,
     Reader,
+    Reason,
     Run,
-    Skip,
     Source,
     when,
 )
@@ -54,7 +55,7 @@ class Report(Plan):
     latest: Run | None
     runs: tuple[Run, ...]
     cases: tuple[Case, ...]
-    skipped: tuple[Skip, ...]
+    skipped: tuple[Reason, ...]
     plots: tuple[Plot, ...]
     setup: str
     module_load: str
@@ -105,7 +106,7 @@ class Report(Plan):
         if not self.mpi:
             return "The plan names no MPI build, so there is nothing to report on yet."
         names = " and ".join(
-            f"{mpi.name} ({mpi.device})" if mpi.device else mpi.name for mpi in self.mpi
+            f"{mpi.title} ({mpi.device})" if mpi.device else mpi.title for mpi in self.mpi
         )
         builder = builders().get(self.builder)
         how = (builder.title if builder else self.builder, self.compiler.title)
@@ -161,7 +162,7 @@ def gather(tree: Path) -> Report:
     states = {build.module: build.state for build in builds}
     mpi = tuple(_reached(one, states, passed) for one in plan.mpi)
     latest = runs[-1] if runs else None
-    skips = [Skip(what=case.title, why=case.why) for case in cases if case.result == "skip"]
+    skips = [Reason(what=case.title, why=case.why) for case in cases if case.result == "skip"]
     notices = [*_build_notices(builds, others), *reader.notices, *_mpi_notices(mpi, builds)]
     notices.sort(key=lambda one: ("build", "record", "bytes").index(one.kind))
     return Report(
@@ -189,39 +190,27 @@ def gather(tree: Path) -> Report:
 
 def _builds(plan: Plan, rows: list[Build]) -> tuple[Build, ...]:
     """The last row of each package, in the plan's order, then what else was built."""
-    last = {row.easyconfig or f"{row.module} {row.mpi} {row.name}": row for row in rows}
+    last = {row.easyconfig or f"{row.module} {row.mpi} {row.title}": row for row in rows}
     found = []
-    for mpi in plan.mpi:
-        planned = Build(package=mpi.software, **mpi.model_dump(include=_COMMON))
-        found.append(_as_built(planned, last))
-    for package in plan.packages:
-        common = package.model_dump(include={*_COMMON, "mpi"})
-        found.append(_as_built(Build(package=package.name, **common), last))
-    return (*found, *(row.model_copy(update=_state(row)) for row in last.values()))
+    for own in (*plan.mpi, *plan.packages):
+        key = next((key for key, row in last.items() if _same(own, row)), "")
+        row = last.pop(key, None) or Build.model_validate(own.model_dump(include=_COMMON))
+        found.append(row.model_copy(update={"planned": True, "mpi": row.mpi or own.mpi}))
+    done = ("built", "cached")
+    return tuple(
+        row.model_copy(update={"state": "built" if row.result in done else "rendered"})
+        for row in (*found, *last.values())
+    )
 
 
-_COMMON = {"version", "module", "easyconfig"}
+_COMMON = set(Package.model_fields)
 
 
-def _as_built(planned: Build, last: dict[str, Build]) -> Build:
-    """The row of a planned package, which is taken out of ``last``."""
-    for key, row in last.items():
-        if _same(planned, row):
-            del last[key]
-            known = {"planned": True, "mpi": row.mpi or planned.mpi}
-            return row.model_copy(update={**known, **_state(row)})
-    return planned.model_copy(update={"planned": True})
-
-
-def _state(row: Build) -> dict[str, str]:
-    return {"state": "built" if row.result in ("built", "cached") else "rendered"}
-
-
-def _same(planned: Build, row: Build) -> bool:
-    if planned.easyconfig and row.easyconfig:
-        return planned.easyconfig == row.easyconfig
-    over = {planned.mpi, row.mpi} - {""}
-    return bool(row.module) and planned.module == row.module and len(over) < 2
+def _same(own: Package, row: Build) -> bool:
+    if own.easyconfig and row.easyconfig:
+        return own.easyconfig == row.easyconfig
+    over = {own.mpi, row.mpi} - {""}
+    return bool(row.module) and own.module == row.module and len(over) < 2
 
 
 def _counting(
@@ -260,7 +249,7 @@ def _uses(case: Case, build: Build) -> bool:
     if build.mpi and build.mpi != case.mpi:
         return False
     said = _letters(f"{case.check} {case.description} {case.benchmark}")
-    return bool(_letters(build.package)) and _letters(build.package) in said
+    return bool(_letters(build.name)) and _letters(build.name) in said
 
 
 def _letters(name: str) -> str:
@@ -281,9 +270,9 @@ def _build_notices(builds: tuple[Build, ...], others: tuple[Source, ...]) -> lis
         if build.result == "failed":
             todo = f"read {build.log}" if build.log else "install again with the same command"
             message = "was not built: its build failed"
-            notices.append(Notice(kind="build", where=build.name, message=message, todo=todo))
+            notices.append(Notice(kind="build", where=build.title, message=message, todo=todo))
         for source in build.sources:
-            users.setdefault(source, []).append(build.name)
+            users.setdefault(source, []).append(build.title)
     for source, names in users.items():
         if not source.upstream:
             where = ", ".join(dict.fromkeys([*names, source.file]))
@@ -296,7 +285,7 @@ def _mpi_notices(mpi: tuple[Mpi, ...], builds: tuple[Build, ...]) -> list[Notice
     """Plans over other bytes, unless the notice of their sources says so already."""
     said = {build.module for build in builds if not all(one.upstream for one in build.sources)}
     return [
-        _other_bytes(f"{one.name} ({one.module})", one.not_upstream)
+        _other_bytes(f"{one.title} ({one.module})", one.not_upstream)
         for one in mpi
         if one.not_upstream and one.module not in said
     ]
@@ -393,7 +382,7 @@ def grouped_steps(build: Build) -> list[tuple[str, float]]:
 
 def label(build: Build) -> str:
     """The module of a planned package; the name of what the builder installed for itself."""
-    return build.module if build.planned and build.module else build.name or build.easyconfig
+    return build.module if build.planned and build.module else build.title or build.easyconfig
 
 
 def scalars(case: Case) -> list[str]:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.report import summary
-from mvstack.report.records import Build, Case, Mpi
+from mvstack.report.records import Build, Case, Mpi, Reason
 from mvstack.report.series import Line, Plot
 from mvstack.report.summary import Report
 from mvstack.support.units import NOTHING, duration, number, one_line, size
@@ -123,20 +123,20 @@ def _chosen(paper: _Paper, data: Report) -> None:
         _mpi(paper, mpi)
     if not data.mpi:
         paper.text("The plan names no MPI build.", indent=2)
-    for one in data.passed_over:
-        reason = _because(one.build, one.because, one.source)
-        paper.text(f"not chosen: {reason}", "dim", indent=2)
+    for reason in data.passed_over:
+        paper.text(f"not chosen: {_because(reason)}", "dim", indent=2)
 
 
-def _because(what: str, why: str, source: str) -> str:
-    head = f"{what}: " if what else ""
-    return head + (why or "no reason is given") + (f" [{source}]" if source else "")
+def _because(reason: Reason) -> str:
+    head = f"{reason.what}: " if reason.what else ""
+    source = f" [{reason.source}]" if reason.source else ""
+    return f"{head}{reason.why or 'no reason is given'}{source}"
 
 
 def _mpi(paper: _Paper, mpi: Mpi) -> None:
-    paper.text(f"{mpi.module}: {mpi.name} {mpi.device}, {mpi.state}", "cyan", indent=2)
+    paper.text(f"{mpi.module}: {mpi.title} {mpi.device}, {mpi.state}", "cyan", indent=2)
     for reason in mpi.reasons:
-        paper.text(_because(reason.what, reason.why, reason.source), indent=4)
+        paper.text(_because(reason), indent=4)
     if not mpi.reasons:
         paper.text("the plan gives no reason", indent=4)
     transport = ", ".join(filter(None, mpi.transport.values()))
@@ -146,8 +146,8 @@ def _mpi(paper: _Paper, mpi: Mpi) -> None:
     if mpi.launch:
         paper.text(f"launch: {mpi.launch}", indent=4)
     for name, setting in mpi.environment.items():
-        said = _because(f"{name}={setting.value}", setting.why, setting.source)
-        paper.text(said, indent=4)
+        source = f" [{setting.source}]" if setting.source else ""
+        paper.text(f"{name}={setting.value}: {setting.why}{source}", indent=4)
 
 
 def _built(paper: _Paper, data: Report) -> None:
