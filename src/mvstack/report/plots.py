@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from mvstack.report.series import Line, Plot, Point
+from mvstack.report.series import Line, Plot
 from mvstack.support.units import quantity, size
 
 if TYPE_CHECKING:
@@ -34,20 +34,14 @@ _HREF = "{http://www.w3.org/1999/xlink}href"
 
 def drawable(plot: Plot) -> bool:
     """Whether anything of it fits on logarithmic axes."""
-    return any(_known(line.points) for line in plot.lines)
+    return any(_known(line, "value")[0] for line in plot.lines)
 
 
-def _known(points: tuple[Point, ...]) -> list[tuple[Point, float]]:
-    """Points that a logarithmic axis can show: size and value above zero, and of this world."""
-    return [
-        (point, point.value)
-        for point in points
-        if 0 < point.size < _LARGEST and point.value is not None and _shown(point.value)
-    ]
-
-
-def _shown(value: float | None) -> bool:
-    return value is not None and 1 / _LARGEST < value < _LARGEST
+def _known(line: Line, *names: str) -> list[list[float]]:
+    """Sizes and values of the points whose ``names`` a logarithmic axis can show all."""
+    rows = [[point.size, *(getattr(point, name) for name in names)] for point in line.points]
+    fit = [row for row in rows if all(one and 1 / _LARGEST < one < _LARGEST for one in row)]
+    return [[row[column] for row in fit] for column in range(len(names) + 1)]
 
 
 def svg(plot: Plot, label: str) -> str:
@@ -98,33 +92,22 @@ def _draw(plot: Plot) -> bytes:
 
 def _draw_line(axes: Axes, index: int, line: Line) -> None:
     colour = f"#0a0b{index % COLOURS:02x}"
-    known = _known(line.points)
-    band = [
-        (point.size, point.low, point.high)
-        for point, _ in known
-        if _shown(point.low) and _shown(point.high)
-    ]
-    if band:
-        sizes, lows, highs = zip(*band, strict=True)
-        axes.fill_between(sizes, lows, highs, color=colour, alpha=0.25, linewidth=0)
-    reference = [(point.size, point.reference) for point, _ in known if _shown(point.reference)]
-    if reference:
-        sizes, values = zip(*reference, strict=True)
-        # A lone reference would be a dash of no length.
-        marker = "_" if len(reference) == 1 else ""
-        axes.plot(
-            sizes,
-            values,
-            color=colour,
-            linestyle=(0, (2, 2)),
-            linewidth=1.2,
-            marker=marker,
-            markersize=16,
-            zorder=2,
-        )
+    sizes, values = _known(line, "value")
+    band, lows, highs = _known(line, "low", "high")
+    axes.fill_between(band, lows, highs, color=colour, alpha=0.25, linewidth=0)
+    references = _known(line, "reference")
+    axes.plot(
+        *references,
+        color=colour,
+        linestyle=(0, (2, 2)),
+        linewidth=1.2,
+        marker="_" if len(references[0]) == 1 else "",  # a lone one is a dash of no length
+        markersize=16,
+        zorder=2,
+    )
     (drawn,) = axes.plot(
-        [point.size for point, _ in known],
-        [value for _, value in known],
+        sizes,
+        values,
         color=colour,
         linewidth=1.8,
         marker=MARKERS[index % len(MARKERS)],
@@ -141,7 +124,7 @@ def _axes(axes: Axes, plot: Plot) -> None:
 
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    sizes = sorted({point.size for line in plot.lines for point, _ in _known(line.points)})
+    sizes = sorted({size for line in plot.lines for size in _known(line, "value")[0]})
     low, high = math.log2(sizes[0]), math.log2(sizes[-1])
     step = max(1, math.ceil((high - low) / 5))
     ticks = [2.0**power for power in range(math.ceil(low), math.floor(high) + 1, step)]
@@ -178,10 +161,10 @@ def _inline(raw: bytes, plot: Plot, label: str) -> str:
 
 def _name_points(group: ElementTree.Element, line: Line, unit: str) -> None:
     """A tooltip for each point: size, value and unit, MPI build."""
-    known = _known(line.points)
-    for mark, (point, value) in zip(group.iter(f"{_SVG}use"), known, strict=False):
+    points = zip(*_known(line, "value"), strict=True)
+    for mark, (bytes_, value) in zip(group.iter(f"{_SVG}use"), points, strict=False):
         title = ElementTree.SubElement(mark, f"{_SVG}title")
-        title.text = f"{size(point.size)}: {quantity(value, unit)} ({line.label})"
+        title.text = f"{size(int(bytes_))}: {quantity(value, unit)} ({line.label})"
 
 
 def _rewrite(element: ElementTree.Element, key: str) -> None:

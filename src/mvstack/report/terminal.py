@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -33,8 +33,9 @@ _TELLING = (8, 1024, 16384, 65536, 1048576)
 def print_report(data: Report, console: Console, page: Path | None = None) -> None:
     """Print the report; ``page`` is the HTML file, named at the end with how to load the tree."""
     paper = _Paper(console)
+    fallback = Text(paper.fit(data.fallback), style="bold yellow")
     if data.fallback:
-        paper.unbroken(data.fallback, "bold yellow")
+        paper.unbroken(fallback)
     paper.text(data.title, "bold")
     paper.text(data.headline)
     paper.text(_sentence(data.verdict), "bold green" if data.good else "bold red")
@@ -55,7 +56,7 @@ def print_report(data: Report, console: Console, page: Path | None = None) -> No
     else:
         paper.command("load it", "there is nothing to load: no MPI build is recorded as built")
     if data.fallback:
-        paper.unbroken(data.fallback, "bold yellow")
+        paper.unbroken(fallback)
 
 
 class _Paper:
@@ -70,36 +71,32 @@ class _Paper:
         for line in body.wrap(self.console, self.width - indent) or [body]:
             # Unlike Padding this leaves no blanks at the end of a line in a pipe.
             line.rstrip()
-            self.console.print(Text(" " * indent) + line, soft_wrap=True, highlight=False)
+            self.unbroken(Text(" " * indent) + line)
 
-    def unbroken(self, text: str, style: str = "") -> None:
+    def unbroken(self, line: Text) -> None:
         """One line, however long: it is searched for or copied."""
-        body = Text(self.fit(text), style=style)
-        self.console.print(body, soft_wrap=True, highlight=False)
+        self.console.print(line, soft_wrap=True, highlight=False)
 
     def fit(self, text: str) -> str:
         """``text`` in one line, with ? for what the terminal's encoding does not have."""
         encoding = self.console.encoding
         return one_line(text).encode(encoding, "replace").decode(encoding)
 
-    def cell(self, text: str, style: str = "") -> Text:
-        return Text(self.fit(text), style=style)
-
     def heading(self, text: str) -> None:
         self.console.print()
         self.text(text, "bold")
 
     def command(self, label: str, text: str) -> None:
-        line = Text.assemble((f"{label:<9}", "dim"), self.fit(text))
-        self.console.print(line, soft_wrap=True, highlight=False)
+        self.unbroken(Text.assemble((f"{label:<9}", "dim"), self.fit(text)))
 
-    def table(self, heads: list[str], rows: list[list[Text]], right: set[int]) -> None:
+    def table(self, heads: list[str], rows: list[list[tuple[str, str]]], right: set[int]) -> None:
+        """A table of texts, each with its style."""
         table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
         for index, head in enumerate(heads):
-            justify = "right" if index in right else "left"
-            table.add_column(self.cell(head), justify=justify, overflow="fold")  # type: ignore[arg-type]
+            justify: JustifyMethod = "right" if index in right else "left"
+            table.add_column(Text(self.fit(head)), justify=justify, overflow="fold")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(Text(self.fit(text), style=style) for text, style in row))
         self.console.print(table, width=self.width, highlight=False)
 
 
@@ -157,10 +154,10 @@ def _built(paper: _Paper, data: Report) -> None:
         return
     rows = [
         [
-            paper.cell(summary.label(build)),
-            paper.cell(build.state, _build_style(build)),
-            paper.cell(duration(build.seconds)),
-            paper.cell(_steps(build), "dim"),
+            (summary.label(build), ""),
+            (build.state, _build_style(build)),
+            (duration(build.seconds), ""),
+            (_steps(build), "dim"),
         ]
         for build in data.builds
     ]
@@ -192,11 +189,11 @@ def _ran(paper: _Paper, data: Report) -> None:
         return
     rows = [
         [
-            paper.cell(case.check),
-            paper.cell(case.mpi),
-            paper.cell(NOTHING if case.ranks is None else f"{case.ranks}"),
-            paper.cell(*_RESULTS[case.result]),
-            paper.cell(duration(case.seconds)),
+            (case.check, ""),
+            (case.mpi, ""),
+            (NOTHING if case.ranks is None else f"{case.ranks}", ""),
+            _RESULTS[case.result],
+            (duration(case.seconds), ""),
         ]
         for case in data.cases
     ]
@@ -206,10 +203,9 @@ def _ran(paper: _Paper, data: Report) -> None:
     if data.latest and data.latest.ignored:
         names = ", ".join(data.latest.ignored)
         paper.text(f"Set in your environment and not passed to the checks: {names}.", "dim", 2)
-    if any(case.run for case in data.cases):
-        older = sorted({summary.moment(case.run) for case in data.cases if case.run})
-        when = ", ".join(older)
-        paper.text(f"Results that are not from the latest run are from {when}.", "dim", indent=2)
+    if older := sorted({summary.moment(case.run) for case in data.cases if case.run}):
+        said = f"Results that are not from the latest run are from {', '.join(older)}."
+        paper.text(said, "dim", indent=2)
 
 
 def _remarks(paper: _Paper, case: Case) -> None:
@@ -227,10 +223,7 @@ def _figures(paper: _Paper, data: Report) -> None:
     for plot in data.plots:
         sizes = _sizes(plot)
         paper.text(", ".join([f"{plot.title}: {plot.axis}", *plot.benchmarks]), indent=2)
-        rows = [
-            [paper.cell(line.label), *(paper.cell(_at(line, one)) for one in sizes)]
-            for line in plot.lines
-        ]
+        rows = [[(line.label, ""), *((_at(line, one), "") for one in sizes)] for line in plot.lines]
         paper.table(["MPI build", *map(size, sizes)], rows, right=set(range(1, len(sizes) + 1)))
 
 
