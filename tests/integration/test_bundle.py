@@ -28,7 +28,8 @@ from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
 from mvstack.install.flow import Request
-from mvstack.sources import Entry, Store, accepted
+from mvstack.sources import accepted
+from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 

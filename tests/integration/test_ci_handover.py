@@ -29,7 +29,7 @@ from mvstack.ci.sites import has_commit
 from mvstack.ci.steps import not_committed
 from mvstack.model.ci import TREE_LENGTH as TREE
 from mvstack.plan.types import Plan
-from mvstack.sources import Store
+from mvstack.sources.store import Store
 from mvstack.support.errors import BuildFailed, InvalidInput, Refused
 from mvstack.support.progress import Progress
 

@@ -19,7 +19,9 @@ from mvstack.builders.base import Run
 from mvstack.builders.easybuild import command as eb
 from mvstack.builders.easybuild import install as run
 from mvstack.plan.types import Plan
-from mvstack.sources import Fetched, Fetcher, SourceSpec, Store
+from mvstack.sources.fetch import Fetched, Fetcher
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support.errors import BuildFailed, Missing, SourceError
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records

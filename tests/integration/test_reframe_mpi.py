@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from checks_tree import LMOD, debian_plan, installed_plan
 
-from mvstack.test import problems, run_checks
+from mvstack.test.results import problems
+from mvstack.test.run import run_checks
 
 HERE = Path(__file__).parent
 

@@ -14,7 +14,8 @@ import pytest
 from checks_tree import DATA, LMOD, empty_tree
 
 from mvstack.support.errors import CheckFailed
-from mvstack.test import problems, run_checks
+from mvstack.test.results import problems
+from mvstack.test.run import run_checks
 
 pytestmark = [
     pytest.mark.slow,
@@ -161,7 +162,7 @@ def test_a_killed_caller_leaves_no_job_behind(tree, tmp_path):
     (checks / "patient.py").write_text(patient)
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     program = (
-        "import json, sys; from pathlib import Path; from mvstack.test import run_checks\n"
+        "import json, sys; from pathlib import Path; from mvstack.test.run import run_checks\n"
         "here = Path(sys.argv[1]); plan = json.loads((here / 'plan.json').read_text())\n"
         "run_checks(plan, here / 'out', ['hang'], checks=here / 'checks')\n"
     )

@@ -9,9 +9,11 @@ import pytest
 from source_server import closed_port
 
 from mvstack.plan.easyconfigs import index
-from mvstack.sources import Fetcher, SourceSpec, Store, specs_from_easyconfigs
 from mvstack.sources.debian import archives
-from mvstack.sources.spec import Debian
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.recipes import specs_from_easyconfigs
+from mvstack.sources.spec import Debian, SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support.errors import SourceError
 
 HPCC = Debian(package="hpcc", file="hpcc_1.5.0.orig.tar.gz")

@@ -24,8 +24,10 @@ from source_server import (
     truncated,
 )
 
-from mvstack.sources import Entry, Fetcher, SourceSpec, Store, debian, download, site_mirrors
-from mvstack.sources.spec import Debian, Whose
+from mvstack.sources import debian, download
+from mvstack.sources.fetch import Fetcher, site_mirrors
+from mvstack.sources.spec import Debian, SourceSpec, Whose
+from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import SourceError
 
 DATA = gzip.compress(os.urandom(50_000), mtime=0)

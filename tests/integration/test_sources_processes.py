@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.sources import Entry, Store
+from mvstack.sources.store import Entry, Store
 
 
 def put(store: Store, data: bytes) -> None:
@@ -32,7 +32,7 @@ def left_over(store: Store) -> list[Path]:
 CHILD = """
 import hashlib, sys, time
 from pathlib import Path
-from mvstack.sources import Entry, Store
+from mvstack.sources.store import Entry, Store
 store, what = Store(Path(sys.argv[1])), sys.argv[2]
 if what == "hang":
     with store.incoming() as folder:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import requests
 
-from mvstack.sources import Fetcher, SourceSpec, Store
+from mvstack.sources.fetch import Fetcher
 from mvstack.sources.hosts import FORGET
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support.errors import SourceError
 
 UNKNOWN = "mvstack-no-such-host.invalid"

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 from source_server import Server, file, serving, slowly
 
-from mvstack.sources import Fetcher, SourceSpec, Store
 from mvstack.sources.adding import add_source
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support.errors import SourceError
 
 DATA = gzip.compress(os.urandom(4_000_000), mtime=0)
@@ -112,7 +114,9 @@ def test_a_quota_on_file_size(tmp_path: Path, server: Server) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from mvstack.sources import Fetcher, SourceSpec, Store
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 root, url, sha256 = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 def said(*_):
     print("loading", flush=True)

@@ -25,7 +25,8 @@ from mvstack.builders.spack.builder import BUILDER
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.plan.types import Plan
-from mvstack.sources import Fetcher, Store
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.store import Store
 from mvstack.support.errors import BuildFailed, CheckFailed, Missing, Problem
 from mvstack.support.progress import Progress
 

@@ -18,7 +18,9 @@ from mvstack.cache.place import Place, place
 from mvstack.cache.push import push
 from mvstack.cache.use import site_caches
 from mvstack.plan.types import Plan
-from mvstack.sources import Fetched, Fetcher, SourceSpec, Store
+from mvstack.sources.fetch import Fetched, Fetcher
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.abi import Library, differences
+from mvstack.abi.compare import differences
+from mvstack.abi.library import Library
 
 OLD = Library(
     Path("/old/libmpi.so"),

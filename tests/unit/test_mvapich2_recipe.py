@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack.recipes import RECIPES, read_recipe
+from mvstack.recipes.reading import RECIPES, read_recipe
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "easyconfigs" / "easyblocks"))

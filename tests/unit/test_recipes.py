@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from mvstack.model.load import load_policy
-from mvstack.recipes import check_recipes, read_recipes
-from mvstack.recipes.checks import easyconfig_hashes
+from mvstack.recipes.checks import check_recipes, easyconfig_hashes
+from mvstack.recipes.reading import read_recipes
 from mvstack.recipes.wanted import unmet, wanted
 from mvstack.sources.spec import known_sources
 

@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from mvstack.recipes import read_recipes
 from mvstack.recipes.model import Recipe
-from mvstack.recipes.reading import RECIPES
+from mvstack.recipes.reading import RECIPES, read_recipes
 
 PRODUCTS = RECIPES.parent / "products.py"
 MISSING = {"awp_odc", "mpich_testsuite", "npb_openshmem", "npb_upc", "q_chem"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.model.constraint import parse
-from mvstack.recipes import read_recipes
+from mvstack.recipes.reading import read_recipes
 
 SPACK_TESTS = Path(__file__).parent.parent / "spack"
 sys.path.insert(0, str(SPACK_TESTS))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from mvstack.model.load import load_policy
-from mvstack.recipes import checks, read_recipe
+from mvstack.recipes import checks
 from mvstack.recipes.model import Recipe
+from mvstack.recipes.reading import read_recipe
 from mvstack.recipes.wanted import unmet
 from mvstack.sources.spec import Known, Whose
 from mvstack.support.errors import InvalidInput, Problem

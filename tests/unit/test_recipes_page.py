@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.recipes import read_recipe, read_recipes
 from mvstack.recipes.page import ABSENT, recipes_page, tables
+from mvstack.recipes.reading import read_recipe, read_recipes
 from mvstack.recipes.record import Row, read_record
 from mvstack.support.errors import InvalidInput
 

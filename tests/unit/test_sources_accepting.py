@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.sources import Fetcher, SourceSpec, Store, accepted_for, state_dir
-from mvstack.sources.accepted import accept, all_accepted, forget
+from mvstack.sources.accepted import accept, accepted_for, all_accepted, forget, state_dir
 from mvstack.sources.adding import add_source, meant
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, SourceError
 
 UPSTREAM = gzip.compress(b"upstream", mtime=0)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.sources import SourceSpec
-from mvstack.sources.spec import SHA256, named
+from mvstack.sources.spec import SHA256, SourceSpec, named
 from mvstack.support.errors import InvalidInput
 
 SPECS = [

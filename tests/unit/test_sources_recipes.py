@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.plan.easyconfigs import index
-from mvstack.sources import specs_from_easyconfigs
+from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import known_sources
 from mvstack.support.errors import InvalidInput
 

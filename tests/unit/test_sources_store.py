@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mvstack.sources import Entry, Store
 from mvstack.sources.files import extension
+from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import InvalidInput, SourceError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from mvstack.recipes import read_recipe
+from mvstack.recipes.reading import read_recipe
 
 TOP = Path(__file__).resolve().parents[2]
 PACKAGE = TOP / "spack-repo/spack_repo/mvapich_stack/packages/mvapich"

@@ -131,7 +131,7 @@ def test_a_damaged_lock_says_how_it_heals(tmp_path: Path) -> None:
     ("specs", "why"),
     [
         ({"app": spec("app", ("mpi", "link"))}, "which the file lacks"),
-        ({"app": {"version": "1"}}, "has no name"),
+        ({"app": {"version": "1"}}, "app.name: Field required"),
         ({"app": None}, "this is no lock file"),
         ([], "this is no lock file"),
     ],

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from spack_here import run, spack_here
 
-from mvstack.recipes import read_recipes
-from mvstack.recipes.reading import RECIPES
+from mvstack.recipes.reading import RECIPES, read_recipes
 
 INSIDE = Path(__file__).with_name("spack_apps_inside.py")
 GCC = "%[virtuals=c,cxx,fortran] gcc@=12.2.0"

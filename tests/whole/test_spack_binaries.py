@@ -18,8 +18,8 @@ import pytest
 from spack_here import run, spack_here
 
 from mvstack.builders.spack.isolated import Isolated
-from mvstack.recipes import Recipe, read_recipes
-from mvstack.recipes.model import GIVEN
+from mvstack.recipes.model import GIVEN, Recipe
+from mvstack.recipes.reading import read_recipes
 
 HERE = Path(__file__).parent
 SPACK_TESTS = HERE.parent / "spack"

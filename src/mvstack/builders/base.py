@@ -20,7 +20,7 @@ from mvstack.plan import easyconfigs
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
-from mvstack.sources import Fetcher
+from mvstack.sources.fetch import Fetcher
 from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from mvstack.cache.prefix import Where
-from mvstack.model.base import Strict
+from mvstack.model.base import Strict, first_error
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 # Names that become files of a cache: nothing that could leave its folder.
@@ -136,6 +136,4 @@ def parse(text: str) -> Manifest:
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{place}: {first['msg']}".lstrip(": ")) from None
+        raise ValueError(first_error(error)) from None

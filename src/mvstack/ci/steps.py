@@ -29,8 +29,8 @@ from mvstack.support.errors import Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
 from mvstack.support.progress import Progress
-from mvstack.test import run_checks
 from mvstack.test.installed import keep_results
+from mvstack.test.run import run_checks
 from mvstack.tree.records import Records, mpi_contents
 
 KEY = "MVSTACK_SIGNING_KEY"

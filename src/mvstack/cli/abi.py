@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mvstack.abi import Difference, differences, read_constants, read_library, read_program
+from mvstack.abi.compare import Difference, differences
+from mvstack.abi.library import read_constants, read_library, read_program
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
 WHAT = "Prefix of an installed MPI, or its libmpi.so."

@@ -170,7 +170,7 @@ def check(
     from mvstack.plan.make import make_plan
     from mvstack.plan.offers import doubts, system_doubts
     from mvstack.plan.types import Given
-    from mvstack.recipes import check_recipes
+    from mvstack.recipes.checks import check_recipes
     from mvstack.recipes.wanted import check_rows
 
     errors: list[MvstackError] = []

@@ -12,10 +12,13 @@ import typer
 from mvstack.install import stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
-from mvstack.sources import Fetcher, SourceSpec, Store, accepted, site_mirrors, state_dir
-from mvstack.sources import specs_from_easyconfigs as read_specs
+from mvstack.sources import accepted
+from mvstack.sources.accepted import state_dir
 from mvstack.sources.adding import add_source, meant
-from mvstack.sources.spec import named
+from mvstack.sources.fetch import Fetcher, site_mirrors
+from mvstack.sources.recipes import specs_from_easyconfigs as read_specs
+from mvstack.sources.spec import SourceSpec, named
+from mvstack.sources.store import Store
 from mvstack.support.console import emit, print_table
 from mvstack.support.errors import CheckFailed, MvstackError, Problem, SourceError
 from mvstack.support.progress import Progress, Step

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from mvstack.support.errors import CheckFailed
-from mvstack.test import run_checks
+from mvstack.test.run import run_checks
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,9 @@ from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.plan.types import Accepted, Given, Plan
-from mvstack.sources import Fetcher, Store, accepted_for, site_mirrors, state_dir
+from mvstack.sources.accepted import accepted_for, state_dir
+from mvstack.sources.fetch import Fetcher, site_mirrors
+from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan

@@ -51,6 +51,13 @@ def validated(model: type[M], file: YamlFile) -> M:
     return made
 
 
+def first_error(error: ValidationError) -> str:
+    """The first error of a file that a machine wrote, in one line."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}".removeprefix(": ")
+
+
 def _line(file: YamlFile, item: Any) -> int:
     return file.line(_place(file, item["loc"]))
 

@@ -6,13 +6,16 @@ others (Spack's ``environment/__init__.py`` describes all versions).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
+
+from mvstack.model.base import first_error
 from mvstack.support.errors import InvalidInput, relative
 
 VERSION = 6
@@ -42,7 +45,6 @@ class Node:
     """One concrete package. ``external`` is its prefix when the site provides it, else "".
 
     ``variants`` are booleans, words, or tuples of words for those that take several.
-    ``build_spec`` is the hash of what it was spliced from, "" when it was built as it is.
     """
 
     hash: str
@@ -55,7 +57,6 @@ class Node:
     os: str = ""
     external: str = ""
     package_hash: str = ""
-    build_spec: str = ""
     dependencies: tuple[Edge, ...] = ()
 
     def __str__(self) -> str:
@@ -107,6 +108,61 @@ class Lock:
         return sum(not node.external for node in self.nodes.values())
 
 
+class _Raw(BaseModel):
+    """A part of the file; what is not named here is of no interest."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Spack(_Raw):
+    version: str = ""
+    commit: str | None = None
+
+
+class _Root(_Raw):
+    hash: str
+    spec: str
+
+
+class _Edge(_Raw):
+    hash: str
+    name: str
+    types: list[str] = Field(validation_alias=AliasPath("parameters", "deptypes"))
+    virtuals: list[str] | None = Field(None, validation_alias=AliasPath("parameters", "virtuals"))
+
+
+class _Target(_Raw):
+    name: str
+
+
+class _External(_Raw):
+    path: str | None = None
+    module: str | list[str] | None = None
+
+
+class _Spec(_Raw):
+    name: str
+    version: str
+    target: str | _Target = Field(validation_alias=AliasPath("arch", "target"))
+    os: str | None = Field(None, validation_alias=AliasPath("arch", "platform_os"))
+    namespace: str | None = None
+    parameters: dict[str, bool | str | int | float | list[bool | str | int]] = {}
+    external: _External | None = None
+    package_hash: str | None = None
+    dependencies: list[_Edge] = []
+
+
+class _Head(_Raw):
+    kind: Any = Field(None, validation_alias=AliasPath("_meta", "file-type"))
+    version: Any = Field(None, validation_alias=AliasPath("_meta", "lockfile-version"))
+
+
+class _File(_Raw):
+    spack: _Spack | None = None
+    roots: list[_Root]
+    specs: dict[str, _Spec] = Field(alias="concrete_specs")
+
+
 def read_lock(path: Path) -> Lock:
     """Read the lock file ``path``.
 
@@ -115,137 +171,61 @@ def read_lock(path: Path) -> Lock:
     """
     where = relative(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        return parse_lock(path.read_bytes(), where)
     except OSError as error:
         raise _wrong(where, f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise _wrong(where, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    return parse_lock(text, where)
 
 
-def parse_lock(text: str, file: str = "spack.lock") -> Lock:
+def parse_lock(text: str | bytes, file: str = "spack.lock") -> Lock:
     """The lock file whose content is ``text``; errors as :func:`read_lock`."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(file, f"is not JSON: {error}") from None
-    meta = _get(data, "_meta", dict, file, "the file")
-    if meta.get("file-type") != "spack-lockfile":
-        raise _wrong(file, "is no Spack lock file", found=f"file-type: {meta.get('file-type')}")
-    if meta.get("lockfile-version") != VERSION:
-        raise _wrong(
-            file,
-            f"a lock file of version {VERSION} is expected",
-            found=f"lockfile-version: {meta.get('lockfile-version')}",
-            todo="concretize again with the pinned Spack",
-        )
-    specs = _get(data, "concrete_specs", dict, file, "the file")
-    nodes = {hash_: _node(hash_, raw, file) for hash_, raw in specs.items()}
-    roots = tuple(
-        Root(_get(raw, "hash", str, file, "a root"), _get(raw, "spec", str, file, "a root"))
-        for raw in _get(data, "roots", list, file, "the file")
-    )
-    lock = Lock(file, _spack(data), roots, nodes)
+        meta = _Head.model_validate_json(text)
+        if meta.kind != "spack-lockfile":
+            raise _wrong(file, "is no Spack lock file", found=f"file-type: {meta.kind}")
+        if meta.version != VERSION:
+            what = f"a lock file of version {VERSION} is expected"
+            raise _wrong(file, what, found=f"lockfile-version: {meta.version}")
+        raw = _File.model_validate_json(text)
+    except ValidationError as error:
+        raise _wrong(file, f"is no Spack lock file: {first_error(error)}") from None
+    spack = " ".join(filter(None, [raw.spack.version, raw.spack.commit])) if raw.spack else ""
+    roots = tuple(Root(one.hash, one.spec) for one in raw.roots)
+    lock = Lock(file, spack, roots, {key: _node(key, one) for key, one in raw.specs.items()})
     _complete(lock)
     return lock
 
 
-def _spack(data: dict[str, Any]) -> str:
-    """The Spack that wrote the file: its version, and its commit when the file tells it."""
-    spack = data.get("spack")
-    if not isinstance(spack, dict):
-        return ""
-    return " ".join(str(spack[key]) for key in ("version", "commit") if spack.get(key))
-
-
-def _node(hash_: str, raw: Any, file: str) -> Node:
-    name = _get(raw, "name", str, file, f"the package /{hash_[:7]}")
-    who = f"{name}/{hash_[:7]}"
-    parameters = raw.get("parameters", {})
-    if not isinstance(parameters, dict):
-        raise _wrong(file, f"{who}: parameters is no mapping")
-    arch = _get(raw, "arch", dict, file, who)
-    external = raw.get("external")
-    build_spec = raw.get("build_spec")
-    dependencies = raw.get("dependencies", [])
-    if not isinstance(dependencies, list):
-        raise _wrong(file, f"{who}: dependencies is no list")
+def _node(hash_: str, raw: _Spec) -> Node:
+    values = raw.parameters
+    flags = {key: value for key in FLAGS if isinstance(value := values.get(key), list) and value}
     return Node(
         hash=hash_,
-        name=name,
-        version=_get(raw, "version", str, file, who),
-        namespace=str(raw.get("namespace") or ""),
-        variants={
-            key: _value(value, file, f"{who}: variant {key}")
-            for key, value in parameters.items()
-            if key not in FLAGS
-        },
-        flags={
-            key: tuple(str(word) for word in parameters[key])
-            for key in FLAGS
-            if isinstance(parameters.get(key), list) and parameters[key]
-        },
-        target=_target(arch, file, who),
-        os=str(arch.get("platform_os") or ""),
-        external=_external(external) if external else "",
-        package_hash=str(raw.get("package_hash") or ""),
-        build_spec=str(build_spec.get("hash") or "") if isinstance(build_spec, dict) else "",
-        dependencies=tuple(_edge(edge, file, who) for edge in dependencies),
+        name=raw.name,
+        version=raw.version,
+        namespace=raw.namespace or "",
+        variants={key: _value(value) for key, value in values.items() if key not in FLAGS},
+        flags={key: tuple(map(str, words)) for key, words in flags.items()},
+        target=raw.target if isinstance(raw.target, str) else raw.target.name,
+        os=raw.os or "",
+        external=_provided(raw.external) if raw.external else "",
+        package_hash=raw.package_hash or "",
+        dependencies=tuple(
+            Edge(one.hash, one.name, frozenset(one.types), frozenset(one.virtuals or ()))
+            for one in raw.dependencies
+        ),
     )
 
 
-def _external(external: Any) -> str:
-    """The prefix of what a site provides, or the module that brings it."""
-    if not isinstance(external, dict):
-        return str(external)
-    modules = external.get("module") or []
-    modules = modules if isinstance(modules, list) else [modules]
-    return str(external.get("path") or "") or " ".join(map(str, modules)) or "(nowhere)"
+def _provided(external: _External) -> str:
+    """The prefix of what a site provides, or the modules that bring it."""
+    modules = external.module or []
+    return external.path or " ".join([modules] if isinstance(modules, str) else modules)
 
 
-def _value(value: Any, file: str, who: str) -> Value:
-    if isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, list) and all(isinstance(word, (str, bool, int)) for word in value):
-        return tuple(str(word) for word in value)
-    if isinstance(value, (int, float)):
-        return str(value)
-    raise _wrong(file, f"{who} is neither a boolean, a word nor a list of words", found=str(value))
-
-
-def _target(arch: dict[str, Any], file: str, who: str) -> str:
-    """The target's name: families are plain words, others bring all their features."""
-    target = arch.get("target")
-    name = target.get("name") if isinstance(target, dict) else target
-    if not isinstance(name, str):
-        raise _wrong(file, f"{who}: arch has no target", found=f"arch: {arch}")
-    return name
-
-
-def _edge(raw: Any, file: str, who: str) -> Edge:
-    context = f"{who}: a dependency"
-    parameters = _get(raw, "parameters", dict, file, context)
-    virtuals = parameters.get("virtuals") or []
-    if not isinstance(virtuals, list):
-        raise _wrong(file, f"{context}: virtuals is no list", found=str(virtuals)[:80])
-    return Edge(
-        hash=_get(raw, "hash", str, file, context),
-        name=_get(raw, "name", str, file, context),
-        types=frozenset(map(str, _get(parameters, "deptypes", list, file, context))),
-        virtuals=frozenset(map(str, virtuals)),
-    )
-
-
-def _get(raw: Any, key: str, kind: type[Any], file: str, who: str) -> Any:
-    """``raw[key]`` when it is of ``kind``, which the format demands."""
-    if not isinstance(raw, dict):
-        raise _wrong(file, f"{who} is no mapping", found=str(raw)[:80])
-    if key not in raw:
-        raise _wrong(file, f"{who} has no {key}", allowed=", ".join(sorted(map(str, raw)))[:200])
-    if not isinstance(raw[key], kind):
-        what = {"dict": "mapping", "str": "text"}.get(kind.__name__, kind.__name__)
-        raise _wrong(file, f"{who}: {key} is no {what}", found=str(raw[key])[:80])
-    return raw[key]
+def _value(value: Any) -> Value:
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    return value if isinstance(value, bool) else str(value)
 
 
 def _complete(lock: Lock) -> None:
@@ -256,34 +236,16 @@ def _complete(lock: Lock) -> None:
     for node in lock.nodes.values():
         for edge in node.dependencies:
             if edge.hash not in lock.nodes:
-                raise _wrong(
-                    lock.file, f"{node} needs {edge.name}/{edge.hash[:7]}, which the file lacks"
-                )
-    done: set[str] = set()
-    open_: set[str] = set()
-    for start in lock.nodes.values():
-        stack = [(start, False)]
-        while stack:
-            node, left = stack.pop()
-            if left:
-                open_.discard(node.hash)
-                done.add(node.hash)
-            elif node.hash in open_:
-                raise _wrong(lock.file, f"{node} needs itself, over a circle of dependencies")
-            elif node.hash not in done:
-                open_.add(node.hash)
-                stack.append((node, True))
-                below = (lock.nodes[edge.hash] for edge in node.dependencies)
-                stack += [(one, False) for one in below if one.hash not in done]
+                missing = f"{edge.name}/{edge.hash[:7]}"
+                raise _wrong(lock.file, f"{node} needs {missing}, which the file lacks")
+    below = {key: [edge.hash for edge in one.dependencies] for key, one in lock.nodes.items()}
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        node = lock.nodes[error.args[1][0]]
+        raise _wrong(lock.file, f"{node} needs itself, over a circle of dependencies") from None
 
 
-def _wrong(
-    file: str, message: str, found: str = "", allowed: str = "", todo: str = ""
-) -> Exception:
-    return InvalidInput(
-        message,
-        file,
-        found=found,
-        allowed=allowed,
-        todo=todo or "it is Spack that writes this file: concretize again",
-    )
+def _wrong(file: str, message: str, found: str = "") -> InvalidInput:
+    todo = "concretize again with the pinned Spack: it is Spack that writes this file"
+    return InvalidInput(message, file, found=found, todo=todo)

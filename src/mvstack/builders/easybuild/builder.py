@@ -17,7 +17,7 @@ from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
 from mvstack.plan.usage import usage_of
-from mvstack.sources import Fetcher
+from mvstack.sources.fetch import Fetcher
 from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed

@@ -14,7 +14,8 @@ from mvstack.cache.use import Caches
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
-from mvstack.sources import Entry, Fetcher, Store
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan

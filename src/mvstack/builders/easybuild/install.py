@@ -22,7 +22,8 @@ from mvstack.plan.easybuild import easybuild_graph
 from mvstack.plan.graph import Graph
 from mvstack.plan.types import Plan
 from mvstack.render.partition import package_easyconfigs, write
-from mvstack.sources import SourceSpec, specs_from_easyconfigs
+from mvstack.sources.recipes import specs_from_easyconfigs
+from mvstack.sources.spec import SourceSpec
 from mvstack.support.errors import BuildFailed, MvstackError, together
 from mvstack.support.progress import Progress
 from mvstack.tree import modules

@@ -17,7 +17,7 @@ from mvstack.cache.use import Caches
 from mvstack.model.system import System
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
-from mvstack.sources import Fetcher
+from mvstack.sources.fetch import Fetcher
 from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
 

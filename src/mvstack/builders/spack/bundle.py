@@ -18,7 +18,8 @@ from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
 from mvstack.plan.types import Plan
-from mvstack.sources import Entry, Fetcher, Store
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import Refused
 from mvstack.support.processes import run
 from mvstack.support.progress import Progress

@@ -14,7 +14,7 @@ from typing import Any
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.repositories import cache_of, prepare
 from mvstack.plan.spack import site_repositories
-from mvstack.sources import state_dir
+from mvstack.sources.accepted import state_dir
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 

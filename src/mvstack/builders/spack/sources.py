@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mvstack.sources import Fetcher, SourceSpec
+from mvstack.sources.fetch import Fetcher
 from mvstack.sources.files import extension
-from mvstack.sources.spec import known_sources
+from mvstack.sources.spec import SourceSpec, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, SourceError, together
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records
