@@ -16,8 +16,8 @@ from pathlib import Path
 from mvstack.image.kit import make_kit
 from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan, make_image
+from mvstack.image.policy import image_policy
 from mvstack.image.render import image_files
-from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.plan.make import make_plan, partitions_of
 from mvstack.plan.types import Plan

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mvstack.image.plan import ImagePlan, family_of, make_image
+from mvstack.image.policy import image_policy
 from mvstack.image.render import drop_in_files, image_files, packer_variables
-from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, parse_system, system_names
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Plan

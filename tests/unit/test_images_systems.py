@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.image.plan import ImagePlan, make_image
-from mvstack.model.image_policy import image_policy
+from mvstack.image.policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.choose import choose
 from mvstack.plan.make import make_plan

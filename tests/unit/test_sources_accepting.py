@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import lzma
 import os
 from pathlib import Path
 
@@ -143,15 +142,6 @@ def test_both_mistakes_of_an_acceptance_are_told_at_once(tmp_path: Path, store: 
     with pytest.raises(InvalidInput) as caught:
         add_source(store, SPEC, file_of(tmp_path, OTHER), "short", "")
     assert len(caught.value.problems) == 2
-
-
-def test_a_file_that_the_builder_could_not_unpack_is_refused(tmp_path: Path, store: Store) -> None:
-    data = lzma.compress(b"xz under another name")
-    with pytest.raises(SourceError, match="names a gzip file, and this is xz"):
-        add_source(store, SPEC, file_of(tmp_path, data), sha256(data), "on purpose")
-    assert all_accepted() == []
-    loose = SourceSpec("MPICH", "1", "mpich-1.tar.gz", (), any_packing=True)
-    assert add_source(store, loose, file_of(tmp_path, data), sha256(data), "on purpose")
 
 
 def test_odd_file_names_and_links_do_no_harm(tmp_path: Path, store: Store) -> None:

@@ -45,8 +45,6 @@ def test_every_form_of_source_and_checksum() -> None:
     }
     assert specs["beta-2.0.tar.xz"].urls == ("https://example.org/get?file=beta-2.0.tar.xz",)
     assert specs["data-2.0.tgz"].urls == ("https://example.net/data/v2.0.tgz",)
-    assert specs["data-2.0.tgz"].any_packing
-    assert not specs["beta-2.0.tar.xz"].any_packing
 
 
 def test_components_and_extensions_have_sources_too() -> None:

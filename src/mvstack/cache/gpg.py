@@ -21,6 +21,7 @@ from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Missing, Refused
 from mvstack.support.processes import Done, english, run
 
+VARIABLE = "MVSTACK_GNUPGHOME"
 FINGERPRINT = re.compile(r"[0-9A-F]{40}|[0-9A-F]{64}")
 # A socket's path may have 107 characters; gpg-agent's longest name has 21 with its slash.
 _LONGEST_HOME = 107 - 21
@@ -52,7 +53,7 @@ class BadSignature(NotBelieved):
 
 def home() -> Path:
     """The GPG home of mvstack: MVSTACK_GNUPGHOME, else ``gnupg`` in the user's state."""
-    chosen = os.environ.get("MVSTACK_GNUPGHOME", "")
+    chosen = os.environ.get(VARIABLE, "")
     return Path(chosen).absolute() if chosen else state_dir() / "gnupg"
 
 
@@ -235,17 +236,25 @@ def agent_home() -> Iterator[None]:
 
     The agent that it starts is ended with the block.
     """
-    before = os.environ.get("MVSTACK_GNUPGHOME")
-    with _usable(home()) as folder, _alone(Path(folder), True):
-        os.environ["MVSTACK_GNUPGHOME"] = folder
+    with _usable(home()) as folder, _alone(Path(folder), True), use(folder):
         try:
             yield
         finally:
             _end_agent(folder)
-            if before is None:
-                del os.environ["MVSTACK_GNUPGHOME"]
-            else:
-                os.environ["MVSTACK_GNUPGHOME"] = before
+
+
+@contextlib.contextmanager
+def use(folder: str) -> Iterator[None]:
+    """Have ``folder`` as the GPG home while the block runs, here and in what is started."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
 
 
 def _from_colons(done: Done) -> list[Key]:

@@ -25,7 +25,6 @@ NAME = "A job of a pipeline"
 EMAIL = "mvapich-stack@localhost"
 # What is said of an entry that must not be signed.
 AGAIN = "run the job that built it again: its artifact is not as that job left it"
-_HOME = "MVSTACK_GNUPGHOME"
 PARTS = ("easybuild", "spack")
 """Folders of a cache, one of which it has at least."""
 
@@ -129,7 +128,7 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
     with tempfile.TemporaryDirectory(prefix="mvstack-ci-", dir="/tmp") as folder:
         home = Path(folder) / "gnupg"
         home.mkdir(mode=0o700)
-        with _set(str(home)):
+        with gpg.use(str(home)):
             for file in files:
                 _trust(file)
             yield
@@ -153,16 +152,3 @@ def _trust(file: Path) -> None:
         gpg.trust(text)
     except InvalidInput as error:
         raise InvalidInput(error.problems[0].message, str(file)) from None
-
-
-@contextlib.contextmanager
-def _set(home: str) -> Iterator[None]:
-    before = os.environ.get(_HOME)
-    os.environ[_HOME] = home
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_HOME]
-        else:
-            os.environ[_HOME] = before

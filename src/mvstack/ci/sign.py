@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable, place
@@ -20,19 +20,7 @@ from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
 
 Row = dict[str, Any]
-
-
-E_co = TypeVar("E_co", bound=Entry, covariant=True)
-
-
-class Kind(Protocol[E_co]):
-    """A module that knows the entries of one kind of cache."""
-
-    def names(self, cache: Path) -> list[str]:
-        """The manifests of all entries, from the cache."""
-
-    def read(self, source: Place, name: str) -> E_co:
-        """One entry. Raises NotBelieved, Unreachable."""
+E = TypeVar("E", bound=Entry)
 
 
 def sign(
@@ -55,9 +43,9 @@ def sign(
     target.writable()
     taken = caches_below(take)
     with progress.step("check", f"{len(taken)} handovers") as step:
-        built, wrong = _read(taken, sign_easybuild, step.note)
+        built, wrong = _read(taken, sign_easybuild.names, sign_easybuild.read, step.note)
         wrong += sign_easybuild.problems(plan, built, target)
-        by_spack, unreadable = _read(taken, sign_spack, step.note)
+        by_spack, unreadable = _read(taken, sign_spack.names, sign_spack.read, step.note)
         wrong += [*unreadable, *(sign_spack.problems(by_spack, lock) if plan else [])]
     if wrong:
         raise Refused(*wrong, outcome="Nothing was signed.")
@@ -66,19 +54,22 @@ def sign(
 
 
 def _read(
-    taken: list[Path], kind: Kind[E_co], note: Callable[[str], None]
-) -> tuple[list[E_co], list[Problem]]:
+    taken: list[Path],
+    names: Callable[[Path], list[str]],
+    read: Callable[[Place, str], E],
+    note: Callable[[str], None],
+) -> tuple[list[E], list[Problem]]:
     """Every entry of a kind, each content once, and what is wrong with others."""
-    found: dict[str, E_co] = {}
+    found: dict[str, E] = {}
     wrong: list[Problem] = []
     for cache in taken:
-        if not (names := kind.names(cache)):
+        if not (there := names(cache)):
             continue
         with keyring([cache]):  # its own key, and no other handover's
-            for name in names:
+            for name in there:
                 note(f"{len(found)} entries")
                 try:
-                    entry = kind.read(place(str(cache)), name)
+                    entry = read(place(str(cache)), name)
                     found.setdefault(entry.content, entry)
                 except (NotBelieved, Unreachable) as error:
                     wrong.append(

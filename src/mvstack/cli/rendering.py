@@ -11,12 +11,12 @@ from mvstack.applications.page import applications_page
 from mvstack.ci.pipeline import site_include
 from mvstack.image.page import images_page
 from mvstack.image.plan import make_image
+from mvstack.image.policy import ImagePolicy, image_policy
 from mvstack.image.render import image_files
 from mvstack.install import stages
 from mvstack.model.ci import Settings
 from mvstack.model.ci_policy import CiPolicy
 from mvstack.model.gates import Gates, load_gates
-from mvstack.model.image_policy import ImagePolicy, image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.policy import FILES, Policy, When
 from mvstack.model.release import Release

@@ -18,12 +18,12 @@ from mvstack.image.clouds import Cloud
 from mvstack.image.extras import need
 from mvstack.image.job import Job, Wanted
 from mvstack.image.plan import ImagePlan, make_image
+from mvstack.image.policy import image_policy
 from mvstack.image.render import image_files
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
 from mvstack.install import stages
 from mvstack.install.flow import Request, install
-from mvstack.model.image_policy import image_policy
 from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem, Refused

@@ -7,8 +7,8 @@ from typing import Any
 from mvstack.image import manifest
 from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import make_image
+from mvstack.image.policy import ImageWhen, image_policy
 from mvstack.model.base import Strict, validated
-from mvstack.model.image_policy import ImageWhen, image_policy
 from mvstack.model.load import load_release, load_system, system_names
 from mvstack.model.policy import Policy
 from mvstack.model.yamlfile import read_yaml

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from mvstack.image.policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.image import Cloud, Family, ImageSpec
-from mvstack.model.image_policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.system import Partition, System
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused

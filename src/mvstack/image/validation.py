@@ -10,8 +10,8 @@ from typing import Any
 
 from mvstack.image import packer
 from mvstack.image.plan import ImagePlan, make_image
+from mvstack.image.policy import image_policy
 from mvstack.image.render import packer_variables
-from mvstack.model.image_policy import image_policy
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.sources.files import sha256_of

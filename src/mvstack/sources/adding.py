@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.sources.accepted import accept, forget
-from mvstack.sources.files import copied, open_regular, wrong_packing
+from mvstack.sources.files import copied, open_regular
 from mvstack.sources.spec import SHA256, SourceSpec
 from mvstack.sources.store import PRIVATE, Entry, Store
 from mvstack.support.errors import InvalidInput, Problem, SourceError, relative
@@ -40,10 +40,9 @@ def add_source(
     wanted, why = _acceptance(accept_hash, reason)
     with open_regular(file) as source, store.incoming() as folder:
         incoming = folder / "file"
-        with incoming.open("w+b") as target:
+        with incoming.open("wb") as target:
             found = copied(source, target)
-            target.seek(0)
-            _check(spec, file, found, wanted, target.read(16))
+        _check(spec, file, found, wanted)
         listed = found in spec.hashes
         note = spec.note(found) if listed else f"not upstream's bytes: {why}"
         size, place = incoming.stat().st_size, f"added by hand, {file.name!r}"
@@ -89,20 +88,20 @@ def _acceptance(accept_hash: str | None, reason: str | None) -> tuple[str, str]:
     return wanted, why
 
 
-def _check(spec: SourceSpec, file: Path, found: str, wanted: str, head: bytes) -> None:
-    """Raise SourceError unless the bytes are listed or accepted, and can be unpacked."""
-    wrong = "" if spec.any_packing else wrong_packing(spec.filename, head)
-    refused = spec.refused.get(found, "")
+def _check(spec: SourceSpec, file: Path, found: str, wanted: str) -> None:
+    """Raise SourceError unless the bytes are listed or accepted."""
     if wanted and found != wanted:
-        problem = Problem(
+        raise SourceError(
             "the file does not have the hash that is accepted",
             relative(file),
             found=f"sha256 {found}",
             allowed=f"sha256 {wanted}",
             todo="make sure which file is meant: compare the output of `sha256sum`",
+            outcome="Nothing was added.",
         )
-    elif not wanted and found not in spec.hashes:
-        problem = Problem(
+    if not wanted and found not in spec.hashes:
+        refused = spec.refused.get(found, "")
+        raise SourceError(
             f"the file is not the {spec.filename} that the recipe lists",
             relative(file),
             found=f"sha256 {found}" + (f" ({refused})" if refused else ""),
@@ -110,14 +109,5 @@ def _check(spec: SourceSpec, file: Path, found: str, wanted: str, head: bytes) -
             because=refused,
             todo="get upstream's file; for other bytes on purpose add --accept-hash "
             f"{found} --reason TEXT",
+            outcome="Nothing was added.",
         )
-    elif wrong:
-        problem = Problem(
-            f"the builder could not unpack this file: {wrong}",
-            relative(file),
-            because="builders choose how to unpack by the name that the recipe gives",
-            todo="pack it again in that format, and accept the hash of the new file",
-        )
-    else:
-        return
-    raise SourceError(problem, outcome="Nothing was added.")

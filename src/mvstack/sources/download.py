@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -67,7 +65,6 @@ def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> s
         with _get(url, hosts, READ) as answer, target.open("wb") as stream:
             _is_file(answer, url)
             size = int(answer.headers.get("Content-Length") or 0)
-            _room(target, size)
             # raw: a server that calls a .tar.gz "gzip-encoded" must not have it unpacked
             for chunk in answer.raw.stream(CHUNK, decode_content=False):
                 stream.write(chunk)
@@ -144,14 +141,6 @@ def _is_file(answer: requests.Response, url: str) -> None:
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind in ("text/html", "application/xhtml+xml") and extension(urlsplit(url).path):
         raise NotHere(f"{url}: a web page came instead of the file (a login or a portal?)")
-
-
-def _room(target: Path, size: int) -> None:
-    """Fail before loading what cannot fit, with the error that a full disk would give."""
-    free = shutil.disk_usage(target.parent).free
-    if size > free:
-        text = f"No space left on device: {size:,} bytes are needed and {free:,} are free"
-        raise OSError(errno.ENOSPC, text, str(target.parent))
 
 
 def _resolve(host: str | None) -> None:

@@ -1,4 +1,4 @@
-"""What the mirror does with single files: hash, copy, tell how they are packed."""
+"""What the mirror does with single files: hash, copy, tell their extension."""
 
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ EXTENSIONS = (
     *("tar.gz", "tar.xz", "tar.bz2", "tar.zst", "tar.lz", "tar.Z", "tgz", "txz", "tbz2", "tar"),
     *("zip", "whl", "gz", "xz", "bz2", "sh", "rpm", "jar", "run", "patch"),
 )
-# How a file of each packing begins, and the last part of the names that promise it.
-_PACKINGS = {
-    "gzip": (b"\x1f\x8b", ("gz", "tgz")),
-    "xz": (b"\xfd7zXZ\x00", ("xz", "txz")),
-    "bzip2": (b"BZh", ("bz2", "tbz2")),
-    "zstd": (b"\x28\xb5\x2f\xfd", ("zst",)),
-    "zip": (b"PK\x03\x04", ("zip", "whl", "jar")),
-}
 
 
 def extension(filename: str) -> str:
@@ -64,13 +56,3 @@ def open_regular(path: Path) -> BinaryIO:
         todo = "give the tarball itself, not a folder or a device"
         raise InvalidInput("this is not a regular file", relative(path), todo=todo)
     return os.fdopen(handle, "rb")
-
-
-def wrong_packing(filename: str, head: bytes) -> str:
-    """Why a file beginning with ``head`` cannot be unpacked as ``filename``; "" when it can."""
-    ending = extension(filename).rpartition(".")[2]
-    named = next((name for name, (_, ends) in _PACKINGS.items() if ending in ends), "")
-    found = next((name for name, (magic, _) in _PACKINGS.items() if head.startswith(magic)), "")
-    if not named or named == found:
-        return ""
-    return f"{filename} names a {named} file, and this is {found or 'none'}"

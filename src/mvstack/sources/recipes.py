@@ -84,7 +84,6 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
                 whose=about.hashes if about else {},
                 refused=about.refused if about else {},
                 recipe=where,
-                any_packing="tar xf" in (entry.get("extract_cmd") or ""),
             )
 
 

@@ -65,8 +65,7 @@ class SourceSpec:
 
     ``hashes`` are those that the recipe lists, in its order; ``whose`` says of a hash whose bytes
     it names, ``refused`` of a hash why it is not taken. ``pypi`` is a requirement such as
-    ``impi-rt==2021.19.0``. ``recipe`` is ``file:line`` of the hashes. ``any_packing`` is true when
-    the recipe unpacks the file by what is in it and not by its name.
+    ``impi-rt==2021.19.0``. ``recipe`` is ``file:line`` of the hashes.
     """
 
     software: str
@@ -80,7 +79,6 @@ class SourceSpec:
     whose: dict[str, Whose] = field(default_factory=dict, hash=False)
     refused: dict[str, str] = field(default_factory=dict, hash=False)
     recipe: str = ""
-    any_packing: bool = False
 
     def __post_init__(self) -> None:
         problems = [

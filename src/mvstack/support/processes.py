@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import selectors
 import signal
@@ -12,14 +11,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO
 
 # Reads a word that we write when all is done; when we die without it, ends what we started.
-_WATCH = 'read -r _ || { sleep "$2"; kill -s KILL -- "-$1"; } 2>/dev/null'
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
+_WATCH = 'read -r _ || { kill "$1"; sleep "$2"; kill -s KILL -- "-$1"; } 2>/dev/null'
 TICK = 2.0  # seconds between looks at what goes on while the program says nothing
 DYING = 4.0  # seconds in which the kernel must have ended what was killed
 
@@ -158,7 +154,6 @@ def started(
         env=dict(env),
         cwd=cwd,
         start_new_session=True,  # a Ctrl-C at the terminal reaches it through us alone
-        preexec_fn=partial(_die_with_parent, signal.SIGTERM if grace else signal.SIGKILL),
     )
     try:
         with _watched(process.pid, grace):
@@ -259,11 +254,3 @@ def _watched(group: int, grace: float) -> Iterator[None]:
             yield
         finally:
             watch.communicate(b"done\n")
-
-
-def _die_with_parent(number: int) -> None:
-    """Have the kernel send ourselves, the program to be, this signal when mvstack is killed.
-
-    What the program started itself is ended by the watch, a moment later.
-    """
-    _LIBC.prctl(_PR_SET_PDEATHSIG, number)
