@@ -75,16 +75,6 @@ def file_size_limit(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_that_is_known_beforehand(small_disk: Path, server: Server) -> None:
-    server.pages[f"/{NAME}"] = file(DATA)
-    store = Store(small_disk / "sources")
-    with pytest.raises(SourceError, match="No space left") as caught:
-        Fetcher(store, [], small_disk / "state").fetch(spec_for(server))
-    assert f"{len(DATA):,} bytes are needed" in str(caught.value)
-    assert "make room" in caught.value.problems[0].todo
-    assert nothing_kept(store)
-
-
 def test_a_disk_that_fills_while_a_file_is_copied(small_disk: Path, tmp_path: Path) -> None:
     source = tmp_path / NAME
     source.write_bytes(DATA)
