@@ -39,7 +39,7 @@ def run_checks(
 
     Below ``out`` come plan.json, results.json, reframe.json, junit.xml, reframe.out and the folders
     of failed checks. ``on_line`` gets each line that ReFrame prints. The results are returned
-    whether checks passed or failed (:func:`mvstack.test.problems` tells); their form is in
+    whether checks passed or failed; their form is in
     :mod:`mvstack.test.results`.
 
     :raises Missing: ReFrame is not installed beside this Python.
