@@ -1,5 +1,5 @@
 # Three sorts of variables: those of the image (environments/rendered/…/image/variables.pkrvars.json),
-# those of the build (mvstack image build sets them), and those of the site (its own file, --site).
+# those of the build (mvstack image build sets them), and those of the site (its own file, --settings).
 
 # --- the image -------------------------------------------------------------------------------------
 variable "image" {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import signal
@@ -22,7 +24,7 @@ from mvstack.model.load import load_system, release_names, system_names
 TOP = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src"), "COLUMNS": "200"}
 COMMANDS = ["discover", "check", "explain", "render", "install", "test", "report", "up"]
-COMMANDS += ["abi", "bundle", "diff", "lock"]
+COMMANDS += ["abi", "bundle", "diff", "list", "lock"]
 SOURCES = ["list", "verify", "fetch", "add", "forget"]
 
 
@@ -113,8 +115,7 @@ def test_explain_of_a_system_explains_every_partition(mvstack: Mvstack) -> None:
 @pytest.mark.parametrize("name", sorted(set(system_names()) - {"local"}))
 def test_json_says_the_same_as_the_text(mvstack: Mvstack, name: str) -> None:
     said = mvstack("explain", name, "--json")
-    found = json.loads(said.out)
-    plans = found if isinstance(found, list) else [found]
+    plans = json.loads(said.out)["plans"]
     text = mvstack("explain", name).out
     assert [plan["partition"] for plan in plans] == list(load_system(name).partitions)
     for plan in plans:
@@ -129,7 +130,7 @@ def test_the_same_question_gets_the_same_bytes(mvstack: Mvstack) -> None:
 def test_explain_local_looks_at_this_machine(mvstack: Mvstack) -> None:
     said = mvstack("explain", "local", "--json")
     assert said.code == 0, said.err
-    plan = json.loads(said.out)
+    (plan,) = json.loads(said.out)["plans"]
     assert plan["system"] == "local" and plan["os"] == look().os
     assert plan["mpi"][0]["product"] in ("mvapich", "mpich")
     assert bool(plan["fallback"]) == (plan["mpi"][0]["product"] == "mpich")
@@ -146,7 +147,7 @@ def test_explain_a_machine_that_is_not_in_the_repository(mvstack: Mvstack, tmp_p
 
 def test_a_partition_of_a_file_is_named_after_its_path(mvstack: Mvstack, tmp_path: Path) -> None:
     file = changed(tmp_path, "sdsc/spack", "sdsc/spack", system="expanse")
-    plan = json.loads(mvstack("explain", f"{file}/gpu", "--json").out)
+    (plan,) = json.loads(mvstack("explain", f"{file}/gpu", "--json").out)["plans"]
     assert (plan["system"], plan["partition"]) == ("mine", "gpu")
     said = mvstack("install", file, "--no-prerequisites")
     assert said.code == 3 and f"mvstack install {file}/cpu" in said.err
@@ -160,6 +161,20 @@ def test_what_discover_prints_can_be_explained(mvstack: Mvstack, tmp_path: Path)
     explained = mvstack("explain", tmp_path / "found.yaml")
     assert explained.code == 0, explained.err
     assert "found/" in explained.out and "infiniband" in explained.out
+
+
+@pytest.mark.parametrize("command", ["explain", "check", "render"])
+def test_a_system_file_comes_from_standard_input(
+    mvstack: Mvstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    text = (TOP / "environments" / "systems" / "alps.yaml").read_text()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    more = ["--to", tmp_path / "to"] if command == "render" else []
+    said = mvstack(command, "-", *more)
+    assert said.code == 0, said.err
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text.replace("os:", "so:")))
+    said = mvstack(command, "-", *more)
+    assert said.code == 3 and "<standard input>:" in said.err
 
 
 def test_discover_as_json_holds_what_the_file_says(mvstack: Mvstack) -> None:
@@ -261,8 +276,9 @@ def test_wrong_input_counts_more_than_a_refusal_in_any_order(
 ) -> None:
     refused = changed(tmp_path, "launcher: srun", "launcher: pals")
     (tmp_path / "bad.yaml").write_text(BAD)
+    more = ["--to", tmp_path / "to"] if command == "render" else []
     for names in ([refused, tmp_path / "bad.yaml"], [tmp_path / "bad.yaml", refused]):
-        said = mvstack(command, *names)
+        said = mvstack(command, *names, *more)
         assert said.code == 3 and "6 errors" in said.err and "PALS" in said.err
 
 
@@ -291,7 +307,7 @@ def test_an_unset_variable_is_not_the_current_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = mvstack("render", "expanse", *words)
-    assert said.code == 2 and "empty word" in said.out + said.err
+    assert said.code == 2 and "empty value" in said.out + said.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -349,7 +365,8 @@ def test_a_combination_that_cannot_work_is_refused(
     file = changed(
         tmp_path, "launcher: srun\n", "launcher: mpirun_rsh\n    mpi: {product: mvapich}\n"
     )
-    said = mvstack(command, file)
+    more = ["--to", tmp_path / "to"] if command == "render" else []
+    said = mvstack(command, file, *more)
     assert said.code == 4 and said.out == ""
     assert "mine/hpc" in said.err and "mpirun_rsh does not exist" in said.err
     nearest = next(line for line in said.err.splitlines() if line.startswith("    nearest"))
@@ -380,6 +397,18 @@ def test_anyway_goes_on_and_a_dry_run_changes_nothing(mvstack: Mvstack, tmp_path
     assert {row["result"] for row in rows} == {"would build (missing)"}
 
 
+def test_packages_are_installed_by_name_with_what_they_need(mvstack: Mvstack) -> None:
+    words = ("install", "azure-hbv4", "--anyway", "--dry-run", "--json")
+    rows = json.loads(mvstack(*words[:2], "lammps", "parmetis", *words[2:]).out)
+    names = {row["package"] for row in rows}
+    assert {"MVAPICH", "HPCC", "LAMMPS", "FFTW", "ParMETIS", "METIS"} <= names
+    assert not {"GROMACS", "PETSc", "Hypre"} & names
+    said = mvstack(*words[:2], "lamps", *words[2:4])
+    assert said.code == 3 and "nearest   LAMMPS" in said.err
+    said = mvstack(*words[:2], "amber", *words[2:4])
+    assert said.code == 4 and "needs registration" in said.err and "Amber" in said.err
+
+
 def test_a_system_that_spack_builds_needs_the_pinned_spack(
     mvstack: Mvstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -397,6 +426,7 @@ def test_nothing_is_installed_yet(mvstack: Mvstack, tmp_path: Path, command: str
         said = mvstack(command, name)
         assert said.code == 4 and "nothing is installed" in said.err
         assert str(tmp_path / "stacks") in said.err and f"mvstack install {name}" in said.err
+        assert "Errno" not in said.err
 
 
 PREREQUISITES = """\
@@ -584,8 +614,30 @@ def test_a_partition_that_is_no_more_is_named(mvstack: Mvstack, tmp_path: Path) 
     (folder / "alps").rename(folder / "gone")
     said = mvstack("render", "--check", "--to", folder)
     assert said.code == 1
-    assert "gone/cpu: no system of this repository renders it any more" in said.err
+    assert "gone/cpu: no system of this repository renders this any more" in said.err
     assert "alps/cpu: stale: plan.json: missing" in said.err
+
+
+def test_a_file_is_rendered_only_to_a_folder_that_is_named(
+    mvstack: Mvstack, tmp_path: Path
+) -> None:
+    file = changed(tmp_path, "cores: ", "cores:  ")
+    said = mvstack("render", file)
+    assert said.code == 3 and f"mvstack render {file} --to DIR" in said.err
+    assert not (TOP / "environments" / "rendered" / "mine").exists()
+    assert mvstack("render", file, "--to", tmp_path / "to").code == 0
+
+
+def test_a_full_disk_is_told_with_the_file_and_leaves_none_empty(
+    mvstack: Mvstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    said = mvstack("render", "alps", "--to", tmp_path / "to")
+    assert said.code == 7 and "No space left" in said.err and f"{tmp_path}/to/alps/cpu/" in said.err
+    assert [path for path in (tmp_path / "to").rglob("*") if path.is_file()] == []
 
 
 def test_one_bad_system_and_nothing_is_rendered(mvstack: Mvstack, tmp_path: Path) -> None:
@@ -622,7 +674,8 @@ def test_every_command_has_an_example(mvstack: Mvstack, words: list[str]) -> Non
 
 
 def test_every_command_of_the_program_is_tested_for_its_example() -> None:
-    assert {c.callback.__name__ for c in cli.app.registered_commands if c.callback} == set(COMMANDS)
+    named = {c.name or c.callback.__name__ for c in cli.app.registered_commands if c.callback}
+    assert named == set(COMMANDS)
 
 
 def test_version() -> None:
@@ -658,6 +711,25 @@ def test_completion_in_bash_knows_the_systems(tmp_path: Path) -> None:
     assert done.stdout == "expanse\n", done
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["explain", "expanse/"], ["expanse/cpu", "expanse/gpu"]),
+        (["check", "azure-hb"], ["azure-hbv3", "azure-hbv4"]),
+        (["install", "local", "lam"], ["lammps"]),
+        (["explain", "--release", "2026"], release_names()),
+        (["up", "--profile", "s"], ["small"]),
+    ],
+)
+def test_completion_knows_partitions_packages_releases_and_profiles(
+    mvstack: Mvstack, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: list[str]
+) -> None:
+    monkeypatch.setenv("_MVSTACK_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["mvstack", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    assert mvstack().out.split() == expected
+
+
 def test_errors_of_a_process_go_to_standard_error_alone() -> None:
     said = process("explain", "azure-hvb4")
     assert said.code == 3 and said.out == "" and "did you mean azure-hbv4?" in said.err
@@ -680,7 +752,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
             _, said = running.communicate(timeout=60)
             connection.close()
     assert running.returncode == 130, said
-    assert "interrupted; the same command goes on from here" in said and "Traceback" not in said
+    assert "interrupted; run the same command again to resume" in said and "Traceback" not in said
     assert list((tmp_path / "root").rglob("*.tar.gz")) == []
 
 

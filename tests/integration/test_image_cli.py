@@ -85,7 +85,7 @@ def written(folder: Path, text: str | bytes) -> Path:
         (f"build {SYSTEM} --version 2026.11", 3, ["--version", "2026.11.0"]),
         (f"build {SYSTEM} --version 2025.05.0", 3, ["--version", "2026.11.0"]),
         (f"build {SYSTEM} --packages /nonexistent", 3, ["/nonexistent", "packages.txt"]),
-        (f"build {SYSTEM} --site /nonexistent", 3, ["/nonexistent", "variables.pkr.hcl"]),
+        (f"build {SYSTEM} --settings /nonexistent", 3, ["/nonexistent", "variables.pkr.hcl"]),
         (f"build {SYSTEM} --images /a,b", 3, ["plain path", "','", "--images"]),
         (f"test {SYSTEM}", 4, ["no version of qemu-debian12-mpich", "mvstack image build"]),
         (f"publish {SYSTEM}", 3, ["--to FOLDER"]),
@@ -135,7 +135,7 @@ def test_a_site_file_that_is_wrong(
 ) -> None:
     place = written(tmp_path, text)
     for words in (["build", "aws-hpc7a"], ["list"], ["clean"], ["list", "--cloud", "aws"]):
-        code, _, err = mvstack(*words, "--site", place)
+        code, _, err = mvstack(*words, "--settings", place)
         assert code == 3 and str(place) in err
         assert all(word in err for word in says), err
 
@@ -153,7 +153,7 @@ def test_no_text_in_a_site_file_is_a_traceback(
 
 def test_a_cloud_that_the_site_does_not_describe(mvstack: Run, tmp_path: Path) -> None:
     place = written(tmp_path, '{"azure_subscription": "x"}')
-    code, _, err = mvstack("list", "--cloud", "azure", "--site", place)
+    code, _, err = mvstack("list", "--cloud", "azure", "--settings", place)
     assert code == 3
     assert "azure_gallery_resource_group, azure_gallery" in err
     assert "variables.pkr.hcl" in err

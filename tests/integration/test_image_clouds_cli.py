@@ -138,7 +138,7 @@ def test_a_site_builds_lists_publishes_and_cleans(
     mvstack: Any, cloud: str, system: Path, site: Path, folder: Path, emulator: Emulator
 ) -> None:
     name = f"{system}/{PARTITION}"
-    code, said = mvstack("image", "build", name, "--site", site, "--root", ROOT, "--yes")
+    code, said = mvstack("image", "build", name, "--settings", site, "--root", ROOT, "--yes")
     assert code == 0, said
     assert f"{IMAGE} {VERSION}: candidate" in said
     place = folder / "images" / "2026.11" / IMAGE / VERSION
@@ -149,14 +149,16 @@ def test_a_site_builds_lists_publishes_and_cleans(
     assert {"packages.txt", "sbom.cdx.json", "sbom.spdx.json", "vulnerabilities.json"} <= papers
     assert "manifest.txt" not in papers, "a cloud's disk cannot be read"
 
-    code, said = mvstack("image", "list", "--cloud", cloud, "--site", site)
+    code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
     assert code == 0 and f"{IMAGE} {VERSION}: candidate" in said
 
-    code, said = mvstack("image", "clean", "--cloud", cloud, "--site", site, "--older-than", "0")
+    code, said = mvstack(
+        "image", "clean", "--cloud", cloud, "--settings", site, "--older-than", "0"
+    )
     assert code == 0 and "nothing to clean" in said
 
     regions = ["--region", REGION] if cloud == "aws" else ["--region", "westeurope"]
-    words = ("image", "publish", name, "--site", site, *regions, "--root", ROOT)
+    words = ("image", "publish", name, "--settings", site, *regions, "--root", ROOT)
     code, said = mvstack(*words)
     assert code == 4 and "vulnerabilities" in said
     code, said = mvstack(*words, "--vulnerabilities-unknown")
@@ -167,5 +169,5 @@ def test_a_site_builds_lists_publishes_and_cleans(
     assert mvstack("image", "verify", place)[0] == 0
     code, said = mvstack(*words, "--vulnerabilities-unknown")
     assert code == 4 and "published already" in said
-    code, said = mvstack("image", "list", "--cloud", cloud, "--site", site)
+    code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
     assert f"{IMAGE} {VERSION}: published" in said

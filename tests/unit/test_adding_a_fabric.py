@@ -48,8 +48,7 @@ def test_it_is_checked_explained_and_rendered(site: Path, tmp_path: Path) -> Non
     assert found["checked"] == ["enterprise/bridge"] and found["warnings"] == []
 
     module, provider, spec = EXPECTED
-    shown = json.loads(run("explain", "enterprise", "--json"))
-    (plan,) = shown if isinstance(shown, list) else shown.get("plans", [shown])
+    (plan,) = json.loads(run("explain", "enterprise", "--json"))["plans"]
     (build,) = plan["mpi"]
     assert build["module"] == module and spec in build["spack"]["spec"]
     assert build["environment"]["FI_PROVIDER"]["value"] == provider

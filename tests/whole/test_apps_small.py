@@ -78,4 +78,4 @@ def test_it_is_all_there_the_second_time(tree: Path) -> None:
 def test_the_tree_keeps_its_profile(tree: Path) -> None:
     done = mvstack("explain", "local", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["profile"] == "small"
+    assert json.loads(done.stdout)["plans"][0]["profile"] == "small"

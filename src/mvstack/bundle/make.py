@@ -21,7 +21,7 @@ from mvstack.install.flow import Request
 from mvstack.model.prerequisites import family_of
 from mvstack.model.system import System
 from mvstack.plan.make import split_name
-from mvstack.plan.types import Plan
+from mvstack.plan.types import Extent, Plan
 from mvstack.sources.accepted import all_accepted
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import InvalidInput, Missing
@@ -41,8 +41,8 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
     system, partitions = stages.load(asked.name)
     caches = asked.caches or site_caches()
     _ours(target)
-    where, profile = (asked.release, asked.root), asked.profile
-    plans = [stages.plan_for(system, one, *where, caches, profile) for one in partitions]
+    where, extent = (asked.release, asked.root), Extent(asked.profile)
+    plans = [stages.plan_for(system, one, *where, caches, extent) for one in partitions]
     target.mkdir(parents=True, exist_ok=True)
     (target / SUMS).unlink(missing_ok=True)  # not before all that was typed is known to be right
     write_atomically(target / "manifest.json", "{}\n")  # marks the folder as ours; complete last

@@ -24,7 +24,7 @@ from mvstack.install import stages
 from mvstack.install.stages import installed_here
 from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import System
-from mvstack.plan.types import Plan
+from mvstack.plan.types import Extent, Plan
 from mvstack.support.errors import Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
@@ -50,7 +50,7 @@ class Job:
         """The system and the plan of the partition."""
         system, partitions = stages.load(self.partition)
         part = stages.only_one(self.partition, partitions, f"ci {command}")
-        return system, stages.plan_for(system, part, None, root, profile=self.profile)
+        return system, stages.plan_for(system, part, None, root, extent=Extent(self.profile))
 
     @contextlib.contextmanager
     def with_lock(self, plan: Plan, *, must: bool = True) -> Iterator[Given]:
@@ -97,7 +97,7 @@ def build_job(job: Job, what: Building) -> list[Row]:
     system, first = job.planned("build")
     with _root(what.root) as root, job.with_lock(first, must=WHOLE not in what.nodes) as given:
         long = padded(root, below(first), what.length)
-        plan = stages.plan_for(system, first.partition, None, long, profile=job.profile)
+        plan = stages.plan_for(system, first.partition, None, long, extent=Extent(job.profile))
         share_spack(plan)
         try:
             return build(plan, what.nodes, what.hand, given, job.progress, what.jobs)

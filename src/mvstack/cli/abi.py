@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,8 @@ import typer
 
 from mvstack.abi.compare import Difference, differences
 from mvstack.abi.library import read_constants, read_library, read_program
+from mvstack.cli.options import Json
+from mvstack.support.console import emit
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
 WHAT = "Prefix of an installed MPI, or its libmpi.so."
@@ -21,12 +22,12 @@ def abi(
     programs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PROGRAM]...", help="Programs linked to OLD; else all that OLD offers."
+            metavar="[PROGRAM]...", help="Programs linked to OLD; else everything that OLD offers."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Say whether programs linked to the MPI in OLD run with the one in NEW, without a rebuild."""
+    """Check whether programs linked to the MPI in OLD run with the one in NEW without a rebuild."""
     before, after = read_library(old), read_library(new)
     needed: frozenset[str] | None = None
     named: frozenset[str] = frozenset()
@@ -35,7 +36,7 @@ def abi(
         if not before.sonames & libraries:
             raise InvalidInput(
                 Problem(
-                    f"this program does not name {before.soname or before.path.name}",
+                    f"this program is not linked to {before.soname or before.path.name}",
                     str(program),
                     found=", ".join(sorted(libraries)) or "no library at all",
                     todo="name programs that are linked to OLD",
@@ -53,18 +54,15 @@ def abi(
     )
     counted = len(before.names if needed is None else needed)
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "old": str(before.path),
-                    "new": str(after.path),
-                    "soname": [before.soname, after.soname],
-                    "names": counted,
-                    "compatible": not found,
-                    "differences": [one.__dict__ for one in found],
-                },
-                indent=2,
-            )
+        emit(
+            {
+                "old": str(before.path),
+                "new": str(after.path),
+                "soname": [before.soname, after.soname],
+                "names": counted,
+                "compatible": not found,
+                "differences": [one.__dict__ for one in found],
+            }
         )
         raise typer.Exit(1 if found else 0)
     if found:

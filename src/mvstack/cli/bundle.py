@@ -2,58 +2,52 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mvstack.cli.options import Caches, Json, Profile, ReleaseName, Root, System, progress
+from mvstack.support.console import emit
 from mvstack.support.errors import InvalidInput, Problem
 
 
 def bundle(
-    system: Annotated[
-        str,
-        typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="What is to be installed there."),
-    ],
-    to: Annotated[Path, typer.Option("--to", help="The folder to write.")],
-    sources: Annotated[bool, typer.Option("--sources", help="To be compiled there.")] = False,
-    binaries: Annotated[
-        bool, typer.Option("--binaries", help="Compiled here, or in a cache; signed.")
+    system: System,
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder to write.")],
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Bring sources, to compile there.")
     ] = False,
-    cache: Annotated[
-        list[str] | None,
-        typer.Option("--cache", help="Take binaries from there first; also MVSTACK_CACHES."),
-    ] = None,
-    release: Annotated[str | None, typer.Option("--release", help="Else the newest.")] = None,
-    root: Annotated[
-        Path | None, typer.Option("--root", help="Install root of sources and of what is built.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    binaries: Annotated[
+        bool, typer.Option("--binaries", help="Bring signed binaries, built here or cached.")
+    ] = False,
+    cache: Caches = None,
+    release: ReleaseName = None,
+    root: Root = None,
+    profile: Profile = None,
+    as_json: Json = False,
 ) -> None:
-    """Write one folder from which a machine without a network installs a system."""
+    """Write a folder from which a machine without a network installs a system."""
     # start-up time: only this command needs it
     from mvstack.bundle.make import make
     from mvstack.cache.use import site_caches
     from mvstack.install.flow import Request
-    from mvstack.support.progress import Progress
 
     if sources == binaries:
         raise InvalidInput(
             Problem(
-                "a bundle brings sources or binaries",
+                "a bundle holds either sources or binaries",
                 allowed="--sources, --binaries",
-                todo="--binaries when the machine there is of the same kind and what it needs is "
-                "installed here or in a cache; else --sources",
+                todo="give --binaries if the other machine is of the same kind and this "
+                "one or a cache has the packages; else --sources",
             )
         )
-    progress = Progress(mode="quiet" if as_json else "auto")
-    asked = Request(system, release, root, caches=site_caches(cache or []))
-    about = make(asked, to.absolute(), binaries, progress)
+    asked = Request(system, release, root, profile or "", caches=site_caches(cache or []))
+    about = make(asked, to.absolute(), binaries, progress(as_json))
     if as_json:
-        typer.echo(json.dumps(about, indent=2))
+        emit(about)
         return
     size = sum(path.stat().st_size for path in to.rglob("*") if not path.is_symlink()) / 1e6
-    typer.echo(f"{to}: {size:.0f} MB; carry it over, and there: ./install --help is its README.md")
+    typer.echo(f"{to}: {size:.0f} MB; copy it over and follow its README.md (./install --help)")
     for signer in about["binaries"]["signed_by"] if about["binaries"] else []:
-        typer.echo(f"tell them this fingerprint by another way: {signer}")
+        typer.echo(f"send this fingerprint separately: {signer}")

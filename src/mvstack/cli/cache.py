@@ -12,11 +12,11 @@ from mvstack.builders.base import Which, builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
+from mvstack.cli.options import Json, Key, ReleaseName, Root, System, progress
 from mvstack.install.stages import installed_here
 from mvstack.support.console import emit, print_table
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
-from mvstack.support.progress import Progress
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,47 +25,36 @@ app = typer.Typer(
 )
 keys_app = typer.Typer(no_args_is_help=True, help="Manage the keys that sign and that you trust.")
 app.add_typer(keys_app, name="keys")
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Places = Annotated[
     list[str] | None,
     typer.Argument(metavar="DIR|URL", help="Caches; MVSTACK_CACHES if none is named."),
-]
-KeyName = Annotated[
-    str, typer.Option(metavar="FINGERPRINT", help="The key to use, if you have several.")
 ]
 
 
 @app.command(epilog="Examples: mvstack cache push local --to /mnt/cache")
 def push(
-    system: Annotated[
-        str, typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="The installed partition.")
-    ],
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The cache to push to.")],
-    key: KeyName = "",
+    system: System,
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="Cache to push to.")],
+    key: Key = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Push packages again that the cache already has.")
+        bool, typer.Option("--replace", help="Push packages again that the cache has already.")
     ] = False,
-    release: Annotated[
-        str | None, typer.Option("--release", help="A release; else the newest.")
-    ] = None,
-    root: Annotated[
-        Path | None, typer.Option("--root", help="Install root (else MVSTACK_ROOT, default).")
-    ] = None,
+    release: ReleaseName = None,
+    root: Root = None,
     as_json: Json = False,
 ) -> None:
     """Sign every package of an installed partition and push it to a cache."""
     _, plan = installed_here(system, release, root, "cache push")
     own = gpg.own_key(key)
-    progress = Progress(mode="quiet" if as_json else "auto")
     builder = builder_of(plan.get("builder") or "easybuild")
-    rows = builder.push(plan, place(to), own, progress, Which(replace=replace))
+    rows = builder.push(plan, place(to), own, progress(as_json), Which(replace=replace))
     if as_json:
         emit({"key": own.fingerprint, "entries": rows})
         return
     pushed = [row for row in rows if row["result"] == "pushed"]
     size = sum(row.get("bytes", 0) for row in pushed) / 1e6
     typer.echo(
-        f"{len(pushed)} packages pushed ({size:.1f} MB), {len(rows) - len(pushed)} were there; "
+        f"{len(pushed)} packages pushed ({size:.1f} MB), {len(rows) - len(pushed)} there already; "
         f"signed with {own.fingerprint}"
     )
 
@@ -116,9 +105,9 @@ def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tupl
     if not caches:
         raise InvalidInput(Problem("no cache is named", todo="give a folder or a URL"))
     found: list[tuple[str, Verdict]] = []
-    progress = Progress(mode="quiet" if as_json else "auto")
+    shown = progress(as_json)
     for one in caches:
-        with progress.step("verify" if whole else "read", one.name) as step:
+        with shown.step("verify" if whole else "read", one.name) as step:
             try:
                 for verdict in look(one, whole):
                     found.append((one.name, verdict))
@@ -132,7 +121,7 @@ def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tupl
 
 @keys_app.command(epilog='Example: mvstack cache keys create "HPC group, University of X"')
 def create(
-    name: Annotated[str, typer.Argument(help="Name of the site or group that owns the key.")],
+    name: Annotated[str, typer.Argument(help="Site or group that owns the key.")],
     email: Annotated[str, typer.Option(help="Its e-mail address.")] = "mvapich-stack@localhost",
     as_json: Json = False,
 ) -> None:
@@ -160,9 +149,10 @@ def list_keys(as_json: Json = False) -> None:
 
 @keys_app.command(epilog="Example: mvstack cache keys export --to site.asc")
 def export(
-    key: KeyName = "",
+    key: Key = "",
     to: Annotated[
-        Path | None, typer.Option("--to", help="File to write; else standard output.")
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="File to write; else standard output."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -176,14 +166,14 @@ def export(
     elif to is None:
         typer.echo(text, nl=False)
     else:
-        typer.echo(f"{own.fingerprint} is in {to}; send the fingerprint by another way than it")
+        typer.echo(f"{own.fingerprint} is in {to}; send the fingerprint separately")
 
 
 @keys_app.command(
     epilog="Example: mvstack cache keys trust site.asc --fingerprint 0123…   (40 digits)"
 )
 def trust(
-    file: Annotated[str, typer.Argument(metavar="FILE|URL", help="What `keys export` wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE|URL", help="Public key from `keys export`.")],
     fingerprint: Annotated[
         str, typer.Option(help="Trust the key only if it has this fingerprint; ask its owner.")
     ] = "",
@@ -210,7 +200,7 @@ def trust(
     for key in taken:
         typer.echo(f"trusted from now on: {key.fingerprint}  {key.name}")
     if not wanted:
-        typer.echo("compare the fingerprint with the one that its owner tells you")
+        typer.echo("compare the fingerprint with its owner's")
 
 
 @keys_app.command()

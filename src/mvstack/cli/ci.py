@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from mvstack.ci.handover import Given
+from mvstack.cli.options import (
+    Caches,
+    Jobs,
+    Json,
+    Key,
+    Profile,
+    System,
+    Tags,
+    progress,
+    say_results,
+)
 from mvstack.model.ci import TREE_LENGTH, load_settings
-from mvstack.support.progress import Progress
+from mvstack.support.console import emit
 
 # Commands import what they need themselves: together it takes a fifth of a second, which
 # `mvstack --help` should not wait for.
@@ -22,26 +32,20 @@ app = typer.Typer(
     help="Make GitLab pipelines that build, check and deploy what a change touches.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-SettingsFile = Annotated[Path, typer.Option("--settings", help="Settings file of the project.")]
-Profile = Annotated[
-    Literal["default", "small", "full"] | None,
-    typer.Option(help="How much of the release to build; else as the partition's file says."),
-]
-System = Annotated[
-    str, typer.Argument(metavar="SYSTEM/PARTITION|FILE/PARTITION", help="Partition to work on.")
+SettingsFile = Annotated[
+    Path, typer.Option("--settings", metavar="FILE", help="Settings file of the project.")
 ]
 Take = Annotated[
     list[Path] | None,
-    typer.Option("--take", help="Folder with what other jobs built; may be repeated."),
+    typer.Option(
+        "--take", metavar="DIR", help="Folder with what other jobs built; may be repeated."
+    ),
 ]
 Trust = Annotated[
     list[Path] | None,
-    typer.Option("--trust", help="Public key of a site (`cache keys export`); may be repeated."),
-]
-Caches = Annotated[
-    list[str] | None,
-    typer.Option("--cache", help="Binary cache, beside those of MVSTACK_CACHES; may be repeated."),
+    typer.Option(
+        "--trust", metavar="FILE", help="Public key of a site (`cache keys export`); repeatable."
+    ),
 ]
 SETTINGS = Path("mvstack-ci.yaml")
 
@@ -109,7 +113,7 @@ def generate(
         data = as_data(made.against, made.todos, made.pipelines.jobs)
         data |= {"trusted": context.trusted, "why": why, "files": sorted(made.pipelines.files)}
         data |= {"unserved": made.unserved, "notes": notes}
-        typer.echo(json.dumps(data, indent=2))
+        emit(data)
         return
     for note in notes:
         typer.echo(f"note: {note}")
@@ -122,10 +126,6 @@ def generate(
     typer.echo(f"can sign and deploy: {'yes' if context.trusted else 'no'}, {why}")
 
 
-def _progress(as_json: bool) -> Progress:
-    return Progress(mode="quiet" if as_json else "auto")
-
-
 def _caches(given: list[str] | None) -> list[str]:
     """The caches named, then those of MVSTACK_CACHES."""
     return list(dict.fromkeys([*(given or []), *os.environ.get("MVSTACK_CACHES", "").split()]))
@@ -134,7 +134,7 @@ def _caches(given: list[str] | None) -> list[str]:
 def _told(rows: list[dict[str, Any]], as_json: bool) -> None:
     """The rows as JSON, or how many packages came from where."""
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        emit(rows)
         return
     counts: dict[str, int] = {}
     for row in rows:
@@ -158,9 +158,7 @@ def build(
     take: Take = None,
     trust: Trust = None,
     cache: Caches = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")
-    ] = None,
+    jobs: Jobs = None,
     logs: Annotated[Path | None, typer.Option(help="Folder to copy the build logs to.")] = None,
     root: Annotated[
         Path | None, typer.Option("--root", help="Folder to build in and keep; else a temporary.")
@@ -176,7 +174,7 @@ def build(
     from mvstack.ci import steps
 
     given = Given(take or [], _caches(cache), trust or [])
-    job = steps.Job(system, _progress(as_json), given, profile or "")
+    job = steps.Job(system, progress(as_json), given, profile or "")
     rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
     _told(rows, as_json)
 
@@ -200,7 +198,7 @@ def stage(
     from mvstack.ci.steps import Job, stage_job
 
     given = Given(take or [], _caches(cache), trust or [])
-    job = Job(system, _progress(as_json), given, profile or "")
+    job = Job(system, progress(as_json), given, profile or "")
     _told(stage_job(job, root), as_json)
 
 
@@ -212,9 +210,7 @@ def validate(
     system: System,
     root: Annotated[Path, typer.Option("--root", help="Where the partition is installed.")],
     to: Annotated[Path, typer.Option("--to", help="Folder for results.json and junit.xml.")],
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Run only checks with this tag; may be repeated.")
-    ] = None,
+    tag: Tags = None,
     work: Annotated[
         Path | None,
         typer.Option(help="Folder to run in; the nodes must see it. Else below the root."),
@@ -226,15 +222,8 @@ def validate(
     from mvstack.ci.steps import validate_job
     from mvstack.test.installed import failed_checks
 
-    results = validate_job(system, root, tag or [], work, to, _progress(as_json))
-    if as_json:
-        typer.echo(json.dumps(results, indent=2))
-    else:
-        count = sum(case["result"] == "pass" for case in results["cases"])
-        typer.echo(
-            f"{count} of {len(results['cases'])} checks passed, "
-            f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
-        )
+    results = validate_job(system, root, tag or [], work, to, progress(as_json))
+    say_results(results, as_json)
     if failed := failed_checks(results):
         raise failed
 
@@ -244,7 +233,7 @@ def sign(
     system: System,
     to: Annotated[str, typer.Option("--to", help="The site's cache: a folder, or file://…")],
     take: Take = None,
-    key: Annotated[str, typer.Option(help="Fingerprint of the key, if there are several.")] = "",
+    key: Key = "",
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
@@ -252,7 +241,7 @@ def sign(
     # start-up time: only this command needs it
     from mvstack.ci.steps import Job, sign_job
 
-    job = Job(system, _progress(as_json), Given(take or []), profile or "")
+    job = Job(system, progress(as_json), Given(take or []), profile or "")
     own, rows = sign_job(job, to, key)
     _told(rows, as_json)
     if not as_json:
@@ -284,7 +273,7 @@ def deploy(
     # start-up time: only this command needs it
     from mvstack.ci.steps import Job, deploy_job
 
-    job = Job(system, _progress(as_json), Given((), cache, trust or []), profile or "")
+    job = Job(system, progress(as_json), Given((), cache, trust or []), profile or "")
     _told(deploy_job(job, root, results, state), as_json)
 
 
@@ -296,6 +285,6 @@ def check(settings: SettingsFile = SETTINGS, as_json: Json = False) -> None:
 
     checked = check_project(settings)
     if as_json:
-        typer.echo(json.dumps({"checked": checked}, indent=2))
+        emit({"checked": checked})
     else:
         typer.echo(f"{settings}: no errors; it serves {', '.join(checked)}")

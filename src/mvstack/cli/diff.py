@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from mvstack.cli.options import Json, Profile, Systems
+from mvstack.support.console import emit
 
 CHANGES = 9
 """Exit code when something would be rebuilt."""
 
 
 def diff(
-    revision: Annotated[str, typer.Argument(help="What to compare with: a commit, tag or branch.")],
-    systems: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[SYSTEM[/PARTITION]]...", help="All but `local` if none."),
-    ] = None,
+    revision: Annotated[str, typer.Argument(help="Commit, tag or branch to compare with.")],
+    systems: Systems = None,
     old_locks: Annotated[
         Path | None,
-        typer.Option(help="Lock files of the revision: <system>/<partition>/spack.lock."),
+        typer.Option(
+            metavar="DIR", help="Lock files of the revision: SYSTEM/PARTITION/spack.lock."
+        ),
     ] = None,
     new_locks: Annotated[
-        Path | None, typer.Option(help="Those of the working tree, e.g. of `mvstack lock --to`.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Lock files of the working tree (`mvstack lock --to`)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    profile: Profile = None,
+    as_json: Json = False,
 ) -> None:
-    """Say what is rebuilt where, between a git revision and the working tree, and why.
+    """Show what changes since a git revision rebuild, on which system, and why.
 
-    Exit code 0: nothing is rebuilt; 9: something is; others as everywhere.
+    Exit code 9: something is rebuilt; 0: nothing is.
     """
     # start-up time: only this command needs it
     from mvstack.diff.compare import compare
@@ -38,10 +41,11 @@ def diff(
     from mvstack.diff.words import as_data, as_text
     from mvstack.support.home import checkout
 
-    with sides(checkout("mvstack diff"), revision, systems or []) as (old, new):
+    here = checkout("mvstack diff")
+    with sides(here, revision, systems or [], profile or "") as (old, new):
         differences = compare(*both(old, new, old_locks, new_locks))
     if as_json:
-        typer.echo(json.dumps(as_data(old.name, differences), indent=2))
+        emit(as_data(old.name, differences))
     else:
         typer.echo(as_text(old.name, differences))
     if any(one.changes for one in differences):

@@ -45,7 +45,7 @@ def run(app: typer.Typer) -> None:
                 Problem(
                     f"the system says: {error.strerror or error}",
                     str(error.filename or ""),
-                    todo="mend that; the same command goes on from here",
+                    todo="correct that, then run the same command again: it resumes",
                 )
             )
         )
@@ -55,5 +55,5 @@ def run(app: typer.Typer) -> None:
             if end.code == WrongUsage.exit_code and "--json" in sys.argv:
                 _usage_as_json(end)
             raise
-        typer.echo("\nmvstack: interrupted; the same command goes on from here", err=True)
+        typer.echo("\nmvstack: interrupted; run the same command again to resume", err=True)
         sys.exit(130)

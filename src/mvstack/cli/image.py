@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mvstack.cli.options import Jobs, Json, Key, ReleaseName, Root, System, Systems, Yes, progress
 from mvstack.support.console import emit
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
@@ -15,35 +16,23 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Build, test and publish disk images with a release installed: Azure, AWS, QEMU.",
 )
-System = Annotated[
-    str,
-    typer.Argument(metavar="SYSTEM[/PARTITION]|FILE", help="A partition that has an image."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Root = Annotated[Path | None, typer.Option("--root", help="Install root of the release.")]
 Images = Annotated[
     Path | None,
     typer.Option(
-        "--images", envvar="MVSTACK_IMAGES", help="Folder of images (default: ROOT/images)."
+        "--images",
+        metavar="DIR",
+        envvar="MVSTACK_IMAGES",
+        help="Folder of images; else ROOT/images.",
     ),
 ]
-Site = Annotated[
+Settings = Annotated[
     Path | None,
-    typer.Option("--site", help="JSON file with Packer variables: subscription, gallery, …"),
+    typer.Option(
+        "--settings", metavar="FILE", help="JSON file of Packer variables: subscription, gallery, …"
+    ),
 ]
 Asked = Annotated[str | None, typer.Option("--version", help="Image version, e.g. 2026.11.0.")]
-ReleaseName = Annotated[
-    str | None, typer.Option("--release", help="A release (default: the newest).")
-]
-Key = Annotated[str, typer.Option("--key", help="Fingerprint of the key to sign with.")]
 Where = Annotated[str | None, typer.Option("--cloud", help="Look in a cloud: aws or azure.")]
-
-
-def _progress(as_json: bool) -> Any:
-    # start-up time: only this command needs it
-    from mvstack.support.progress import Progress
-
-    return Progress(0, mode="quiet" if as_json else "auto")
 
 
 def _told(version: Any, as_json: bool) -> None:
@@ -62,12 +51,12 @@ def _told(version: Any, as_json: bool) -> None:
 
 @app.command(
     epilog="Examples: mvstack image build qemu-debian12/mpich   ·   "
-    "mvstack image build azure-hbv4 --site site.json"
+    "mvstack image build azure-hbv4 --settings site.json"
 )
 def build(
     system: System,
     asked: Asked = None,
-    site: Site = None,
+    settings: Settings = None,
     packages: Annotated[
         Path | None,
         typer.Option("--packages", help="Exact versions: packages.txt of an earlier build."),
@@ -79,13 +68,8 @@ def build(
     release: ReleaseName = None,
     root: Root = None,
     images: Images = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")
-    ] = None,
-    yes: Annotated[
-        bool,
-        typer.Option("--yes", envvar="MVSTACK_YES", help="Install what is missing, unasked."),
-    ] = False,
+    jobs: Jobs = None,
+    yes: Yes = False,
     key: Key = "",
     as_json: Json = False,
 ) -> None:
@@ -96,8 +80,8 @@ def build(
 
     version = build_image(
         Asked(system, release, root, images, key),
-        Wanted(version=asked, site=site, packages=packages),
-        _progress(as_json),
+        Wanted(version=asked, site=settings, packages=packages),
+        progress(as_json),
         jobs=jobs,
         yes=yes,
         test=with_test,
@@ -119,19 +103,19 @@ def test(
     # start-up time: only this command needs it
     from mvstack.image.flow import Asked, test_image
 
-    version = test_image(Asked(system, release, root, images, key), asked, _progress(as_json))
+    version = test_image(Asked(system, release, root, images, key), asked, progress(as_json))
     _told(version, as_json)
 
 
 @app.command(
     epilog="Examples: mvstack image publish qemu-debian12/mpich --to /srv/images   ·   "
-    "mvstack image publish aws-hpc7a --site site.json --region us-east-2 --share 123456789012"
+    "mvstack image publish aws-hpc7a --settings site.json --region us-east-2 --share 123456789012"
 )
 def publish(
     system: System,
     asked: Asked = None,
     to: Annotated[Path | None, typer.Option("--to", help="Folder to copy it to (QEMU).")] = None,
-    site: Site = None,
+    settings: Settings = None,
     region: Annotated[list[str] | None, typer.Option(help="Region (repeatable).")] = None,
     share: Annotated[
         list[str] | None,
@@ -151,8 +135,8 @@ def publish(
     from mvstack.image.publish import Target, publish_image
 
     where = Asked(system, root=root, images=images)
-    target = Target(to, site, region or (), share or ())
-    done = publish_image(where, asked, target, unknown, _progress(as_json))
+    target = Target(to, settings, region or (), share or ())
+    done = publish_image(where, asked, target, unknown, progress(as_json))
     if as_json:
         emit(done)
     else:
@@ -163,7 +147,7 @@ def publish(
 @app.command("list", epilog="Examples: mvstack image list   ·   mvstack image list --cloud aws")
 def list_(
     where: Where = None,
-    site: Site = None,
+    settings: Settings = None,
     root: Root = None,
     images: Images = None,
     as_json: Json = False,
@@ -172,7 +156,7 @@ def list_(
     # start-up time: only this command needs it
     from mvstack.image.flow import Asked, list_images
 
-    rows = list_images(Asked(root=root, images=images), where, site)
+    rows = list_images(Asked(root=root, images=images), where, settings)
     if as_json:
         emit(rows)
         return
@@ -185,11 +169,11 @@ def list_(
 
 @app.command(
     epilog="Examples: mvstack image clean   ·   "
-    "mvstack image clean --cloud azure --site site.json --yes"
+    "mvstack image clean --cloud azure --settings site.json --yes"
 )
 def clean(
     where: Where = None,
-    site: Site = None,
+    settings: Settings = None,
     yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only list.")] = False,
     older: Annotated[
         float,
@@ -208,7 +192,7 @@ def clean(
     from mvstack.image.flow import Asked, clean_images
 
     asked = Asked(root=root, images=images)
-    rows = clean_images(asked, where, site, yes, older, _progress(as_json))
+    rows = clean_images(asked, where, settings, yes, older, progress(as_json))
     if as_json:
         emit(rows)
         return
@@ -225,16 +209,14 @@ def clean(
 
 @app.command(epilog="Examples: mvstack image validate   ·   mvstack image validate aws-p5")
 def validate(
-    systems: Annotated[
-        list[str] | None, typer.Argument(help="Systems (default: all that describe images).")
-    ] = None,
+    systems: Systems = None,
     as_json: Json = False,
 ) -> None:
     """Run `packer validate` on the templates, with each image's variables."""
     # start-up time: only this command needs it
     from mvstack.image.validation import validate_images
 
-    done = validate_images(systems or [], _progress(as_json))
+    done = validate_images(systems or [], progress(as_json))
     if as_json:
         emit(done)
         return

@@ -1,4 +1,4 @@
-"""`mvstack list`: the systems, releases, packages and checks that there are."""
+"""`mvstack list`: systems, releases, packages and checks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from mvstack.cli.options import Json, ReleaseName, Root
 from mvstack.install.stages import root_for
 from mvstack.model.load import load_release, load_system, release_names, system_names
-from mvstack.support.console import emit
+from mvstack.support.console import emit, print_table
 from mvstack.support.home import home
 from mvstack.test.expected import expected_checks
 
@@ -31,16 +30,11 @@ class What(Enum):
 
 def listing(
     what: Annotated[What, typer.Argument(help="What to list.")] = What.SYSTEMS,
-    release: Annotated[
-        str | None, typer.Option("--release", help="The release whose packages; else the newest.")
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option("--root", help="Install root (else MVSTACK_ROOT, the system's, the default)."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    release: ReleaseName = None,
+    root: Root = None,
+    as_json: Json = False,
 ) -> None:
-    """List systems and what is installed of each here, releases, packages or checks."""
+    """List systems (with the releases installed here), releases, packages or checks."""
     made: dict[What, Callable[[], list[Row]]] = {
         What.SYSTEMS: lambda: _systems(root),
         What.RELEASES: _releases,
@@ -51,12 +45,8 @@ def listing(
     if as_json:
         emit(rows)
         return
-    table = Table(box=None, pad_edge=False)
-    for column in rows[0] if rows else ():
-        table.add_column(column.replace("_", " "), overflow="fold")
-    for row in rows:
-        table.add_row(*map(_shown, row.values()))
-    Console(highlight=False, markup=False).print(table)
+    columns = [name.replace("_", " ") for name in (rows[0] if rows else ())]
+    print_table(columns, ([_shown(value) for value in row.values()] for row in rows))
 
 
 def _shown(value: Any) -> str:

@@ -10,11 +10,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from mvstack.plan.types import Plan
+from mvstack.cli.options import Json, Profile, ReleaseName, Root, Systems, progress
+from mvstack.plan.types import Extent, Plan
+from mvstack.support.console import emit
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
 from mvstack.support.progress import Progress
 
@@ -35,48 +37,33 @@ class Solved:
 
 
 def lock(
-    systems: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SYSTEM[/PARTITION]|FILE…", help="What to concretize; every system if none."
-        ),
-    ] = None,
-    release: Annotated[
-        str | None, typer.Option("--release", help="A release; else newest.")
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option("--root", help="Where Spack is cloned to (else MVSTACK_ROOT, the default)."),
-    ] = None,
+    systems: Systems = None,
+    release: ReleaseName = None,
+    root: Root = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="Keep DIR/SYSTEM/PARTITION/spack.lock, and of what.", metavar="DIR"),
+        typer.Option(metavar="DIR", help="Keep the lock files as DIR/SYSTEM/PARTITION/spack.lock."),
     ] = None,
-    profile: Annotated[
-        Literal["default", "small", "full"] | None,
-        typer.Option(help="How much of the release; else what the partition's file says."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    profile: Profile = None,
+    as_json: Json = False,
 ) -> None:
-    """Concretize partitions with Spack and check the lock files; nothing is built or installed."""
+    """Concretize partitions with Spack and check the lock files. Builds nothing."""
     # start-up time: only this command needs it
-    import json
-
     from mvstack.model.load import load_system, system_names
 
     names = systems or [name for name in system_names() if not load_system(name).discover]
     _before_solving(names, to)
-    progress = Progress(0, mode="quiet" if as_json else "auto")
+    shown = progress(as_json)
     done: list[Solved] = []
     errors: list[MvstackError] = []
     for name in names:
-        for result in locks(name, release, root, to, progress, profile or ""):
+        for result in locks(name, release, root, to, shown, profile or ""):
             if isinstance(result, MvstackError):
                 errors.append(result)
             else:
                 done.append(result)
     if as_json and not errors:
-        typer.echo(json.dumps([one.as_dict() for one in done], indent=2))
+        emit([one.as_dict() for one in done])
     elif not as_json:
         for one in done:
             typer.echo(
@@ -88,7 +75,7 @@ def lock(
 
 
 def _before_solving(names: list[str], to: Path | None) -> None:
-    """Raise for names that mean nothing and a folder that is none: solving takes minutes."""
+    """Raise for unknown names and a folder that cannot be written: solving takes minutes."""
     # start-up time: only this command needs it
     from mvstack.install import stages
 
@@ -133,7 +120,7 @@ def locks(
     clones_in = root.absolute() if root else Path(stages.default_root())
     for partition in partitions:
         try:
-            plan = stages.plan_for(system, partition, release, None, profile=profile)
+            plan = stages.plan_for(system, partition, release, None, extent=Extent(profile))
             with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as folder:
                 yield from _solved(plan, clones_in, Path(folder), to, progress)
         except MvstackError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -21,13 +22,21 @@ from mvstack.model.load import load_policy, load_release, load_system, system_na
 from mvstack.model.policy import FILES, Policy, When
 from mvstack.model.release import Release
 from mvstack.model.system import System
-from mvstack.plan.make import make_plan, partitions_of, split_name
+from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.types import Given, Plan
 from mvstack.recipes.page import recipes_page
 from mvstack.recipes.tables import fabric_tables
 from mvstack.render.partition import RENDERED, render, stale, write
 from mvstack.render.templates import template
-from mvstack.support.errors import CheckFailed, MvstackError, Problem, relative, together
+from mvstack.support.errors import (
+    CheckFailed,
+    InvalidInput,
+    MvstackError,
+    Problem,
+    relative,
+    together,
+)
+from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, checkout
 
 DOCS = DATA / "docs"
@@ -42,6 +51,8 @@ def render_systems(
     written. Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused
     with all problems of all systems, before anything is written.
     """
+    if to is None:
+        _ours_only([name for name in names if split_name(name)[0] not in system_names()])
     base = to or checkout("mvstack render without --to") / RENDERED
     release, policy = load_release(), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
@@ -49,10 +60,8 @@ def render_systems(
     for name in names or [name for name in system_names() if name != "local"]:
         try:
             system_name, partition = split_name(name)
-            system = load_system(system_name)
-            if system.discover:
-                system, _ = stages.load(name)
-            for part in partitions_of(system, partition):
+            system, parts = stages.seen(load_system(system_name), partition)
+            for part in parts:
                 given = Given(profile=profile, fallback=system.discover)
                 plan = make_plan(system, part, release, policy, given)
                 rendered[base / system.name / part] = {**render(plan), **_image(system, plan)}
@@ -67,9 +76,21 @@ def render_systems(
         for folder, files in rendered.items():
             write(files, folder)
         for path, text in tables.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            if not path.is_file() or path.read_text() != text:
+                write_atomically(path, text, mode=None)
     return {relative(folder): len(files) for folder, files in rendered.items()}
+
+
+def _ours_only(names: list[str]) -> None:
+    """Raise InvalidInput for system files without errors: they need a folder of their own."""
+    problems = []
+    for name in names:
+        with contextlib.suppress(MvstackError):  # told with the others' errors
+            load_system(split_name(name)[0])
+            what = "environments/rendered is for the systems of this repository only"
+            problems.append(Problem(what, name, todo=f"mvstack render {name} --to DIR"))
+    if problems:
+        raise InvalidInput(*problems, outcome="Nothing was rendered.")
 
 
 def _image(system: System, plan: Plan) -> dict[str, str]:
@@ -141,7 +162,7 @@ def _fresh(
     if everything and base.is_dir():
         there = {path.parent for path in base.glob("*/*/plan.json")}
         problems += [
-            Problem("no system of this repository renders it any more", relative(folder))
+            Problem("no system of this repository renders this any more", relative(folder))
             for folder in sorted(there - set(rendered))
         ]
     if problems:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mvstack.cli.options import Json, Root, progress, systems
 from mvstack.install import stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
@@ -21,18 +22,13 @@ from mvstack.sources.spec import SourceSpec, named
 from mvstack.sources.store import Store
 from mvstack.support.console import emit, print_table
 from mvstack.support.errors import CheckFailed, MvstackError, Problem, SourceError
-from mvstack.support.progress import Progress, Step
+from mvstack.support.progress import Step
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="List, fetch, verify and add files of the source mirror.",
 )
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Root = Annotated[
-    Path | None,
-    typer.Option("--root", help="Install root that holds the mirror (else MVSTACK_ROOT, default)."),
-]
 
 
 def _store(root: Path | None) -> Store:
@@ -55,7 +51,7 @@ def _specs_of_system(name: str, root: Path | None, recipes: list[SourceSpec]) ->
         wanted.update((f"{build.product}@{build.version}", None) for build in plan.mpi)
         wanted.update((f"{one.name.lower()}@{one.version}", None) for one in plan.packages)
     for one in wanted.keys() - {spec.name for spec in recipes}:
-        typer.echo(f"{name}: {one} has no recipe here; its builder fetches it", err=True)
+        typer.echo(f"{name}: {one} has no recipe here; the builder fetches it", err=True)
     return [spec for spec in recipes if spec.name in wanted]
 
 
@@ -71,8 +67,8 @@ def _specs(names: list[str], root: Path | None) -> list[SourceSpec]:
 
 
 def _complete(incomplete: str) -> list[str]:
-    known = [*system_names(), *sorted({spec.name for spec in _all_specs()})]
-    return [name for name in known if name.startswith(incomplete.lower())]
+    known = sorted({spec.name for spec in _all_specs()})
+    return [*systems(incomplete), *(one for one in known if one.startswith(incomplete.lower()))]
 
 
 def _size(count: int) -> str:
@@ -115,7 +111,7 @@ def verify(
     """Hash every file in the mirror again. Removes nothing unless told to."""
     store = _store(root)
     verdicts = []
-    with Progress(mode="quiet" if as_json else "auto").step("verify", str(store.root)) as step:
+    with progress(as_json).step("verify", str(store.root)) as step:
         for verdict in store.verify():
             verdicts.append(verdict)
             step.note(f"{len(verdicts)} files")
@@ -151,24 +147,28 @@ def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SYSTEM|NAME[@VERSION]",
-            help="A system (all that its plan needs), or a software; everything if none is named.",
+            metavar="[SYSTEM[/PARTITION]|FILE|NAME[@VERSION]]...",
+            help="Systems (all that their plans need) or sources; everything if none is named.",
             autocompletion=_complete,
         ),
     ] = None,
     root: Root = None,
     mirror: Annotated[
         list[str] | None,
-        typer.Option("--mirror", help="A folder or URL to ask first; also MVSTACK_MIRRORS."),
+        typer.Option(
+            "--mirror",
+            metavar="DIR|URL",
+            help="Mirror to ask first, before MVSTACK_MIRRORS; repeatable.",
+        ),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Ask hosts again that did not answer lately.")
+        bool, typer.Option("--retry", help="Also ask hosts that did not answer lately.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Fetch sources into the mirror. A source that fails does not stop the others."""
     specs = _specs(names or [], root)
-    progress = Progress(len(specs), mode="quiet" if as_json else "auto")
+    shown = progress(as_json, len(specs))
     fetcher = Fetcher(_store(root), site_mirrors(mirror or []), state_dir())
     if retry:
         fetcher.hosts.forget()
@@ -176,7 +176,7 @@ def fetch(
     failed: list[MvstackError] = []
     for spec in specs:
         try:
-            with progress.step("fetch", f"{spec.name} {spec.filename}") as step:
+            with shown.step("fetch", f"{spec.name} {spec.filename}") as step:
                 fetcher.on_progress = _noting(step)
                 fetched = fetcher.fetch(spec)
                 fetcher.link_easybuild(spec, fetched)
@@ -222,19 +222,23 @@ def add(
     name: Annotated[
         str,
         typer.Option(
-            "--as", metavar="NAME@VERSION", help="The source it is.", autocompletion=_complete
+            "--as",
+            metavar="NAME@VERSION",
+            help="Source that the file is.",
+            autocompletion=_complete,
         ),
     ],
     accept_hash: Annotated[
-        str | None, typer.Option(help="SHA-256 of the file, to use it though it is not upstream's.")
+        str | None,
+        typer.Option(help="SHA-256 of the file; accept it although it is not upstream's."),
     ] = None,
     reason: Annotated[
-        str | None, typer.Option(help="Why you use these bytes; module help shows it.")
+        str | None, typer.Option(help="Why you accept these bytes; shown in module help.")
     ] = None,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Add a file to the mirror: upstream's own, or another one that you accept."""
+    """Add a file to the mirror: upstream's own, or one that you accept instead."""
     spec = meant(named(_all_specs(), name), file)
     row = add_source(_store(root), spec, file, accept_hash, reason)
     if as_json:

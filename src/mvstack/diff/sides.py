@@ -35,10 +35,13 @@ class Side:
 
 
 @contextmanager
-def sides(repository: Path, revision: str, systems: list[str]) -> Iterator[tuple[Side, Side]]:
+def sides(
+    repository: Path, revision: str, systems: list[str], profile: str = ""
+) -> Iterator[tuple[Side, Side]]:
     """The side of ``revision`` and that of the working tree; both are gone afterwards.
 
-    Raises InvalidInput for a revision that is none or cannot be rendered, Missing without git.
+    Raises InvalidInput for a revision that does not exist or cannot be rendered, Missing without
+    git.
     """
     commit = resolve(repository, revision)
     with TemporaryDirectory(prefix="mvstack-diff-") as folder:
@@ -52,7 +55,7 @@ def sides(repository: Path, revision: str, systems: list[str]) -> Iterator[tuple
         for side in (old, new):
             there = [name for name in systems if has_system(side, name)]
             if there or not systems:  # without names all are rendered
-                render(side, there)
+                render(side, there, profile)
         yield old, new
 
 
@@ -63,9 +66,9 @@ def resolve(repository: Path, revision: str) -> str:
     if found.status or not commit:
         inside = _git(repository, "rev-parse", "--git-dir").ok
         raise InvalidInput(
-            f"{revision} is no revision of this repository"
+            f"{revision} is not a revision of this repository"
             if inside
-            else "this folder is no git clone, so there is no revision to compare with",
+            else "this folder is not a git clone, so there is no revision to compare with",
             str(repository),
             found=found.stderr.decode(errors="replace").strip(),
             todo="give a commit, a tag or a branch, e.g. HEAD~1 or origin/main",

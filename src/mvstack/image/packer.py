@@ -118,7 +118,7 @@ def validate(folder: Path, source: str, files: list[Path], variables: dict[str, 
                 f"packer validate refuses the templates for {source}",
                 str(folder),
                 found=" ".join(said.split())[:1500],
-                todo="see whether the site's file has what it wants (--site); else correct "
+                todo="see whether the site's file has what it wants (--settings); else correct "
                 "images/*.pkr.hcl",
             )
         )

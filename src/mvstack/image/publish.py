@@ -64,7 +64,7 @@ def _fits_cloud(image: ImagePlan, target: Target) -> None:
     """Refuse options of another cloud than the image's, which would do nothing without a word."""
     given = {
         "--to": (target.to is not None, ("qemu",)),
-        "--site": (target.site is not None, ("aws", "azure")),
+        "--settings": (target.site is not None, ("aws", "azure")),
         "--region": (bool(target.regions), ("aws", "azure")),
         "--share": (bool(target.share), ("aws",)),
     }

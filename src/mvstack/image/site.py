@@ -1,4 +1,4 @@
-"""The site's own file of Packer variables (``--site``), and the cloud that it describes."""
+"""The site's own file of Packer variables (``--settings``), and the cloud that it describes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
         raise InvalidInput(
             Problem(
                 f"the site's file says nothing of {', '.join(lacking)}",
-                "--site",
+                "--settings",
                 todo="a JSON file with these variables of images/variables.pkr.hcl",
             )
         )

@@ -14,11 +14,13 @@ from mvstack.cache.use import Caches, site_caches
 from mvstack.discover import look
 from mvstack.install import stages
 from mvstack.install.local import same_machine
+from mvstack.install.named import added, all_chosen, meant, profile_of
 from mvstack.install.prerequisites import Lacking, install_missing, lacking, refuse
-from mvstack.model.load import load_system
+from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.system import System
-from mvstack.plan.make import split_name
-from mvstack.plan.types import Plan
+from mvstack.model.vocabulary import PROFILES
+from mvstack.plan.make import make_plan, split_name
+from mvstack.plan.types import Extent, Given, Plan
 from mvstack.support.console import confirm
 from mvstack.support.progress import Progress
 
@@ -31,7 +33,8 @@ class Request:
 
     ``name`` is ``system`` or ``system/partition``. With ``anyway`` it goes on though this machine
     is not of that partition. ``yes`` installs the distribution's packages that are missing.
-    ``caches`` are those that the site names when None.
+    ``packages`` are added by name to what the tree has. ``caches`` are those that the site names
+    when None.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Request:
     prerequisites: bool = True
     keep_going: bool = False
     caches: Caches | None = None
+    packages: tuple[str, ...] = ()
 
     @property
     def prepares(self) -> bool:
@@ -72,22 +76,40 @@ def plan(
     another machine than this one, Missing for what the distribution lacks.
     """
     name, partition = split_name(request.name)
-    asked = load_system(name)
+    asked, release = load_system(name), load_release(request.release)
+    names = meant(release, request.packages)
     # `local` needs compilers to be looked at; else it is seen first whether it is this machine
     if progress and asked.discover:
-        _prepare(asked, request, request.profile, progress)
+        _prepare(
+            asked, request, max(request.profile, profile_of(release, names), key=_size), progress
+        )
     with step("discover", request.name):
         system, partitions = stages.seen(asked, partition)
         one = stages.only_one(request.name, partitions, command)
     with step("choose", f"the MPI for {system.name}/{one}"):
-        made = stages.plan_for(
-            system, one, request.release, request.root, request.caches, request.profile
-        )
+        extent = _extent(request, system, one, names) if names else Extent(request.profile)
+        made = stages.plan_for(system, one, release.name, request.root, request.caches, extent)
+        all_chosen(made, names)
         if not request.anyway and not system.discover:
             same_machine(made, look())
     if progress and not asked.discover:
         _prepare(asked, request, made.profile, progress)
     return Planned(system, made)
+
+
+def _size(profile: str) -> int:
+    return PROFILES.index(profile) if profile else -1
+
+
+def _extent(request: Request, system: System, partition: str, names: frozenset[str]) -> Extent:
+    """What the tree has, or the profile that is asked for, and ``names`` with what is below."""
+    release, place = load_release(request.release), stages.root_for(system, request.root)
+    kept = stages.kept_extent(system.name, partition, place, release.name)
+    if request.profile:
+        kept = Extent(request.profile)
+    given = Given(profile=PROFILES[-1], fallback=system.discover)
+    whole = make_plan(system, partition, release, load_policy(), given)
+    return added(release, whole, names, kept)
 
 
 def pending(request: Request) -> list[Row]:

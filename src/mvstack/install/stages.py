@@ -16,7 +16,7 @@ from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
-from mvstack.plan.types import Accepted, Given, Plan
+from mvstack.plan.types import Accepted, Extent, Given, Plan
 from mvstack.sources.accepted import accepted_for, state_dir
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.store import Store
@@ -104,28 +104,33 @@ def accepted_bytes(release: Release) -> dict[tuple[str, str], Accepted]:
     }
 
 
+UNSAID = Extent()
+
+
 def plan_for(
     system: System,
     partition: str,
     release_name: str | None = None,
     root: Path | None = None,
     caches: Caches | None = None,
-    profile: str = "",
+    extent: Extent = UNSAID,
 ) -> Plan:
     """The plan of one partition as this user's machine would install it.
 
-    ``caches`` are those that the site names when None. Without a ``profile`` this machine's own
-    tree keeps the one that it was last installed with.
+    ``caches`` are those that the site names when None. Without an ``extent`` a tree keeps the
+    packages that were named when it was installed, and this machine's own tree its profile.
     """
     release, policy = load_release(release_name), load_policy()
-    given = Given(root_for(system, root), profile, accepted_bytes(release))
+    place = root_for(system, root)
+    if extent == UNSAID:
+        kept = kept_extent(system.name, partition, place, release.name)
+        extent = kept if system.discover or kept.names else extent
+    given = Given(place, extent.profile, accepted_bytes(release), names=extent.names)
     if not system.discover:
         return make_plan(system, partition, release, policy, given)
     caches = caches or site_caches()
     binaries = offered(caches, system.os_of(partition), system.partitions[partition].target)
     there = _There(release, given, fetcher_for(given.root), caches, frozenset(binaries))
-    kept = profile or _kept_profile(system.name, partition, given.root, release.name)
-    given = Given(given.root, kept, given.accepted)
     return plan_local(system, partition, release, policy, there.available, given)
 
 
@@ -154,28 +159,33 @@ class _There:
         return own is not None and self.fetcher.store.get(own.sha256) is not None
 
 
-def _kept_profile(system: str, partition: str, root: str, release: str) -> str:
-    """The profile that a tree was last installed with; "" when there is none."""
+def kept_extent(system: str, partition: str, root: str, release: str) -> Extent:
+    """How much of the release a tree was last installed with; nothing when there is no tree."""
     try:
-        return str(installed_plan(system, partition, root, release)[1].get("profile", ""))
+        _, plan = installed_plan(system, partition, root, release)
     except Refused:
-        return ""
+        return Extent()
+    return Extent(str(plan.get("profile", "")), frozenset(plan.get("named", ())))
 
 
 def installed_plan(
     system: str, partition: str, root: str, release: str
 ) -> tuple[Path, dict[str, Any]]:
     """The tree of what was installed and its plan. Raises Refused when there is none."""
-    folder = system if system == "local" else f"{system}-{partition}"
+    name = system if system == "local" else f"{system}/{partition}"
+    folder = name.replace("/", "-")
     tree = Path(root) / release / folder
     try:
         return tree, kept_plan(tree)
     except (OSError, ValueError) as error:
+        absent = isinstance(error, FileNotFoundError)
         raise Refused(
-            f"nothing is installed for {system}/{partition} in release {release}",
+            f"nothing is installed for {system}/{partition} in release {release}"
+            if absent
+            else f"the record of what is installed for {system}/{partition} cannot be read",
             str(tree),
-            because=str(error),
-            todo=f"mvstack install {system}/{partition}   (or name its root with --root)",
+            because="" if absent else str(error),
+            todo=f"mvstack install {name}   (or name another install root with --root)",
         ) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ def system_names() -> list[str]:
 
 
 def load_system(name_or_path: str) -> System:
-    """The system of that name, or the one described by a file (any argument with / or .yaml)."""
+    """The system of that name, or the one in a file (an argument with / or .yaml; `-`: stdin)."""
+    if name_or_path == "-":
+        return parse_system(sys.stdin.read(), Path("<standard input>"))
     if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml")):
         return _model(System, Path(name_or_path))
     path = home().file("systems", f"{name_or_path}.yaml")

@@ -97,6 +97,7 @@ def make_plan(
         ],
         fallback=_fallback_sentence(choice),
         profile=profile,
+        named=sorted(given.names),
         left_out=left_out,
         optimization=""
         if system.discover

@@ -48,6 +48,8 @@ def packages_of(
     for package in release.packages:
         if PROFILES.index(package.profile) > PROFILES.index(given.profile):
             continue
+        if given.names and package.profile != "default" and package.name not in given.names:
+            continue
         if package.only_over and choice.product not in package.only_over:
             continue
         if package.instead and any(one.instead == package.instead for one in fitting):

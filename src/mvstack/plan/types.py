@@ -23,7 +23,8 @@ class Given:
 
     ``accepted`` maps (product or package, version) to bytes; ``unavailable`` names products by
     version, and packages by version or module, whose sources cannot be had; ``fallback`` allows the
-    stand-in of the system `local`. Without a ``profile`` it is that of the partition.
+    stand-in of the system `local`. Without a ``profile`` it is that of the partition. Of what goes
+    beyond the profile default, ``names`` are taken alone where there are any.
     """
 
     root: str = ""
@@ -31,6 +32,18 @@ class Given:
     accepted: Mapping[tuple[str, str], Accepted] = field(default_factory=dict)
     unavailable: frozenset[tuple[str, str]] = frozenset()
     fallback: bool = False
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of a release: ``profile``, and of it only ``names`` where there are any.
+
+    Without either it is what the tree was last installed with, or what the partition's file says.
+    """
+
+    profile: str = ""
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -110,12 +123,16 @@ class Plan:
     left_out: list[dict[str, str]] = field(default_factory=list)
     # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
     optimization: str = ""
+    # the packages beyond the profile default that were named; [] for all of the profile
+    named: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys in the order in which a person reads them."""
         result = dict(self.__dict__)
         result["mpi"] = [dict(build.__dict__) for build in self.mpi]
         result["packages"] = [dict(package.__dict__) for package in self.packages]
+        if not self.named:
+            del result["named"]
         return result
 
 

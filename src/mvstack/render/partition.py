@@ -13,6 +13,7 @@ from mvstack.plan.graph import Node
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import spack_files
 from mvstack.render.templates import generated, template
+from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, home
 from mvstack.support.units import one_line
 
@@ -149,9 +150,8 @@ def write(files: Mapping[str, str], folder: Path) -> None:
     """Write rendered files below ``folder`` and remove what is rendered no more."""
     for name, text in files.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text() != text:
-            path.write_text(text)
+            write_atomically(path, text, mode=None)
     for name in stray(files, folder):
         (folder / name).unlink()
 

@@ -1,4 +1,4 @@
-"""What commands say of their results, and words of a command line that are none."""
+"""Printing results as JSON or tables, and refusing empty options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         emit(rows)
     elif not rows:
-        typer.echo("all of it was there already; nothing was built")
+        typer.echo("everything is installed already; nothing was built")
     else:
         typer.echo(
             "\n".join(
@@ -59,9 +59,9 @@ def no_empty_folder(words: list[str]) -> None:
         name, sign, joined = word.partition("=")
         if name in ("--root", "--to", "--images") and (joined if sign else value) == "":
             raise WrongUsage(
-                f"{name} is given an empty word",
+                f"{name} has an empty value",
                 allowed="a folder; `.` is the current one",
-                todo="say which; in a script a variable may not be set",
+                todo="name a folder; in a script, check that the variable is set",
             )
 
 

@@ -32,6 +32,8 @@ def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644)
         if mode is not None:
             new.chmod(mode)
         new.replace(path)
-    except BaseException:
+    except BaseException as error:
         new.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # a full disk names no file
+            error.filename = str(path)
         raise

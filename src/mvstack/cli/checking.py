@@ -1,0 +1,74 @@
+"""`mvstack check`: read every hand-written file and say what is wrong with it."""
+
+from __future__ import annotations
+
+import typer
+
+from mvstack.cli.options import Json, Systems
+from mvstack.install import stages
+from mvstack.model.load import load_policy, load_release, release_names, system_names
+from mvstack.sources.spec import known_sources
+from mvstack.support.console import emit
+from mvstack.support.errors import MvstackError, Problem, together
+
+
+def check(
+    systems: Systems = None,
+    as_json: Json = False,
+) -> None:
+    """Check system, release and policy files, and recipes; show all errors with file and line."""
+    # start-up time: only `check` reads all of this
+    from mvstack.builders.base import builder_of
+    from mvstack.model.gates import load_gates
+    from mvstack.plan.make import make_plan
+    from mvstack.plan.offers import doubts, system_doubts
+    from mvstack.plan.types import Given
+    from mvstack.recipes.checks import check_recipes
+    from mvstack.recipes.wanted import check_rows
+
+    errors: list[MvstackError] = []
+    warnings: list[Problem] = []
+    checked: list[str] = []
+    policy = load_policy()
+    known_sources()
+    load_gates()
+    releases = [load_release(name) for name in release_names()]
+    for name in systems or system_names():
+        try:
+            system, partitions = stages.load(name)
+            for partition in partitions:
+                fallback = Given(fallback=system.discover)
+                for release in releases:
+                    make_plan(system, partition, release, policy, fallback)
+                warnings += doubts(system, partition, policy)
+                warnings += builder_of(system.builder).doubts(system, partition)
+                checked.append(f"{system.name}/{partition}")
+            warnings += system_doubts(system)
+        except MvstackError as error:
+            errors.append(error)
+    recipes: list[str] = []
+    if not systems:
+        try:
+            recipes = [recipe.name for recipe in check_recipes()]
+            check_rows(releases, policy)
+        except MvstackError as error:
+            errors.append(error)
+    for line in [line for one in warnings if not as_json for line in one.lines()]:
+        typer.echo(line if line.startswith(" ") else f"warning: {line}", err=True)
+    if errors:
+        raise together(errors)
+    if as_json:
+        names = [release.name for release in releases]
+        emit(
+            {
+                "checked": checked,
+                "releases": names,
+                "recipes": recipes,
+                "warnings": [one.as_dict() for one in warnings],
+            }
+        )
+    else:
+        more = f", {len(recipes)} Spack recipes" if recipes else ""
+        typer.echo(
+            f"{len(checked)} partitions, {len(releases)} releases{more} and the policy: no errors"
+        )

@@ -1,0 +1,133 @@
+"""The arguments and options that commands share: one name, one help and one meaning each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from mvstack.model.load import load_release, load_system, release_names, system_names
+from mvstack.support.console import emit
+from mvstack.support.errors import MvstackError
+from mvstack.support.progress import Progress
+
+
+def systems(incomplete: str) -> list[str]:
+    """Systems, the partitions of one whose name is complete, and system files."""
+    found = system_names()
+    name, slash, _ = incomplete.partition("/")
+    if slash and name in found:
+        try:
+            found = [f"{name}/{one}" for one in load_system(name).partitions]
+        except MvstackError:
+            return []
+    files = map(str, (Path(incomplete).parent if slash else Path()).glob("*.yaml"))
+    return [one for one in [*found, *files] if one.startswith(incomplete)]
+
+
+def _releases(incomplete: str) -> list[str]:
+    return [name for name in release_names() if name.startswith(incomplete)]
+
+
+def _packages(incomplete: str) -> list[str]:
+    names = dict.fromkeys(one.name.lower() for one in load_release().packages)
+    return [name for name in names if name.startswith(incomplete.lower())]
+
+
+SYSTEM = "SYSTEM[/PARTITION]|FILE"
+System = Annotated[
+    str,
+    typer.Argument(
+        metavar=SYSTEM,
+        help="A system, one of its partitions, or a system file.",
+        autocompletion=systems,
+    ),
+]
+Systems = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar=f"[{SYSTEM}]...",
+        help="Systems, partitions or system files; all systems if none is named.",
+        autocompletion=systems,
+    ),
+]
+Packages = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PACKAGE]...",
+        help="Install these packages and what they need; else the whole profile.",
+        autocompletion=_packages,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="Install root; else MVSTACK_ROOT, that of the system's file, or the default.",
+    ),
+]
+ReleaseName = Annotated[
+    str | None,
+    typer.Option("--release", help="Release; else the newest.", autocompletion=_releases),
+]
+Profile = Annotated[
+    Literal["default", "small", "full"] | None,
+    typer.Option(
+        "--profile",
+        help="How much of the release: the MPI and its benchmarks; with FFTW, hypre and mpi4py; "
+        "or all libraries and applications. Else as installed, or as the partition's file says.",
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")
+]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        envvar="MVSTACK_YES",
+        help="Install missing packages of the distribution without asking (as root).",
+    ),
+]
+Prerequisites = Annotated[
+    bool, typer.Option(help="Check that the distribution's packages are installed.")
+]
+KeepGoing = Annotated[
+    bool,
+    typer.Option("--keep-going", "-k", help="After a failed build, go on with all that can."),
+]
+Caches = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR|URL",
+        help="Binary cache to ask first, before those of MVSTACK_CACHES; may be repeated.",
+    ),
+]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", help="Run only checks with this tag; may be repeated.")
+]
+Key = Annotated[
+    str,
+    typer.Option("--key", metavar="FINGERPRINT", help="Key to sign with, if there are several."),
+]
+
+
+def progress(as_json: bool, total: int = 0) -> Progress:
+    """What shows how far a command is; nothing beside JSON."""
+    return Progress(total, mode="quiet" if as_json else "auto")
+
+
+def say_results(results: dict[str, Any], as_json: bool) -> None:
+    """Print the results of ReFrame's run, or how many checks passed."""
+    if as_json:
+        emit(results)
+        return
+    count = sum(case["result"] == "pass" for case in results["cases"])
+    typer.echo(
+        f"{count} of {len(results['cases'])} checks passed, "
+        f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
+    )
