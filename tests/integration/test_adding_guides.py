@@ -86,7 +86,7 @@ def test_nothing_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for line in ("site our-site", "system mycluster", "application Zeta 1.2.0", "check Zeta"):
         words = shlex.split(f"--site our-site new {line}")
         result = CliRunner().invoke(app, words)
-        assert "is there already" in str(result.exception)
+        assert "exists already" in str(result.exception)
     assert before == {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 

@@ -22,7 +22,7 @@ def abi(
     programs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PROGRAM]...", help="Programs linked to OLD; else everything that OLD offers."
+            metavar="PROGRAM", help="Programs linked to OLD; else everything that OLD offers."
         ),
     ] = None,
     as_json: Json = False,

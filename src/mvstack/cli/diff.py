@@ -15,7 +15,9 @@ CHANGES = 9
 
 
 def diff(
-    revision: Annotated[str, typer.Argument(help="Commit, tag or branch to compare with.")],
+    revision: Annotated[
+        str, typer.Argument(metavar="REVISION", help="Commit, tag or branch to compare with.")
+    ],
     systems: Systems = None,
     old_locks: Annotated[
         Path | None,

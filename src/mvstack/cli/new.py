@@ -17,16 +17,18 @@ from mvstack.support.files import write_atomically
 from mvstack.support.home import VARIABLE, home, use
 
 app = typer.Typer(
-    no_args_is_help=True, help="Begin a site's own folder, or a file in it, to be edited."
+    no_args_is_help=True, help="Start a site's own folder, or a system, application or check in it."
 )
-Below = Annotated[Path | None, typer.Option("--to", help="The site's folder; else that of --site.")]
+Below = Annotated[
+    Path | None, typer.Option("--to", metavar="DIR", help="Site folder; else that of --site.")
+]
 
 
 @app.command(epilog="Example: mvstack new site ~/our-site")
 def site(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or an empty folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
 ) -> None:
-    """Begin a site's own folder: what it adds to mvapich-stack without a fork."""
+    """Start a site's own folder, which adds to mvapich-stack without a fork."""
     _write(
         {
             folder / "README.md": template("new/README.md", name=folder.resolve().name),
@@ -37,8 +39,10 @@ def site(
 
 
 @app.command(epilog="Example: mvstack --site our-site new system mycluster")
-def system(name: Annotated[str, typer.Argument(help="Its name.")], to: Below = None) -> None:
-    """Begin the description of a machine."""
+def system(
+    name: Annotated[str, typer.Argument(help="Name of the system.")], to: Below = None
+) -> None:
+    """Start the description of a machine."""
     _valid("NAME", Name, name)
     _write(
         {_folder(to) / "systems" / f"{name}.yaml": template("new/system.yaml", name=name)},
@@ -48,11 +52,11 @@ def system(name: Annotated[str, typer.Argument(help="Its name.")], to: Below = N
 
 @app.command(epilog="Example: mvstack --site our-site new application Zeta 1.2.0")
 def application(
-    name: Annotated[str, typer.Argument(help="Its name, spelled as its authors do.")],
-    version: Annotated[str, typer.Argument(help="Its version.")],
+    name: Annotated[str, typer.Argument(help="Name, spelled as its authors do.")],
+    version: Annotated[str, typer.Argument(help="Version.")],
     to: Below = None,
 ) -> None:
-    """Begin an application: its row in the newest release, and its easyconfig."""
+    """Start an application: its row in the newest release, and its easyconfig."""
     _valid("NAME", PackageName, name)
     _valid("VERSION", Version, version)
     top, release = _folder(to), load_release().name
@@ -74,10 +78,10 @@ def application(
 
 @app.command(epilog="Example: mvstack --site our-site new check Zeta")
 def check(
-    name: Annotated[str, typer.Argument(help="The package that it checks, as in the release.")],
+    name: Annotated[str, typer.Argument(help="Package to check, named as in the release.")],
     to: Below = None,
 ) -> None:
-    """Begin a ReFrame check of a package."""
+    """Start a ReFrame check of a package."""
     _valid("NAME", PackageName, name)
     words = re.findall(r"[A-Za-z0-9]+", name)
     stem = "_".join(words).lower()
@@ -95,7 +99,7 @@ def _folder(to: Path | None) -> Path:
     if site is None:
         raise InvalidInput(
             Problem(
-                "no site is named, and nothing is written into mvapich-stack's own files",
+                "no site folder is named; mvapich-stack's own files are never changed",
                 "--site",
                 todo="mvstack new site DIR, then mvstack --site DIR new …",
             )
@@ -117,7 +121,7 @@ def _write(files: dict[Path, str], then: str) -> None:
     """Write all of ``files``, and say what to do next; none if one of them is there already."""
     if there := [path for path in files if path.exists()]:
         raise Refused(
-            *(Problem("is there already", relative(path)) for path in there),
+            *(Problem("exists already", relative(path)) for path in there),
             outcome="Nothing was written.",
         )
     for path, text in files.items():

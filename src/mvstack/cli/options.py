@@ -47,7 +47,7 @@ System = Annotated[
 Systems = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar=f"[{SYSTEM}]...",
+        metavar=SYSTEM,
         help="Systems, partitions or system files; all systems if none is named.",
         autocompletion=systems,
     ),
@@ -55,7 +55,7 @@ Systems = Annotated[
 Packages = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[PACKAGE]...",
+        metavar="PACKAGE",
         help="Install these packages and what they need; else the whole profile.",
         autocompletion=_packages,
     ),
@@ -97,7 +97,9 @@ Prerequisites = Annotated[
 ]
 KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", "-k", help="After a failed build, go on with all that can."),
+    typer.Option(
+        "--keep-going", "-k", help="After a failed build, continue with what does not need it."
+    ),
 ]
 Caches = Annotated[
     list[str] | None,

@@ -147,7 +147,7 @@ def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SYSTEM[/PARTITION]|FILE|NAME[@VERSION]]...",
+            metavar="SYSTEM[/PARTITION]|FILE|NAME[@VERSION]",
             help="Systems (all that their plans need) or sources; everything if none is named.",
             autocompletion=_complete,
         ),
