@@ -8,7 +8,7 @@ elif [ -n "$missing" ]; then
   echo "this runner lacks$missing" >&2; exit 7
 fi
 if [ -n "${MVSTACK_URL:-}" ]; then
-  case "$MVSTACK_COMMIT" in *[!0-9a-f]* | "") echo "stack_commit is no commit hash: $MVSTACK_COMMIT" >&2; exit 3 ;; esac
+  case "$MVSTACK_COMMIT" in *[!0-9a-f]* | "") echo "stack_commit is not a commit hash: $MVSTACK_COMMIT" >&2; exit 3 ;; esac
   [ "${CI_COMMIT_REF_PROTECTED:-false}" = true ] && clones=protected || clones=open
   clone="${MVSTACK_CLONES:-$HOME/.cache/mvapich-stack}/$clones/$MVSTACK_COMMIT"
   mkdir -p "${clone%/*}"
@@ -22,7 +22,7 @@ if [ -n "${MVSTACK_URL:-}" ]; then
       GIT_TERMINAL_PROMPT=0 git -c credential.helper="$login" clone --quiet --no-checkout "$MVSTACK_URL" "$clone" &&
         git -C "$clone" checkout --quiet --detach "$MVSTACK_COMMIT" && touch "$clone/.whole"
     fi
-  ) 9> "$clone.lock" || { echo "mvapich-stack cannot be had: $MVSTACK_COMMIT of $MVSTACK_URL" >&2; exit 7; }
+  ) 9> "$clone.lock" || { echo "mvapich-stack cannot be obtained: $MVSTACK_COMMIT of $MVSTACK_URL" >&2; exit 7; }
   PATH="$clone:$PATH"
 else
   PATH="$CI_PROJECT_DIR:$PATH"

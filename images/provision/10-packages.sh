@@ -12,7 +12,7 @@ case ${FAMILY:?} in
                     "$lock" >/etc/apt/preferences.d/mvapich-stack-build
             fi
             apt-get -q update ||
-                refuse "the lists of packages cannot be had" "see that the instance reaches its mirror"
+                refuse "the lists of packages cannot be obtained" "see that the instance reaches its mirror"
             : >"$KIT/.lists-updated"
         fi
         if apt-get -q -s dist-upgrade | grep -q '^Inst '; then

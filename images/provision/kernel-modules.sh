@@ -26,7 +26,7 @@ kernel_headers() { # what modules of KERNEL are compiled with
         *) package=linux-headers-${KERNEL:?} ;;
     esac
     (install_packages "$package") ||
-        refuse "$package cannot be had, and without it no module can be built for the kernel that the image starts" \
+        refuse "$package cannot be obtained, and without it no module can be built for the kernel that the image starts" \
             "name a newer base: distributions drop the headers of kernels that they replaced (aws-parallelcluster issue 7406)"
     [[ -e /lib/modules/$KERNEL/build/Makefile ]] ||
         refuse "/lib/modules/$KERNEL/build holds no headers, though $package is installed"

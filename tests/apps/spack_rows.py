@@ -58,7 +58,7 @@ def _read(lock: Path) -> tuple[dict[str, Any], list[str]]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
             Problem(
-                f"this is no lock file of Spack's: {error}",
+                f"this is not a lock file of Spack's: {error}",
                 relative(lock),
                 todo="`mvstack lock SYSTEM/PARTITION --profile full --to DIR` writes one",
             )

@@ -40,7 +40,7 @@ class Node:
 
 
 def install() -> tuple[str, ...]:
-    """The words that start gitlab-ci-local; skips with the reason where it cannot be had.
+    """The words that start gitlab-ci-local; skips with the reason where it cannot be obtained.
 
     Installed once for each content of package-lock.json. Raises CalledProcessError, with what npm
     said, when the registry answers and the packages are not what the lock file says.

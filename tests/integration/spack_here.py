@@ -22,7 +22,7 @@ ROOT = "MVSTACK_TEST_SPACK_ROOT"
 
 @functools.cache
 def _cloned() -> tuple[Clones, Path] | str:
-    """The clones and their Python, or why they cannot be had: a silent server is asked once."""
+    """The clones and their Python, or why they are missing: a silent server is asked once."""
     root = Path(os.environ.get(ROOT) or Path(tempfile.gettempdir(), f"mvstack-spack-{os.getuid()}"))
     try:
         cloned = clones(root, load_pins())

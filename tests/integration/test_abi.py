@@ -119,8 +119,8 @@ def wrong(*words: object) -> str:
 
 def test_libraries_of_something_else_are_not_called_compatible(old: Path, tmp_path: Path) -> None:
     other = library(tmp_path / "other", "int f(void) { return 0; }\n", "libmpi.so.12")
-    assert "this is no MPI library" in wrong(other, other)
-    assert "this is no MPI library" in wrong("/bin/true", "/bin/true")
+    assert "this is not an MPI library" in wrong(other, other)
+    assert "this is not an MPI library" in wrong("/bin/true", "/bin/true")
     assert str(other) in wrong(old, other)
 
 

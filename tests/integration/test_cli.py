@@ -240,7 +240,7 @@ def test_errors_as_json_have_the_same_fields(mvstack: Mvstack, tmp_path: Path) -
         (["check", "alsp"], "did you mean alps?"),
         (["sources", "fetch", "mvapch@4.0"], "did you mean mvapich@4.0?"),
         (["explain", "./nowhere"], "nowhere: there is no such file"),
-        (["explain", "/"], "/: this is no file"),
+        (["explain", "/"], "/: this is not a file"),
         (["explain", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
         (["install", "expanse", "--no-prerequisites"], "mvstack install expanse/cpu"),
         (["report", "expanse"], "mvstack report expanse/cpu"),

@@ -180,7 +180,7 @@ def test_a_system_that_only_one_side_has(clone: Clone) -> None:
 def test_errors_name_the_side_that_is_at_fault(clone: Clone) -> None:
     done = clone.mvstack("diff", "no-such-branch")
     assert done.returncode == 3
-    assert "no-such-branch is no revision of this repository" in done.stderr
+    assert "no-such-branch is not a revision of this repository" in done.stderr
 
     done = clone.mvstack("diff", "HEAD", "alpz")
     assert done.returncode == 3
@@ -207,7 +207,7 @@ def test_errors_name_the_side_that_is_at_fault(clone: Clone) -> None:
     shutil.rmtree(clone.top / ".git")
     done = clone.mvstack("diff", "HEAD")
     assert done.returncode == 3
-    assert "no git clone" in done.stderr
+    assert "not a git clone" in done.stderr
 
 
 def test_lock_files_of_both_sides_decide_where_there_are_both(clone: Clone, tmp_path: Path) -> None:

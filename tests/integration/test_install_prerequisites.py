@@ -122,7 +122,7 @@ def test_a_package_that_debian_does_not_have_is_missing_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not (look().os or "").startswith(("debian", "ubuntu")):
-        pytest.skip("dpkg is asked, and this is no Debian or Ubuntu")
+        pytest.skip("dpkg is asked, and this is not a Debian or Ubuntu")
     file = home().file("policy", "prerequisites.yaml")
     families = policy.validated(policy._File, policy.read_yaml(file)).families
     debian = families["debian"]

@@ -50,7 +50,7 @@ def test_a_file_of_this_machines_archive(archive: str, tmp_path: Path) -> None:
 
 
 def test_mpich_of_our_own_recipe(archive: str, tmp_path: Path) -> None:
-    """Upstream's or Debian's, whichever can be had: told apart by the hash."""
+    """Upstream's or Debian's, whichever can be obtained: told apart by the hash."""
     (spec,) = specs_from_easyconfigs([index()["MPICH-4.0.2-GCC-12.2.0-ofi.eb"]])
     fetched = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state").fetch(spec)
     assert fetched.sha256 in spec.hashes

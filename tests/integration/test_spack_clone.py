@@ -166,7 +166,7 @@ def test_a_changed_file_is_refused_by_name(tmp_path: Path, pins: Pins) -> None:
 def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path, pins: Pins) -> None:
     for name in ("spack", "packages"):
         (home(tmp_path / "root", pins) / name).mkdir(parents=True)
-    with pytest.raises(Refused, match="no git clone") as caught:
+    with pytest.raises(Refused, match="not a git clone") as caught:
         clones(tmp_path / "root", pins)
     assert f"git clone --branch {TAG}" in caught.value.problems[0].todo
 

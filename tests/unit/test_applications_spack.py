@@ -79,5 +79,5 @@ def test_other_variants_show_nothing(tmp_path: Path, variants: dict[str, object]
 def test_what_is_no_lock_file_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "spack.lock"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match="no lock file"):
+    with pytest.raises(InvalidInput, match="not a lock file"):
         rows_of_lock(RELEASE, path, "here")

@@ -129,7 +129,7 @@ def test_what_is_left_out_says_why() -> None:
     assert said["Awp"] == "no easyconfig: no recipe yet"
     assert said["Gpu"] == "it is for partitions with gpu nvidia or amd; this has none"
     assert said["Spacky"] == "spack alone builds it"
-    assert said["Gone"] == "its source cannot be had from here"
+    assert said["Gone"] == "its source cannot be obtained here"
 
 
 def test_a_licensed_package_that_the_site_has_is_for_a_group() -> None:

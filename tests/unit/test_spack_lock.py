@@ -122,7 +122,7 @@ def test_what_is_to_be_installed_depends_on_what_is_there(
 
 def test_a_damaged_lock_says_how_it_heals(tmp_path: Path) -> None:
     (tmp_path / "spack.lock").write_text('{"roots": [')
-    with pytest.raises(Missing, match="this is no lock file") as caught:
+    with pytest.raises(Missing, match="this is not a lock file") as caught:
         read(tmp_path / "spack.lock")
     assert "remove it" in caught.value.problems[0].todo
 
@@ -132,8 +132,8 @@ def test_a_damaged_lock_says_how_it_heals(tmp_path: Path) -> None:
     [
         ({"app": spec("app", ("mpi", "link"))}, "which the file lacks"),
         ({"app": {"version": "1"}}, "app.name: Field required"),
-        ({"app": None}, "this is no lock file"),
-        ([], "this is no lock file"),
+        ({"app": None}, "this is not a lock file"),
+        ([], "this is not a lock file"),
     ],
 )
 def test_a_lock_from_which_something_was_cut_says_so_at_once(

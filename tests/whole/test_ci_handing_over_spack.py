@@ -125,7 +125,7 @@ def test_one_after_the_other(
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.splitlines()[:2] == ["whole", "mpiexec of the stand-in"], done.stderr
 
-    with pytest.raises(Refused, match="no part of the lock"):
+    with pytest.raises(Refused, match="not part of the lock"):
         sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET)
     signed = sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET, jobs.lock)
     assert {row["hash"]: row["result"] for row in signed} == dict.fromkeys(built, "signed")

@@ -81,7 +81,7 @@ class Here:
         self.system.write_text(text)
         # a configuration of the user that would break Spack, were it read
         (folder / "home" / ".spack").mkdir(parents=True)
-        (folder / "home" / ".spack" / "config.yaml").write_text("config: [this is no mapping]\n")
+        (folder / "home" / ".spack" / "config.yaml").write_text("config: [this is not a mapping]\n")
         if (config := Path.home() / ".gitconfig").is_file():
             shutil.copy2(config, folder / "home")
 

@@ -79,7 +79,7 @@ def read_library(place: Path) -> Library:
     symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
     if not symbols:
         raise InvalidInput(
-            "this is no MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED
+            "this is not an MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED
         )
     return Library(
         path,
@@ -172,6 +172,6 @@ def _read(path: Path) -> _Elf:
         machine = f"ELF{file.elfclass} {file['e_machine']}"
     except Exception as error:  # pyelftools raises whatever it stumbles over
         raise InvalidInput(
-            "this is no ELF library or program", str(path), found=str(error)
+            "this is not an ELF library or program", str(path), found=str(error)
         ) from None
     return _Elf(machine, found.soname if found else "", found.needed if found else (), symbols)

@@ -160,7 +160,7 @@ def graph_of(plan: Plan) -> Graph:
 def lost(
     name: str, where: str, needed_by: Iterable[str], content: str, places: list[str]
 ) -> Problem:
-    """What to say of ``name``, which was neither to be built here nor to be had elsewhere."""
+    """What to say of ``name``, which was neither to be built here nor to be obtained elsewhere."""
     return Problem(
         f"{name} is needed and is not to be built here, and nobody handed it over",
         where,

@@ -72,7 +72,7 @@ def _files(top: Path) -> Iterator[str]:
 
 
 def _git(top: Path, *words: str) -> str:
-    """What git says of this checkout; "" where there is no git, or this is no clone of its own."""
+    """What git says of this checkout; "" where there is no git, or it is not a clone."""
     command = ["git", "-c", "safe.directory=*", "-C", str(top)]
     try:
         own = run([*command, "rev-parse", "--show-prefix"])

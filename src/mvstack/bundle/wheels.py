@@ -18,7 +18,7 @@ OWN = ("build.txt", "runtime.txt")
 def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> int:
     """Download what requirements/``names`` pin for this Python and machine; how many files.
 
-    Raises SourceError with pip's own words when one cannot be had.
+    Raises SourceError with pip's own words when one cannot be obtained.
     """
     target.mkdir(parents=True, exist_ok=True)
     for name in names:

@@ -90,7 +90,7 @@ def _not_of(plan: Plan, entries: list[Built]) -> list[Problem]:
         if (says, is_for) != (wanted, (plan.os, plan.target)):
             wrong.append(
                 Problem(
-                    "not to be signed: it is no part of the plan",
+                    "not to be signed: it is not part of the plan",
                     f"{entry.place.name}: {manifest.easyconfig}",
                     found=f"{manifest.module_file} for {' '.join(is_for)}, {manifest.content}",
                     allowed=f"packages of {plan.system}/{plan.partition} as they are planned now, "

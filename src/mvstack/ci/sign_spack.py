@@ -96,7 +96,7 @@ def problems(entries: list[Built], lock: Path | None) -> list[Problem]:
     known = {key for file in files if file.is_file() for key in resolve.read(file).nodes}
     return [
         Problem(
-            "not to be signed: it is no part of the lock",
+            "not to be signed: it is not part of the lock",
             f"{entry.place.name}: {entry.what}",
             found=entry.content,
             allowed=f"packages of {lock}" if lock else "nothing, because no lock was given",

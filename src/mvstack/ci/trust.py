@@ -28,7 +28,7 @@ def trust_of(environment: Mapping[str, str]) -> Trust:
     """Whether a pipeline with these variables may sign, push and deploy."""
     source = environment.get("CI_PIPELINE_SOURCE", "")
     if not source:
-        return Trust(False, "this is no GitLab pipeline")
+        return Trust(False, "this is not a GitLab pipeline")
     if source in FOREIGN or environment.get("CI_MERGE_REQUEST_IID"):
         theirs = environment.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "")
         ours = environment.get("CI_MERGE_REQUEST_PROJECT_ID", "")

@@ -53,7 +53,7 @@ def read_capture(file: Path) -> Capture:
         first = error.errors()[0]
         raise InvalidInput(
             Problem(
-                "this is no capture of a machine",
+                "this is not a capture of a machine",
                 relative(file),
                 found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
                 todo="make one with `mvstack discover --capture FILE`",

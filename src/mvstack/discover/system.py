@@ -65,7 +65,7 @@ def _distribution(view: View, findings: Findings) -> tuple[str | None, str]:
         findings.note(f"{path} has no VERSION_ID: {ident} is a rolling or unreleased distribution")
     name = ident + (version.split(".")[0] if ident in MAJOR_ONLY else version)
     if not NAME.fullmatch(name):
-        findings.found("os", f"{path} names {name!r}, which is no name for a system file")
+        findings.found("os", f"{path} names {name!r}, which is not a valid name in a system file")
         return None, title
     findings.found("os", f"{path}: ID and VERSION_ID" + (f" ({title})" if title else ""))
     return name, title

@@ -203,7 +203,7 @@ def read_packages(path: Path | None) -> str:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InvalidInput(
             Problem(f"the list of packages cannot be read: {why}", relative(path), todo=todo)
         ) from None

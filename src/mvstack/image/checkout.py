@@ -16,7 +16,7 @@ from mvstack.support.processes import run
 def commit() -> tuple[str, bool, int]:
     """The commit of this checkout, whether files differ from it, and its time (seconds since 1970).
 
-    ("", True, 0) where this is no git checkout.
+    ("", True, 0) where this is not a git checkout.
     """
 
     name = _git("rev-parse", "HEAD")

@@ -213,7 +213,7 @@ def list_images(asked: Asked, where: str | None, site: Path | None) -> list[dict
             "image": place.parent.name,
             "version": place.name,
             "state": "damaged",
-            "why": "its image.json is none, or of another folder",
+            "why": "its image.json is missing, damaged or of another folder",
             "folder": str(place),
         }
         for place in store.damaged(folder)

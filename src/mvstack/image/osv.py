@@ -73,7 +73,7 @@ def _entry(text: bytes) -> Row:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(entry, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     for name in ("id", "modified"):
         if not isinstance(entry.get(name), str):
             raise ValueError(f"it has no {name}")

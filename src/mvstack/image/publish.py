@@ -134,7 +134,7 @@ def _may_be_published(version: Version, image: ImagePlan, unknown_is_fine: bool)
                 found=known["why"],
                 todo="MVSTACK_OSV=FOLDER mvstack image build … (osv.dev's database); what is in "
                 "the way is mended, or accepted in images/vulnerabilities-accepted.yaml; where no "
-                "database can be had: --vulnerabilities-unknown",
+                "database can be obtained: --vulnerabilities-unknown",
             )
         )
     if problems:

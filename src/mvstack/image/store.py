@@ -178,7 +178,7 @@ def check(version: str, release: str) -> None:
     if rest == version or not re.fullmatch(r"0|[1-9][0-9]{0,5}", rest):
         raise InvalidInput(
             Problem(
-                "this is no version of an image of this release",
+                "this is not a version of an image of this release",
                 "--version",
                 found=version,
                 allowed=f"{release}.0, {release}.1, …",

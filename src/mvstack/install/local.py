@@ -1,4 +1,4 @@
-"""The system `local`: this machine, found by looking, and the MPI whose source can be had."""
+"""The system `local`: this machine, found by looking, and the MPI whose source can be obtained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
 
-# Says whether the source of (product or package, version, easyconfig) can be had.
+# Says whether the source of (product or package, version, easyconfig) can be obtained.
 Available = Callable[[str, str, str], bool]
 
 
@@ -54,11 +54,11 @@ def plan_local(
     available: Available,
     given: Given,
 ) -> Plan:
-    """The plan for this machine, over the first MPI whose source can be had.
+    """The plan for this machine, over the first MPI whose source can be obtained.
 
     MVAPICH in the order of the release; MPICH, which anybody can fetch, when none can. Of packages
-    that stand in for each other, the first whose source can be had. Beyond the profile default,
-    what cannot be had is left out, with what stands on it; not so what the site's file names as
+    that stand in for each other, the first whose source is available. Beyond the profile default,
+    what is not available is left out, with what stands on it; not so what the site's file names as
     licensed: to install that without its file is an error.
     """
     unavailable: set[tuple[str, str]] = set()
@@ -105,7 +105,7 @@ def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, st
         if lost := [name for name in needed if name in names]:
             # packages stand in the order of building, so that one pass finds them all
             names.add(package.name)
-            found[_key(package)] = f"needs {lost[0]}, which cannot be had from here"
+            found[_key(package)] = f"needs {lost[0]}, which cannot be obtained here"
     return found
 
 

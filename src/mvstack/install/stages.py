@@ -136,7 +136,7 @@ def plan_for(
 
 @dataclass(frozen=True)
 class _There:
-    """What can be had: from caches, which list ``binaries``, or by fetching sources."""
+    """What can be obtained: from caches, which list ``binaries``, or by fetching sources."""
 
     release: Release
     given: Given

@@ -88,7 +88,7 @@ def parse(text: str) -> Constraint:
     while text[at:].strip():
         token = TOKEN.match(text, at)
         if not token:
-            raise _wrong(text, at, "is none of the words of a spec that are known here")
+            raise _wrong(text, at, "is not a known word of a spec")
         if token["below"]:
             parts.append(_Part(token["below"]))
         elif token["versions"]:
@@ -103,7 +103,7 @@ def parse(text: str) -> Constraint:
             if key == "target" and isinstance(value, str):
                 parts[-1].target = value
             elif key in ("arch", "platform", "os", "cflags", "cxxflags", "fflags", "ldflags"):
-                raise _wrong(text, at, "is none of the words of a spec that are known here")
+                raise _wrong(text, at, "is not a known word of a spec")
             else:
                 parts[-1].variants[key] = value
                 if (token["sign"] or "").startswith(":"):

@@ -157,7 +157,7 @@ def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
 
 def _model(model: type[M], path: Path) -> M:
     if not path.is_file():
-        what = "this is no file" if path.exists() else "there is no such file"
+        what = "this is not a file" if path.exists() else "there is no such file"
         todo = "give the path of a YAML file; `mvstack discover > mine.yaml` writes a system's"
         raise InvalidInput(what, where=relative(path), todo=todo)
     return validated(model, read_yaml(path))

@@ -66,7 +66,7 @@ class Package(Strict):
     """One package: what it is, from which profile on it is installed, the reason for its pin.
 
     Packages stand in the order of building. Of those with one ``instead`` word, a partition gets
-    the first whose source can be had. ``toolchain`` is what EasyBuild builds it with: ``mvfoss``
+    the first whose source is available. ``toolchain`` is what EasyBuild builds it with: ``mvfoss``
     and ``gmvapich`` stand for the like over the partition's MPI; empty when there is no easyconfig,
     which ``easybuild`` then explains. ``spack`` is the spec by which Spack is asked for it; empty
     when Spack has none. ``page`` is where it comes from, or where a licensed file is had.

@@ -58,7 +58,7 @@ def choose(
 ) -> Choice:
     """The MPI build for ``partition``.
 
-    ``unavailable`` names (product, version) pairs whose sources cannot be had, and ``fallback``
+    ``unavailable`` names (product, version) pairs whose sources are missing, and ``fallback``
     allows the stand-in of the system `local`; both are False and empty for every other system.
     Raises Refused when nothing fits, with the reasons and the nearest builds that work.
     """
@@ -71,7 +71,7 @@ def choose(
             passed.append(
                 PassedOver(
                     f"{candidate.product} {candidate.version}",
-                    "its source cannot be had from here",
+                    "its source cannot be obtained here",
                     "tried now",
                     "unavailable",
                 )

@@ -92,7 +92,7 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
     if package.name in part.without:
         return f"the site: {part.without[package.name]}"
     if {(package.name, package.version), (package.name, package.module)} & here.given.unavailable:
-        return "its source cannot be had from here"
+        return "its source cannot be obtained here"
     if package.profile == "default":
         return ""
     if package.licence != "open" and package.name not in here.licensed:

@@ -19,10 +19,10 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Given:
-    """What decides a plan beside the files: what a person asks for and what can be had here.
+    """What decides a plan beside the files: what a person asks for and what can be obtained here.
 
     ``accepted`` maps (product or package, version) to bytes; ``unavailable`` names products by
-    version, and packages by version or module, whose sources cannot be had; ``fallback`` allows the
+    version, and packages by version or module, whose sources are missing; ``fallback`` allows the
     stand-in of the system `local`. Without a ``profile`` it is that of the partition. Of what goes
     beyond the profile default, ``names`` are taken alone where there are any.
     """

@@ -1,6 +1,6 @@
 """The usage that a module's help shows: words for people, which no build depends on.
 
-It names the partition, how programs are started there and why this MPI was chosen. So it is no part
+It names the partition, how programs are started there and why this MPI was chosen. So it is not
 of what a package's hash covers, and is put into the module where it changed, without a build: also
 into one that came from a cache where another partition's words stood.
 """

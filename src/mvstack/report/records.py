@@ -216,7 +216,7 @@ class Run(Record):
 
 
 def when(stamp: str) -> datetime | None:
-    """A recorded time; one without a zone is taken as UTC; None when it is no time."""
+    """A recorded time; one without a zone is taken as UTC; None when it is not a time."""
     try:
         found = datetime.fromisoformat(stamp)
     except ValueError:

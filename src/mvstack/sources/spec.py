@@ -1,4 +1,4 @@
-"""What a source is: its file, the hashes that its recipe lists, and where it can be had."""
+"""What a source is: its file, the hashes that its recipe lists, and where it can be obtained."""
 
 from __future__ import annotations
 

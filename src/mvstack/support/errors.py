@@ -125,7 +125,7 @@ class Refused(MvstackError):
 
 
 class SourceError(MvstackError):
-    """A source cannot be had, or is not what its hash says."""
+    """A source cannot be obtained, or is not what its hash says."""
 
     exit_code, title = 5, "source"
 

@@ -42,7 +42,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
     together at the end. Of ``run.wanted`` what they stand on must be here or in the caches; the
     rest of the plan is left alone.
 
-    Raises Refused (no easyconfig; what a wanted one stands on cannot be had), InvalidInput (wanted
+    Raises Refused (no easyconfig; what a wanted one needs is missing), InvalidInput (wanted
     and not in the plan), Locked, SourceError, BuildFailed, Missing.
     """
     root, tree = Path(plan.root), Path(plan.tree)

@@ -21,7 +21,7 @@ def considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Wor
         raise InvalidInput(
             *(
                 Problem(
-                    f"{name} is no part of this plan",
+                    f"{name} is not part of this plan",
                     f"{plan.system}/{plan.partition}",
                     allowed=listed(names),
                     nearest=nearest(name, names),

@@ -174,7 +174,7 @@ def _blob(row: dict[str, Any]) -> tuple[str, int]:
     """Hash and size of one blob. Raises ValueError for a hash that would be another file's name."""
     digest, size = row["checksum"], row["contentLength"]
     if not (isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)):
-        raise ValueError("this is no sha256")
+        raise ValueError("this is not a sha256")
     return digest, int(size)
 
 

@@ -52,7 +52,7 @@ def present(root: Path, pins: Pins) -> bool:
 def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
     """Both clones below ``root``, cloned now if they are not there.
 
-    Raises SourceError when one cannot be had, Refused when it is not the pinned commit, Missing
+    Raises SourceError when one is not available, Refused when it is not the pinned commit, Missing
     when there is no git or ``root`` cannot be written to.
     """
     if shutil.which("git") is None:
@@ -137,7 +137,7 @@ def _prove(pin: Pin, folder: Path) -> None:
         found = top = ""
     if not found or Path(top).resolve() != folder.resolve():
         raise Refused(
-            f"this is no git clone, so it cannot be told which {pin.name} it is",
+            f"this is not a git clone, so it cannot be told which {pin.name} it is",
             str(folder),
             allowed=f"a clone at {pin.tag}, commit {pin.commit}",
             todo=f"move it away, then the same command clones it; or put a clone there: "

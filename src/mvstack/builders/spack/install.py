@@ -51,7 +51,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
     elsewhere (:mod:`mvstack.builders.spack.handed`).
 
     Raises Locked, Missing, SourceError, Refused (another commit; a lock of other inputs; what a
-    wanted one needs cannot be had), InvalidInput (wanted and not locked), BuildFailed, CheckFailed
+    wanted one needs is missing), InvalidInput (wanted and not locked), BuildFailed, CheckFailed
     (a gate).
     """
     root, tree = Path(plan.root), Path(plan.tree)

@@ -18,7 +18,7 @@ def install(environments: Sequence[Environment], wanted: frozenset[str], run: Ru
 
     These are the compiler's, where Spack builds it, and the stack's, in this order; a package of
     the stack needs all of the compiler. What they need is taken from the caches. No module is
-    written. Raises InvalidInput for a hash that no lock has, Refused for what cannot be had.
+    written. Raises InvalidInput for a hash that no lock has, Refused for what cannot be obtained.
     """
     found = [(one, one.locked(run.progress)) for one in environments]
     if left := wanted - {key for _, locked in found for key in locked.answer.nodes}:

@@ -99,7 +99,7 @@ def read(file: Path) -> Lock:
     except InvalidInput as error:
         (problem,) = error.problems
         raise Missing(
-            f"this is no lock file: {problem.message}",
+            f"this is not a lock file: {problem.message}",
             str(file),
             found=problem.found,
             todo="remove it; the same command concretizes anew",

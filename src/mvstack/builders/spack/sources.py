@@ -22,7 +22,7 @@ def fetch(
     """Every file of ``rows`` into the mirror; hash of a package → what records keep of its files.
 
     ``others`` are sources without a SHA-256 (clones of git): Spack fetches them when it builds.
-    Raises one SourceError with every file that cannot be had.
+    Raises one SourceError with every file that cannot be obtained.
     """
     found: dict[str, list[Row]] = {}
     errors: list[MvstackError] = []
