@@ -9,7 +9,6 @@ from mvstack.discover import look, system_yaml
 from mvstack.discover.capture import Capture
 from mvstack.discover.libraries import (
     silent_providers,
-    slurm_header_version,
     slurm_modules,
     ucx_variants,
 )
@@ -103,7 +102,6 @@ def slurm_root(root: Capture) -> Capture:
         root,
         {
             "/usr/include/slurm/pmi2.h": "",
-            "/usr/include/slurm/slurm_version.h": "#define SLURM_VERSION_NUMBER 0x170b04\n",
             "/usr/lib64/slurm/mpi_pmi2.so": "",
             "/usr/lib64/slurm/mpi_pmix.so": "",
             "/usr/lib64/slurm/select_cons_tres.so": "",
@@ -128,19 +126,6 @@ def test_slurms_plugins_are_found_where_debian_has_them() -> None:
     found = slurm_modules(lambda path: folders.get(path, []), "/usr", "x86_64-linux-gnu")
     assert found == ["none", "pmi2"]
     assert slurm_modules(lambda _: [], "/usr", "") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("#define SLURM_VERSION_NUMBER 0x160508\n", "22.05.8"),
-        ("/* #define SLURM_VERSION_NUMBER 0x160508 */", ""),
-        ("#define SLURM_VERSION_NUMBER 0x16\n", ""),
-        ("", ""),
-    ],
-)
-def test_slurms_version_by_its_header(text: str, version: str) -> None:
-    assert slurm_header_version(text) == version
 
 
 def test_slurms_libpmi2_is_not_taken_for_crays(root: Capture) -> None:

@@ -6,7 +6,6 @@ What is found in a capture is what was found on the machine.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -95,21 +94,13 @@ def as_text(seen: Capture) -> str:
     known = {*seen.files, *seen.links}
     # a folder is there when something in it is
     bare = {path for path in seen.there if not any(one.startswith(f"{path}/") for one in known)}
-    sections: dict[str, Mapping[str, object] | Iterable[str]] = {
-        "environment": seen.environment,
-        "tools": seen.tools,
-        "failed": seen.failed,
-        "outputs": {name: _public(name, text) for name, text in seen.outputs.items()},
-        "denied": seen.denied,
-        "links": seen.links,
-        "there": bare - known,
-        "files": {
-            path: _cpuinfo(text) if path == "/proc/cpuinfo" else text
-            for path, text in seen.files.items()
-        },
-    }
-    for name, rows in sections.items():
-        if isinstance(rows, Mapping):
+    outputs = {name: _public(name, text) for name, text in seen.outputs.items()}
+    files = dict(seen.files)
+    if "/proc/cpuinfo" in files:
+        files["/proc/cpuinfo"] = _cpuinfo(files["/proc/cpuinfo"])
+    changed = {"outputs": outputs, "files": files, "there": bare - known}
+    for name, rows in seen.model_copy(update=changed):
+        if isinstance(rows, dict):
             items = [f"  {_word(key)}: {_value(value)}" for key, value in sorted(rows.items())]
         else:
             items = [f"  - {_word(one)}" for one in sorted(rows)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from mvstack.discover.machine import Findings, Library
-from mvstack.discover.scheduler import Launch
+from mvstack.discover.scheduler import Launch, slurm_version
 from mvstack.discover.view import View
 
 
@@ -139,20 +139,18 @@ def _look(
     library = linked.get(wanted.library, "")
     if wanted.name == "cray-pmi" and "/cray/" not in library:
         library = ""  # Slurm's libpmi2 has the same name
-    prefixes = _prefixes(view, wanted, library, triple)
-    with_headers = [prefix for prefix in prefixes if _include(view, wanted, prefix, triple)]
-    if with_headers:
-        prefix = with_headers[0]
-        if len(with_headers) > 1:
-            findings.note(f"{wanted.name} with headers below {', '.join(with_headers)}: the first")
-        version = _version(view, wanted, prefix, triple)
-        return Library(name=wanted.name, version=version, prefix=prefix)
-    tool = next((view.which(tool[0]) for tool in wanted.tools if view.which(tool[0])), "")
-    if not library and not tool:
-        return None
-    prefix = _above(tool, ("bin",)) or _above(library, ("lib", "lib64"))
-    version = _version(view, wanted, prefix, triple)
-    return Library(name=wanted.name, version=version, prefix=prefix or "/usr", headers=False)
+    places = _prefixes(view, wanted, library, triple)
+    prefixes = [prefix for prefix in places if _include(view, wanted, prefix, triple)]
+    headers = bool(prefixes)
+    if not headers:
+        tool = next(filter(None, (view.which(tool[0]) for tool in wanted.tools)), "")
+        if not library and not tool:
+            return None
+        prefixes = [_above(tool, ("bin",)) or _above(library, ("lib", "lib64")) or "/usr"]
+    if len(prefixes) > 1:
+        findings.note(f"{wanted.name} with headers below {', '.join(prefixes)}: the first")
+    version = _version(view, wanted, prefixes[0], triple)
+    return Library(name=wanted.name, version=version, prefix=prefixes[0], headers=headers)
 
 
 def _prefixes(view: View, wanted: Wanted, library: str, triple: str) -> list[str]:
@@ -257,10 +255,9 @@ def _slurm(view: View, launch: Launch, triple: str) -> Library | None:
     headers = any(view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h"))
     if launch.scheduler != "slurm" and not (tool and headers):
         return None
-    number = view.text(f"{prefix}/include/slurm/slurm_version.h") if headers else None
     return Library(
         name="slurm",
-        version=launch.version or slurm_header_version(number or "") or None,
+        version=slurm_version(view.say("sinfo", "--version")) or None,
         prefix=prefix,
         headers=headers,
         mpi=launch.mpi or slurm_modules(view.names, prefix, triple),
@@ -309,12 +306,3 @@ def slurm_modules(names: Callable[[str], list[str]], prefix: str, triple: str) -
         if found:
             return found
     return []
-
-
-def slurm_header_version(text: str) -> str:
-    """``#define SLURM_VERSION_NUMBER 0x160508`` is 22.05.8; "" when it is not there."""
-    match = re.search(r"^#define\s+SLURM_VERSION_NUMBER\s+0x([0-9a-fA-F]{6})\b", text, re.M)
-    if not match:
-        return ""
-    major, minor, micro = (int(match[1][at : at + 2], 16) for at in (0, 2, 4))
-    return f"{major}.{minor:02d}.{micro}"

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 
 from mvstack.discover.machine import Findings
 from mvstack.discover.view import View
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is asked of a batch system, its version in the answer, its launcher and its command."""
+
+    question: tuple[str, ...]
+    version: str
+    launcher: str
+    command: str
+
+
+BATCH = {
+    "pbs": Batch(
+        ("qstat", "--version"),
+        r"(?:pbs_version|Version)\s*[=:]\s*([0-9A-Za-z_.+-]+)",
+        "pals",
+        "palstat",
+    ),
+    "lsf": Batch(("lsid",), r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", "jsrun", "jsrun"),
+}
+
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("sinfo", "--version"),
     ("scontrol", "show", "config"),
     ("srun", "--mpi=list"),
     ("flux", "--version"),
-    ("qstat", "--version"),
-    ("lsid",),
+    *(batch.question for batch in BATCH.values()),
 )
 """The questions asked here."""
 
@@ -26,7 +48,6 @@ class Launch:
     scheduler: str | None
     launcher: str | None
     pmi: str | None = None
-    version: str = ""
     mpi: list[str] = field(default_factory=list)
     how: dict[str, str] = field(default_factory=dict)
 
@@ -38,8 +59,9 @@ def read_scheduler(view: View, findings: Findings) -> Launch:
             findings.found(name, "no tool's output is known for this root")
         return Launch(None, None)
     _hint_kubernetes(view, findings)
-    readers = (_slurm, _flux, _pbs, _lsf)
-    found = [launch for read in readers for launch in [read(view, findings)] if launch is not None]
+    answers = [_slurm(view, findings), _flux(view, findings)]
+    answers += [_batch(view, name, batch) for name, batch in BATCH.items()]
+    found = [launch for launch in answers if launch is not None]
     if not found:
         findings.found("scheduler", "no Slurm, Flux, PBS or LSF that answers")
         findings.found("launcher", "no scheduler: MPI's own hydra")
@@ -59,8 +81,6 @@ def _slurm(view: View, findings: Findings) -> Launch | None:
     asked = view.ask("sinfo", "--version")
     if asked is None:
         return None
-    match = re.search(r"slurm\S*\s+([0-9][0-9A-Za-z_.+-]*)", asked.text)
-    version = match[1][:40] if match else ""
     config = view.ask("scontrol", "show", "config")
     if config is not None and not config.ok:
         why = "no answer in 5 s" if config.timed_out else config.text.strip()
@@ -73,11 +93,17 @@ def _slurm(view: View, findings: Findings) -> Launch | None:
     default = re.search(r"^MpiDefault\s*=\s*(\S+)", config.text if config else "", re.M)
     pmi, why = _slurm_pmi(default[1] if default else "", plugins, findings)
     how = {
-        "scheduler": f"sinfo --version: slurm {version or 'of unknown version'}",
+        "scheduler": f"sinfo --version: slurm {slurm_version(asked.text) or 'of unknown version'}",
         "launcher": "scheduler slurm",
         "pmi": why,
     }
-    return Launch("slurm", "srun", pmi, version, plugins, how)
+    return Launch("slurm", "srun", pmi, plugins, how)
+
+
+def slurm_version(text: str) -> str:
+    """The version that ``sinfo --version`` prints."""
+    match = re.search(r"slurm\S*\s+([0-9][0-9A-Za-z_.+-]*)", text)
+    return match[1][:40] if match else ""
 
 
 def slurm_plugins(text: str) -> list[str]:
@@ -122,44 +148,27 @@ def _flux(view: View, findings: Findings) -> Launch | None:
         findings.note("flux is installed and no instance runs here: taken as no scheduler")
         return None
     match = re.search(r"^commands:\s*([0-9][0-9A-Za-z_.+-]*)", text, re.M)
-    version = match[1][:40] if match else ""
+    version = match[1][:40] if match else "unknown"
     how = {
-        "scheduler": f"flux --version: {version or 'unknown'}; an instance runs",
+        "scheduler": f"flux --version: {version}; an instance runs",
         "launcher": "scheduler flux",
     }
-    return Launch("flux", "flux", None, version, [], how)
+    return Launch("flux", "flux", how=how)
 
 
-def _pbs(view: View, _: Findings) -> Launch | None:
-    asked = view.ask("qstat", "--version")
-    match = re.search(
-        r"(?:pbs_version|Version)\s*[=:]\s*([0-9A-Za-z_.+-]+)", asked.text if asked else ""
-    )
-    return _batch(view, "pbs", "qstat --version", match, ("palstat", "pals"))
-
-
-def _lsf(view: View, _: Findings) -> Launch | None:
-    match = re.search(r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", view.say("lsid"))
-    return _batch(view, "lsf", "lsid", match, ("jsrun", "jsrun"))
-
-
-def _batch(
-    view: View,
-    name: str,
-    asked: str,
-    version: re.Match[str] | None,
-    own: tuple[str, str],
-) -> Launch | None:
-    """A scheduler that told its version, with the launcher of ``own`` where its command is here."""
-    if version is None:
+def _batch(view: View, name: str, batch: Batch) -> Launch | None:
+    """A scheduler that told its version, with its own launcher where that is here."""
+    asked = view.ask(*batch.question)
+    match = re.search(batch.version, asked.text) if asked else None
+    if match is None:
         return None
-    command, launcher = own
-    here = bool(view.which(command))
+    here = bool(view.which(batch.command))
+    launched = "is on PATH" if here else "is not on PATH: MPI's own hydra"
     how = {
-        "scheduler": f"{asked}: {name} {version[1][:40]}",
-        "launcher": f"{command} is on PATH" if here else f"no {command} on PATH: MPI's own hydra",
+        "scheduler": f"{shlex.join(batch.question)}: {name} {match[1][:40]}",
+        "launcher": f"{batch.command} {launched}",
     }
-    return Launch(name, launcher if here else "hydra", None, version[1][:40], [], how)
+    return Launch(name, batch.launcher if here else "hydra", how=how)
 
 
 def _hint_kubernetes(view: View, findings: Findings) -> None:
