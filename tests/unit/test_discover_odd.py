@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import archspec.cpu
 import pytest
 from discover_roots import data_of, kept, make, port, system_of, tool, without
 
@@ -129,42 +128,17 @@ def test_garbled_cpuinfo():
     root = kept("gpu-v100")
     root.files["/proc/cpuinfo"] = f"{os.urandom(3000)!r}\nprocessor : x\n\n: :\n"
     machine = look(root)
-    assert machine.target is None and machine.cores is None
-    assert "processor" in machine.how["target"]
-    text = system_yaml(machine)
-    assert text.count("# not found: fill in") == 2
+    assert machine.cores is None
+    assert "processor" in machine.how["cores"]
+    assert system_yaml(machine).count("# not found: fill in") == 1
     assert machine.fabric == "infiniband"
 
 
-def test_cpuinfo_and_uname_contradict():
-    root = kept("gpu-v100")
-    tool(root, "uname", "-m", text="aarch64\n")
+def test_a_processor_that_archspec_does_not_know_has_no_target():
+    root = kept("opa")
+    root.target = "zen17"
     machine = look(root)
-    assert machine.target is None and "uname -m says aarch64" in machine.how["target"]
-    assert machine.cores == 40
-
-
-def test_hidden_flags_are_named(root):
-    flags = " ".join(archspec.cpu.TARGETS["zen4"].features - {"pku"})
-    make(root, {"/proc/cpuinfo": f"processor: 0\nvendor_id: AuthenticAMD\nflags: {flags}\n"})
-    machine = look(root)
-    assert machine.target == "x86_64_v4"
-    assert said(machine, "zen4 would fit but for pku")
-
-
-@pytest.mark.parametrize(
-    ("cpu", "uname", "target"),
-    [
-        ("cpu : POWER9, altivec supported", "ppc64le", "power9le"),
-        ("cpu : POWER8 (raw), altivec supported", "ppc64le", "power8le"),
-        ("isa : rv64imafdc\nuarch : sifive,u74-mc", "riscv64", "u74mc"),
-        ("CPU implementer : 0x46\nFeatures : fp\nCPU part : 0x001", "aarch64", "aarch64"),
-    ],
-)
-def test_other_architectures(root, cpu, uname, target):
-    make(root, {"/proc/cpuinfo": f"processor : 0\n{cpu}\n"})
-    tool(root, "uname", "-m", text=uname)
-    assert look(root).target == target
+    assert machine.target is None and "archspec" in machine.how["target"]
 
 
 def test_os_release_missing():

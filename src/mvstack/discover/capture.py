@@ -28,11 +28,13 @@ class Capture(BaseModel):
     """What a machine showed: path → text or link's target, command → output, and so on.
 
     ``there`` are other paths that exist, ``denied`` those without permission to read. ``failed`` is
-    the exit status of a command whose status was not 0.
+    the exit status of a command whose status was not 0. ``target`` is archspec's name of the
+    processor.
     """
 
     model_config = ConfigDict(extra="forbid")
 
+    target: str = ""
     environment: dict[str, str] = Field(default_factory=dict)
     tools: dict[str, str] = Field(default_factory=dict)
     failed: dict[str, int | Literal["timed out"]] = Field(default_factory=dict)
@@ -100,6 +102,9 @@ def as_text(seen: Capture) -> str:
         files["/proc/cpuinfo"] = _cpuinfo(files["/proc/cpuinfo"])
     changed = {"outputs": outputs, "files": files, "there": bare - known}
     for name, rows in seen.model_copy(update=changed):
+        if isinstance(rows, str):
+            lines += [f"{name}: {_word(rows)}"] if rows else []
+            continue
         if isinstance(rows, dict):
             items = [f"  {_word(key)}: {_value(value)}" for key, value in sorted(rows.items())]
         else:

@@ -1,8 +1,4 @@
-"""The processor, the cores that we may use, and memory.
-
-archspec names the CPU of the machine that it runs on; its checks are used here on any cpuinfo text,
-which may be another machine's. A test holds the two against each other.
-"""
+"""The processor, the cores that we may use, and memory."""
 
 from __future__ import annotations
 
@@ -10,23 +6,18 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from archspec.cpu import TARGETS, Microarchitecture
-from archspec.cpu.detect import COMPATIBILITY_CHECKS, partial_uarch
-from archspec.cpu.schema import TARGETS_JSON
+from archspec.cpu import TARGETS
 
 from mvstack.discover.machine import Findings
 from mvstack.discover.view import View
 
 GIB = 1 << 30
-NEAR = 3
-"""How many missing flags still make a named target worth mentioning."""
 
 
 @dataclass(frozen=True)
 class Node:
     """The processors, such as "2 x AMD EPYC 7742"; cores and memory that a job here may use."""
 
-    architecture: str | None
     title: str
     target: str | None
     cores: int | None
@@ -39,16 +30,13 @@ def read_cpu(view: View, findings: Findings) -> Node:
     blocks = _records(text or "")
     if not blocks:
         lacking = "cannot be read" if text is None else "holds nothing that can be read"
-        for name in ("target", "cores"):
-            findings.found(name, f"/proc/cpuinfo {lacking}")
-    uname = view.say("uname", "-m").strip()
-    architecture, target = _target(blocks, uname, findings) if blocks else (None, None)
+        findings.found("cores", f"/proc/cpuinfo {lacking}")
+    target = _target(view, findings)
     places = _places(view, blocks)
     first = blocks[0] if blocks else {}
     model = (first.get("model name") or first.get("cpu", ""))[:100] or target or "unknown CPU"
     sockets = len({socket for socket, _ in places.values()})
     return Node(
-        architecture=architecture,
         title=f"{sockets} x {model}" if sockets else model,
         target=target,
         cores=_usable(view, places, findings),
@@ -56,31 +44,13 @@ def read_cpu(view: View, findings: Findings) -> Node:
     )
 
 
-def _target(
-    blocks: list[dict[str, str]], uname: str, findings: Findings
-) -> tuple[str | None, str | None]:
-    architecture = _architecture(blocks[0], uname)
-    if architecture is None:
-        said = f", while uname -m says {uname}" if uname else ""
-        findings.found("target", f"/proc/cpuinfo describes no processor that is known here{said}")
-        return None, None
-    if not uname and architecture == "ppc64le":
-        findings.note("no `uname -m`: POWER is taken to be little-endian (ppc64le)")
-    cpu = _processor(blocks[0], architecture)
-    if not cpu.features and architecture in ("x86_64", "aarch64"):
-        findings.found("target", "/proc/cpuinfo lists no CPU flags")
-        return architecture, None
-    best, near = named(cpu, architecture)
-    findings.found("target", f"archspec's table, flags of /proc/cpuinfo ({cpu.vendor})")
-    if near is not None:
-        findings.note(
-            f"target {best.name}: {near.name} would fit but for "
-            f"{', '.join(sorted(near.features - cpu.features))}, which /proc/cpuinfo does not list "
-            "(a hypervisor or the firmware may hide it)"
-        )
-    if len({frozenset(block["flags"].split()) for block in blocks if "flags" in block}) > 1:
-        findings.note("the processors of this machine differ in their flags; the first was used")
-    return architecture, best.name
+def _target(view: View, findings: Findings) -> str | None:
+    name = view.target()
+    if name not in TARGETS:
+        findings.found("target", "archspec has not named the processor")
+        return None
+    findings.found("target", "archspec's name of the processor")
+    return name
 
 
 def _records(cpuinfo: str) -> list[dict[str, str]]:
@@ -92,81 +62,6 @@ def _records(cpuinfo: str) -> list[dict[str, str]]:
         if fields:
             blocks.append(fields)
     return blocks
-
-
-def _architecture(record: dict[str, str], uname: str) -> str | None:
-    """The architecture that both ``uname -m`` (may be "") and the record speak for, else None."""
-    if "vendor_id" in record and "flags" in record:
-        seen = ["x86_64"]
-    elif "CPU implementer" in record:
-        seen = ["aarch64"]
-    elif re.search(r"POWER[0-9]+", record.get("cpu", "")):
-        seen = ["ppc64le", "ppc64"]
-    elif record.get("isa", "").startswith("rv64"):
-        seen = ["riscv64"]
-    else:
-        return None
-    if not uname:
-        return seen[0]
-    return uname if uname in seen else None
-
-
-def _processor(record: dict[str, str], architecture: str) -> Microarchitecture:
-    """The processor of one cpuinfo record as archspec describes processors.
-
-    archspec adds what a flag implies (ssse3: sse3).
-    """
-    arm = TARGETS_JSON["conversions"]["arm_vendors"]
-    implementer = record.get("CPU implementer", "")
-    power = re.search(r"POWER([0-9]{1,3})", record.get("cpu", ""))
-    uarch = {"sifive,u74-mc": "u74mc", "spacemit,x60": "x60"}.get(record.get("uarch", ""), "")
-    return partial_uarch(
-        name=uarch if architecture == "riscv64" else "",
-        vendor={
-            "x86_64": record.get("vendor_id", ""),
-            "aarch64": str(arm.get(implementer, implementer)),
-        }.get(architecture, "generic"),
-        features=set(record.get("flags", record.get("Features", "")).split()),
-        generation=int(power[1]) if power else 0,
-        cpu_part=record.get("CPU part", ""),
-    )
-
-
-def named(
-    cpu: Microarchitecture, architecture: str
-) -> tuple[Microarchitecture, Microarchitecture | None]:
-    """The most special target of archspec's table that ``cpu`` can run, as archspec chooses it.
-
-    And, where that is a generic one, the vendor's that it misses by a few flags only.
-    """
-    root, fits = TARGETS[architecture], COMPATIBILITY_CHECKS[architecture]
-    if architecture.startswith("ppc"):  # whose check is for the architecture it runs on
-
-        def fits(cpu: Microarchitecture, target: Microarchitecture) -> bool:
-            return bool(target.family == root and target.generation <= cpu.generation)
-
-    fitting = [target for target in TARGETS.values() if fits(cpu, target)]
-    generic = [target for target in fitting if target.vendor == "generic"]
-    base = max(generic, key=_rank, default=root)
-    if cpu.cpu_part and any(target.cpu_part == cpu.cpu_part for target in fitting):
-        fitting = [target for target in fitting if target.cpu_part == cpu.cpu_part]
-    # Only below the best generic target: a newer CPU that lacks one rare flag must not be
-    # called by the name of a much older one.
-    best = max((target for target in fitting if target > base), key=_rank, default=base)
-    if best.vendor != "generic":
-        return best, None  # a zen2 is no zen3 that lacks three flags
-    near = [
-        target
-        for target in TARGETS.values()
-        if target.vendor == cpu.vendor
-        and target > best
-        and 0 < len(target.features - cpu.features) <= NEAR
-    ]
-    return best, max(near, key=_rank, default=None)
-
-
-def _rank(target: Microarchitecture) -> tuple[int, int]:
-    return len(target.ancestors), len(target.features)
 
 
 def _places(view: View, blocks: list[dict[str, str]]) -> dict[int, tuple[str, str]]:

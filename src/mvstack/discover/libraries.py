@@ -107,10 +107,10 @@ SILENT = ("cxi", "efa", "opx", "psm", "psm2", "psm3", "verbs", "usnic", "gni")
 
 
 def read_libraries(
-    view: View, architecture: str | None, launch: Launch, findings: Findings
+    view: View, architecture: str, launch: Launch, findings: Findings
 ) -> list[Library]:
     """The packages of ``WANTED`` that can be built on, and Slurm's, which starts programs."""
-    triple = TRIPLES.get(architecture or "", "")
+    triple = TRIPLES.get(architecture, "")
     linked = _linked(view.say("ldconfig", "-p"))
     looked = [_look(view, wanted, triple, linked, findings) for wanted in WANTED]
     found = [library for library in (*looked, _slurm(view, launch, triple)) if library is not None]

@@ -62,7 +62,7 @@ def examine(view: View) -> Machine:
     choice = choose_fabric(view, ports, order, launch.scheduler, system.hypervisor, findings)
     gpus = read_gpus(view, findings)
     compiler, all_compilers = compilers.read_compilers(view, findings)
-    externals = libraries.read_libraries(view, node.architecture, launch, findings)
+    externals = libraries.read_libraries(view, view.say("uname", "-m").strip(), launch, findings)
     drivers = {one: name for name, row in policy.file_systems.items() for one in row.mounts}
     file_systems = site.read_mounts(view, drivers, findings)
     site.note_limits(view, choice.fabric, findings)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import archspec.cpu
+
 from mvstack.discover.capture import TIMED_OUT, Capture
 from mvstack.support.processes import run
 
@@ -86,6 +88,9 @@ class _Files:
         path = self.which(words[0])
         return ask([path, *words[1:]]) if path else None
 
+    def target(self) -> str:
+        return archspec.cpu.host().name if self.live else ""
+
     def _inside(self, path: str) -> Path:
         """``path`` below the root. Raises FileNotFoundError when a link leads out of the root."""
         full = self.root / path.lstrip("/")
@@ -142,6 +147,9 @@ class _Kept:
         if failed == TIMED_OUT:
             return Output(self.kept.outputs[command], -9, True)
         return Output(self.kept.outputs[command], int(failed))
+
+    def target(self) -> str:
+        return self.kept.target
 
     def _refuse(self, path: str) -> None:
         if path in self.kept.denied:
@@ -217,6 +225,11 @@ class View:
             return ""
         self.seen.environment[name] = value
         return value
+
+    def target(self) -> str:
+        """archspec's name of the processor; "" when this is not the machine itself."""
+        self.seen.target = self.source.target()
+        return self.seen.target
 
     def which(self, tool: str) -> str:
         """The path of a tool, or ""."""
