@@ -24,7 +24,9 @@ def what(
     new: Library, constants: dict[str, int] | None = None, **more: frozenset[str]
 ) -> list[str]:
     """The kinds of differences between OLD and ``new``."""
-    found = differences(OLD, new, CONSTANTS, CONSTANTS if constants is None else constants, **more)
+    found = list(
+        differences(OLD, new, CONSTANTS, CONSTANTS if constants is None else constants, **more)
+    )
     return [one.what for one in found]
 
 
@@ -73,4 +75,4 @@ def test_only_what_is_needed_and_was_there_can_lack(
     found = differences(
         Library(Path("a"), "s", old), Library(Path("b"), "s", new), {}, {}, needed=needed
     )
-    assert bool(found) == bool((needed & old) - new)
+    assert bool(list(found)) == bool((needed & old) - new)

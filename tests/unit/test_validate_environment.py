@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mvstack.test import environment
+from mvstack.test import run
 
 
 def test_module_state_and_mpi_settings_do_not_reach_the_checks():
-    kept, ignored = environment.for_checks(
+    kept, ignored = run.for_checks(
         {
             "HOME": "/home/someone",
             "PATH": "/usr/bin",

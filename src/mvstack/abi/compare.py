@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mvstack.abi.library import Library
@@ -26,69 +27,44 @@ def differences(
     new_constants: dict[str, int],
     needed: frozenset[str] | None = None,
     named: frozenset[str] = frozenset(),
-) -> list[Difference]:
-    """Why programs linked to ``old`` cannot run with ``new``; empty when nothing speaks against it.
+) -> Iterator[Difference]:
+    """Why programs linked to ``old`` cannot run with ``new``; none when nothing speaks against it.
 
     ``needed`` are the names that the programs at hand take from MPI; None means every name that
     ``old`` has. ``named`` are the libraries of ``old`` that the programs name: one in Fortran may
     name that of its binding alone. Constants are compared where both are known.
     """
-    found = []
+    not_found = "the loader looks for the old name and does not find it"
     if old.machine != new.machine:
-        found.append(Difference("machine", old.machine, new.machine, "the loader passes it over"))
+        yield Difference("machine", old.machine, new.machine, "the loader passes it over")
     if old.soname != new.soname:
-        found.append(
-            Difference(
-                "soname",
-                old.soname,
-                new.soname,
-                "the loader looks for the old name and does not find it",
-            )
-        )
+        yield Difference("soname", old.soname, new.soname, not_found)
     if gone := sorted(named - new.sonames - {old.soname}):
-        found.append(
-            Difference(
-                "soname of a binding",
-                _some(gone),
-                _some(sorted(new.sonames)),
-                "the loader looks for the old name and does not find it",
-            )
-        )
+        yield Difference("soname of a binding", _some(gone), _some(sorted(new.sonames)), not_found)
     wanted = old.names if needed is None else needed & old.names
     if lacking := sorted(wanted - new.names):
-        found.append(
-            Difference(
-                "names",
-                f"{len(wanted)} names",
-                f"lacks {len(lacking)}: {_some(lacking)}",
-                "programs that call them end with an undefined symbol",
-            )
+        yield Difference(
+            "names",
+            f"{len(wanted)} names",
+            f"lacks {len(lacking)}: {_some(lacking)}",
+            "programs that call them end with an undefined symbol",
         )
-    grown = sorted(
-        name
-        for name in wanted & old.sizes.keys() & new.sizes.keys()
-        if old.sizes[name] != new.sizes[name]
-    )
-    if grown:
-        found.append(
-            Difference(
-                "sizes of objects",
-                f"{grown[0]} {old.sizes[grown[0]]} bytes",
-                f"{new.sizes[grown[0]]} bytes" + (f"; {_some(grown)}" if len(grown) > 1 else ""),
-                "the linker copied the old object into programs",
-            )
+    both = sorted(wanted & old.sizes.keys() & new.sizes.keys())
+    if grown := [name for name in both if old.sizes[name] != new.sizes[name]]:
+        yield Difference(
+            "sizes of objects",
+            f"{grown[0]} {old.sizes[grown[0]]} bytes",
+            f"{new.sizes[grown[0]]} bytes" + (f"; {_some(grown)}" if len(grown) > 1 else ""),
+            "the linker copied the old object into programs",
         )
     both = sorted(old_constants.keys() & new_constants.keys())
     if changed := [name for name in both if old_constants[name] != new_constants[name]]:
-        found.append(
-            Difference(
-                "constants of mpi.h",
-                _values(changed, old_constants),
-                _values(changed, new_constants),
-                "the compiler put the old values into programs",
-            )
+        yield Difference(
+            "constants of mpi.h",
+            _values(changed, old_constants),
+            _values(changed, new_constants),
+            "the compiler put the old values into programs",
         )
-    return found
 
 
 def _some(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What an ELF file asks of the dynamic linker: libraries by name, and where to look for them. Pure.
+"""What programs ask of the dynamic linker, and whether this machine has it.
 
 With pyelftools and not readelf, which comes with compilers: a machine that installs from a cache
 need not have any.
@@ -6,9 +6,19 @@ need not have any.
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import Any
+
+from mvstack.cache.manifest import Needed
+from mvstack.support.processes import run
+
+# The dynamic linker's own folders beside those of ldconfig's list.
+_DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
 @dataclass(frozen=True)
@@ -42,3 +52,24 @@ def linked(content: bytes) -> Linked | None:
         tuple(folder for path in paths for folder in path.split(":") if folder),
         next((one.soname for one in tags if one.entry.d_tag == "DT_SONAME"), ""),
     )
+
+
+def lacking(needs: Iterable[Needed]) -> list[str]:
+    """The libraries that are neither where the builder had them nor known to the linker here."""
+    known = _known()
+    return sorted(
+        one.soname
+        for one in needs
+        if one.soname not in known
+        and not (one.found and Path(one.found).is_file())
+        and not any(Path(folder, one.soname).is_file() for folder in _DEFAULT)
+    )
+
+
+def _known() -> set[str]:
+    """The names in ldconfig's cache; none where there is no ldconfig."""
+    program = shutil.which("ldconfig", path=f"{os.environ.get('PATH', '')}:/sbin:/usr/sbin")
+    if program is None:
+        return set()
+    done = run([program, "-p"])
+    return {line.split()[0] for line in done.text.splitlines() if " => " in line}

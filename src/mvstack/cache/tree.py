@@ -46,15 +46,11 @@ def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:
     for node in build_order(plan):
         file = tree / "modules" / node.file
         if node.key in known and file.is_file():
-            software = tree / "software" / node.name / _folder(node.name, node.key)
+            folder = node.key.removesuffix(".eb").removeprefix(f"{node.name}-")
+            software = tree / "software" / node.name / folder
             row = rows.get(node.key, {})
             found.append(Installed(node, known[node.key], file, software, row))
     return plan, _with_companions(plan, found)
-
-
-def _folder(name: str, easyconfig: str) -> str:
-    """EasyBuild's name of a package's folder: version, toolchain and suffix."""
-    return easyconfig.removesuffix(".eb").removeprefix(f"{name}-")
 
 
 def _with_companions(plan: Plan, found: list[Installed]) -> list[Installed]:

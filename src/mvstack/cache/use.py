@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.cache import store, unpack
-from mvstack.cache.libraries import lacking
+from mvstack.cache.elf import lacking
 from mvstack.cache.place import PUSH_AGAIN, NotBelieved, Place, Unreachable, place
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mvstack.ci.checks import smallest_tag
 from mvstack.ci.graph import OF_MPI, WHOLE, Graph, Node
@@ -43,7 +43,6 @@ class Todo:
     image: bool = False
     lock: bool = False
     unfinished: bool = False
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def name(self) -> str:

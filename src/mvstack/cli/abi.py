@@ -44,14 +44,8 @@ def abi(
             )
         needed = names | (needed or frozenset())
         named |= before.sonames & libraries
-    found = differences(
-        before,
-        after,
-        read_constants(old) if old.is_dir() else {},
-        read_constants(new) if new.is_dir() else {},
-        needed,
-        named,
-    )
+    was, is_now = (read_constants(one) if one.is_dir() else {} for one in (old, new))
+    found = list(differences(before, after, was, is_now, needed, named))
     counted = len(before.names if needed is None else needed)
     if as_json:
         emit(

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
+from mvstack.model.text import Text
 from mvstack.model.yamlfile import Place, YamlFile
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
@@ -22,6 +23,13 @@ class Strict(BaseModel):
     def at(self, *place: str | int) -> str:
         """``file:line`` of a place in the file that this was read from; "" without a file."""
         return self._file.where(place) if self._file else ""
+
+
+class Reasoned(Strict):
+    """What is there for a reason, and where that reason comes from."""
+
+    why: Text
+    source: Text
 
 
 M = TypeVar("M", bound=Strict)
@@ -42,7 +50,10 @@ def validated(model: type[M], file: YamlFile) -> M:
     try:
         made = model.model_validate(file.data)
     except ValidationError as error:
-        problems = [(_line(file, item), _problem(file, model, item)) for item in error.errors()]
+        problems = [
+            (file.line(_place(file, item["loc"])), _problem(file, model, item))
+            for item in error.errors()
+        ]
         problems.sort(key=lambda pair: pair[0])
         raise InvalidInput(
             *(problem for _, problem in problems), outcome="Nothing was changed."
@@ -56,10 +67,6 @@ def first_error(error: ValidationError) -> str:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}".removeprefix(": ")
-
-
-def _line(file: YamlFile, item: Any) -> int:
-    return file.line(_place(file, item["loc"]))
 
 
 def _place(file: YamlFile, loc: tuple[str | int, ...]) -> Place:
@@ -91,7 +98,8 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     if kind == "extra_forbidden":
         return _unknown("field", item, name, where, _fields_at(model, loc[:-1]))
     if kind == "literal_error":
-        words = [word.strip("'") for word in _literals(item["ctx"]["expected"])]
+        expected = item["ctx"]["expected"].replace(" or ", ", ").split(", ")
+        words = [word.strip("'") for word in expected]
         return _unknown("word", item, str(item["input"]), where, words, name)
     if kind == "unknown_word":
         unknown = _unknown("word", item, str(item["input"]), where, item["ctx"]["allowed"], name)
@@ -123,10 +131,6 @@ def _unknown(
         allowed=listed(allowed),
         nearest=close,
     )
-
-
-def _literals(expected: str) -> list[str]:
-    return expected.replace(" or ", ", ").split(", ")
 
 
 def _short(value: Any) -> str:

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import Reasoned, Strict, validated
 from mvstack.model.ci import Image
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
 
 Positive = Annotated[int, Field(ge=1)]
 Duration = Annotated[str, StringConstraints(pattern=r"^\d+(h|h \d+m|m)$")]
-Transient = Literal[
-    "unknown_failure",
-    "api_failure",
-    "stuck_or_timeout_failure",
-    "runner_system_failure",
-    "runner_unsupported",
-    "stale_schedule",
-    "job_execution_timeout",
-    "archived_failure",
-    "unmet_prerequisites",
-    "scheduler_failure",
-    "data_integrity_failure",
-]
 
 
 class Limit(Strict):
@@ -65,7 +52,7 @@ class Retry(Strict):
     """Which failures are tried again, and how often."""
 
     max: Annotated[int, Field(ge=0, le=2)]
-    when: list[Transient]
+    when: list[str]
     why: str
 
 
@@ -85,12 +72,10 @@ class Jobs(Strict):
     expire: Expire
 
 
-class JobImage(Strict):
+class JobImage(Reasoned):
     """The image of jobs on runners of containers, by digest."""
 
     name: Image
-    why: str
-    source: str
 
 
 class Validate(Strict):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import Reasoned, Strict, validated
 from mvstack.model.constraint import parse
 from mvstack.model.text import Name, Text
 from mvstack.model.yamlfile import read_yaml
@@ -44,20 +44,16 @@ def _is_spec(text: str) -> str:
     return text
 
 
-class Gate(Strict):
+class Gate(Reasoned):
     """One gate: what it asks, and why."""
 
     asks: Text
-    why: Text
-    source: Text
 
 
-class Reasoned(Strict):
+class Named(Reasoned):
     """Package names, with the reason why these."""
 
     packages: Annotated[list[Text], Field(min_length=1)]
-    why: Text
-    source: Text
 
 
 class MpiVariant(Strict):
@@ -71,23 +67,19 @@ class MpiVariant(Strict):
     why: Text
 
 
-class Unique(Strict):
+class Unique(Reasoned):
     """Packages of which there may be one; within one root, or in the whole environment."""
 
     packages: Annotated[list[Text], Field(min_length=1)]
     within: Literal["root", "environment"]
-    why: Text
-    source: Text
 
 
-class KnownBad(Strict):
+class KnownBad(Reasoned):
     """What must not be installed: a spec that no package may satisfy, and one that passes."""
 
     id: Name
     spec: Text
     instead: Text
-    why: Text
-    source: Text
 
     @field_validator("spec", "instead")
     @classmethod
@@ -99,8 +91,8 @@ class Gates(Strict):
     """gates.yaml."""
 
     gates: dict[GateId, Gate]
-    mpis: Reasoned
-    not_compiled: Reasoned
+    mpis: Named
+    not_compiled: Named
     mpi_variants: dict[Name, MpiVariant]
     unique: list[Unique]
     known_bad: list[KnownBad]

@@ -65,7 +65,9 @@ def _without(text: str, mark: tuple[str, ...]) -> list[str]:
 
 def of_texts(texts: dict[str, str]) -> str:
     """One hash of what files say, by their names."""
-    return hashes.of(sorted((name, _plain(meaning(name, text))) for name, text in texts.items()))
+    said = {name: meaning(name, text) for name, text in texts.items()}
+    rows = [(name, json.dumps(said[name], sort_keys=True, default=str)) for name in sorted(said)]
+    return hashes.of(rows)
 
 
 def of_paths(paths: Iterable[Path], base: Path) -> str:
@@ -77,7 +79,3 @@ def of_paths(paths: Iterable[Path], base: Path) -> str:
             if path.is_file() and "__pycache__" not in path.parts
         }
     )
-
-
-def _plain(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, default=str)

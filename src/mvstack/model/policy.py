@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import Field, create_model, field_validator, model_validator
 
-from mvstack.model.base import Strict
+from mvstack.model.base import Reasoned, Strict
 from mvstack.model.text import Device, Name, PackageName, Text, Variable
 from mvstack.model.vocabulary import (
     Fabric,
@@ -63,12 +63,10 @@ class When(Strict):
         return value
 
 
-class Setting(Strict):
+class Setting(Reasoned):
     """A variable that the MPI's module sets, with the reason."""
 
     value: Text
-    why: Text
-    source: Text
 
 
 class Transport(Strict):
@@ -96,7 +94,7 @@ class Believe(Strict):
     transports: list[Text] = Field(default_factory=list)
 
 
-class BuildRow(Strict):
+class BuildRow(Reasoned):
     """One row of builds.yaml; ``by_name``: only for a partition that asks for the product so."""
 
     id: Name
@@ -104,11 +102,9 @@ class BuildRow(Strict):
     by_name: bool = False
     use: Use
     believe: Believe = Believe()
-    why: Text
-    source: Text
 
 
-class LauncherRow(Strict):
+class LauncherRow(Reasoned):
     """One row of launchers.yaml; ``pmi`` lists what works, the first is the default."""
 
     id: Name
@@ -117,8 +113,6 @@ class LauncherRow(Strict):
     launch: Text
     configure: dict[Name, Text] = Field(default_factory=dict)
     environment: dict[Variable, Setting] = Field(default_factory=dict)
-    why: Text
-    source: Text
 
 
 class RefusalRow(Strict):
@@ -149,8 +143,8 @@ class ProductRow(Strict):
     source: Text
 
 
-class Reasoned(Strict):
-    """A row with its reason and its source."""
+class Row(Strict):
+    """A row with its reason, and the source of that if it has one."""
 
     why: Text
     source: Text = ""
@@ -195,7 +189,7 @@ class Seen(Strict):
     node_type: Text | None = None
 
 
-class FabricRow(Reasoned):
+class FabricRow(Row):
     """One fabric: what drives it, how it is seen, and MVAPICH's devices for it without GPUs."""
 
     title: Text
@@ -250,34 +244,34 @@ UCX_ALWAYS = "+cma +thread_multiple"
 """What MVAPICH asks of every UCX."""
 
 
-class GpuRow(Reasoned):
+class GpuRow(Row):
     """A kind of GPU: the binary products' word, and what compilers write for by model."""
 
     package: Name
     architectures: dict[PackageName, Text] = Field(default_factory=dict)
 
 
-class Program(Reasoned):
+class Program(Row):
     """What starts ranks: the process manager by EasyBuild's word, and by Spack's if it differs."""
 
     manager: Name
     spack: Name | None = None
 
 
-class PmiRow(Reasoned):
+class PmiRow(Row):
     """A PMI, and the names by which ``srun --mpi=list`` offers it."""
 
     plugins: list[Name] = Field(default_factory=list)
 
 
-class FileSystemRow(Reasoned):
+class FileSystemRow(Row):
     """A driver of ROMIO, the types of mounts that lead to it, the products that lack it."""
 
     mounts: list[Name] = Field(default_factory=list)
     not_in: list[Product] = Field(default_factory=list)
 
 
-class External(Reasoned):
+class External(Row):
     """A package that a site may provide, and Spack's packages that it stands for."""
 
     packages: list[PackageName] = Field(default_factory=list)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import Reasoned, Strict, validated
 from mvstack.model.text import Text
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
@@ -15,23 +15,19 @@ from mvstack.support.home import home
 Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$", max_length=40)]
 
 
-class Pin(Strict):
+class Pin(Reasoned):
     """One upstream repository: a clone whose ``tag`` is not ``commit`` is refused."""
 
     url: Text
     tag: Text
     commit: Commit
-    why: Text
-    source: Text
 
 
-class Requirement(Strict):
+class Requirement(Reasoned):
     """What every environment requires of one package."""
 
     package: Text
     require: Text
-    why: Text
-    source: Text
 
 
 class SpackPins(Strict):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import Reasoned, Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.home import home
@@ -35,7 +35,7 @@ class Whose(Strict):
     note: str
 
 
-class Known(Strict):
+class Known(Reasoned):
     """What environments/policy/sources.yaml says of one file beyond its recipe."""
 
     debian: Debian | None = None
@@ -43,8 +43,6 @@ class Known(Strict):
     licence_page: str = ""
     hashes: dict[str, Whose] = Field(default_factory=dict)
     refused: dict[str, str] = Field(default_factory=dict)
-    why: str
-    source: str
 
     @field_validator("hashes", "refused")
     @classmethod

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, home
 from mvstack.support.processes import Limits, follow
 from mvstack.support.words import listed, nearest
-from mvstack.test import environment
 from mvstack.test.expected import Check, expected_checks
 from mvstack.test.results import cases, problems
 
@@ -26,6 +25,13 @@ from mvstack.test.results import cases, problems
 CHECKS = DATA / "tests" / "reframe"
 _LAST_LINES = 15
 GRACE = 4.0  # seconds that ReFrame gets to cancel its jobs when it is interrupted
+# Lmod's memory of what is loaded, and a parent's place in another MPI job.
+_STATE = (
+    *("MODULEPATH", "LOADEDMODULES", "_LMFILES_", "_ModuleTable", "__LMOD_", "BASH_FUNC_module"),
+    *("BASH_FUNC_ml", "PMI_", "PMIX_", "RFM_"),
+)
+# What changes how an MPI behaves: checks must see what `module load` alone gives.
+_TUNING = ("MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "FI_", "UCX_", "I_MPI_", "HYDRA_")
 
 
 def run_checks(
@@ -39,8 +45,7 @@ def run_checks(
 
     Below ``out`` come plan.json, results.json, reframe.json, junit.xml, reframe.out and the folders
     of failed checks. ``on_line`` gets each line that ReFrame prints. The results are returned
-    whether checks passed or failed; their form is in
-    :mod:`mvstack.test.results`.
+    whether checks passed or failed; :mod:`mvstack.test.results` says their form.
 
     :raises Missing: ReFrame is not installed beside this Python.
     :raises CheckFailed: a check that should have run did not, no check has such a tag, or ReFrame
@@ -61,7 +66,7 @@ def run_checks(
     out = out.resolve()
     _clear(out)
     (out / "plan.json").write_text(json.dumps(plan, indent=1) + "\n")
-    environ, ignored = environment.for_checks(os.environ)
+    environ, ignored = for_checks(os.environ)
     started, began = datetime.now(UTC), time.monotonic()
     output: list[str] = []
 
@@ -93,6 +98,15 @@ def run_checks(
     write_atomically(out / "results.json", json.dumps(results, indent=1) + "\n", mode=None)
     _trust(results, code, output, out, expected)
     return results
+
+
+def for_checks(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """``environ`` without module state and MPI settings, and the names of the settings left out."""
+    kept = {
+        name: value for name, value in environ.items() if not name.startswith((*_STATE, *_TUNING))
+    }
+    kept["PYTHONUNBUFFERED"] = "1"  # so that lines arrive when they are printed
+    return kept, sorted(name for name in environ if name.startswith(_TUNING))
 
 
 def _command(out: Path, tags: list[str], folders: list[Path]) -> list[str]:
