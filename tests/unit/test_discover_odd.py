@@ -396,12 +396,11 @@ def test_a_pod_of_kubernetes_is_hinted_at(root):
     assert said(look(root), "Kubernetes", "mpijob")
 
 
-def test_a_library_without_headers_is_no_external_and_is_said():
+def test_a_library_without_headers_is_no_external():
     root = kept("opa")
     tool(root, "ucx_info", "-v", text="# Library version: 1.11.2\n")
     machine = look(root)
     assert "ucx" not in system_of(machine).partitions["node"].externals
-    assert said(machine, "ucx 1.11.2", "no headers")
 
 
 def test_rdma_core_is_the_end_of_libibverbs_version(root):

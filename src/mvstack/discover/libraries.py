@@ -1,4 +1,4 @@
-"""Packages of the system that an MPI can be built on: where, which version, with headers or not.
+"""Packages of the system that an MPI can be built on, where their headers are: prefix and version.
 
 `spack external find` misses several of them (slurm, pmix, ucx, numactl, libpciaccess) and takes
 a libfabric without headers for usable; so both are looked at here.
@@ -30,7 +30,6 @@ class Wanted:
 
     name: str
     header: str
-    library: str
     pc: str = ""
     tools: tuple[tuple[str, ...], ...] = ()
     prefixes: tuple[str, ...] = ()
@@ -40,27 +39,25 @@ WANTED = (
     Wanted(
         "libfabric",
         "rdma/fabric.h",
-        "libfabric.so.1",
         "libfabric",
         (("fi_info", "--version"),),
         ("/opt/cray/libfabric/*", "/opt/amazon/efa"),
     ),
-    Wanted("ucx", "ucp/api/ucp.h", "libucp.so.0", "ucx", (("ucx_info", "-v"),)),
+    Wanted("ucx", "ucp/api/ucp.h", "ucx", (("ucx_info", "-v"),)),
     Wanted(
         "hwloc",
         "hwloc.h",
-        "libhwloc.so.15",
         "hwloc",
         (("lstopo-no-graphics", "--version"), ("hwloc-info", "--version")),
     ),
-    Wanted("pmix", "pmix.h", "libpmix.so.2", "pmix", (), ("/opt/pmix/*",)),
-    Wanted("rdma-core", "infiniband/verbs.h", "libibverbs.so.1", "libibverbs"),
-    Wanted("numactl", "numa.h", "libnuma.so.1", "numa"),
-    Wanted("libpciaccess", "pciaccess.h", "libpciaccess.so.0", "pciaccess"),
-    Wanted("xpmem", "xpmem.h", "libxpmem.so.0", "", (), ("/opt/xpmem", "/opt/cray/xpmem/default")),
-    Wanted("cray-pmi", "pmi2.h", "libpmi2.so.0", "cray-pmi", (), ("/opt/cray/pe/pmi/default",)),
-    Wanted("cuda", "cuda_runtime_api.h", "libcudart.so", "", (("nvcc", "--version"),)),
-    Wanted("hip", "hip/hip_runtime.h", "libamdhip64.so", "", (("hipcc", "--version"),)),
+    Wanted("pmix", "pmix.h", "pmix", (), ("/opt/pmix/*",)),
+    Wanted("rdma-core", "infiniband/verbs.h", "libibverbs"),
+    Wanted("numactl", "numa.h", "numa"),
+    Wanted("libpciaccess", "pciaccess.h", "pciaccess"),
+    Wanted("xpmem", "xpmem.h", "", (), ("/opt/xpmem", "/opt/cray/xpmem/default")),
+    Wanted("cray-pmi", "pmi2.h", "cray-pmi", (), ("/opt/cray/pe/pmi/default",)),
+    Wanted("cuda", "cuda_runtime_api.h", "", (("nvcc", "--version"),)),
+    Wanted("hip", "hip/hip_runtime.h", "", (("hipcc", "--version"),)),
 )
 """The packages looked for, except Slurm's."""
 
@@ -68,7 +65,6 @@ NO_USUAL = {"cray-pmi", "cuda", "hip"}
 """Looked for in places of their own only: pmi2.h below /usr may be Slurm's."""
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("ldconfig", "-p"),
     ("fi_info", "-l"),
     ("fi_info", "-e"),
     ("ucx_info", "-d"),
@@ -109,53 +105,27 @@ SILENT = ("cxi", "efa", "opx", "psm", "psm2", "psm3", "verbs", "usnic", "gni")
 def read_libraries(
     view: View, architecture: str, launch: Launch, findings: Findings
 ) -> list[Library]:
-    """The packages of ``WANTED`` that can be built on, and Slurm's, which starts programs."""
+    """The packages that an MPI can be built on, and Slurm, which starts programs."""
     triple = TRIPLES.get(architecture, "")
-    linked = _linked(view.say("ldconfig", "-p"))
-    looked = [_look(view, wanted, triple, linked, findings) for wanted in WANTED]
-    found = [library for library in (*looked, _slurm(view, launch, triple)) if library is not None]
-    for library in found:
-        if not library.headers:
-            use = "it starts programs" if library.name == "slurm" else "programs run with it"
-            findings.note(
-                f"{library.name} {library.version or '(version unknown)'} below {library.prefix} "
-                f"has no headers: {use}, nothing can be built on it"
-            )
-    usable = [library for library in found if library.headers or library.name == "slurm"]
-    return [_details(view, library, triple) for library in usable]
+    found = [_look(view, wanted, triple, findings) for wanted in WANTED]
+    found.append(_slurm(view, launch, triple))
+    return [_details(view, library, triple) for library in found if library is not None]
 
 
-def _linked(text: str) -> dict[str, str]:
-    """The loader's cache: soname → path, the first of a name counts."""
-    paths: dict[str, str] = {}
-    for name, path in re.findall(r"^\s+(\S+) \(.*\) => (/\S+)$", text, re.M):
-        paths.setdefault(name, path)
-    return paths
-
-
-def _look(
-    view: View, wanted: Wanted, triple: str, linked: dict[str, str], findings: Findings
-) -> Library | None:
-    library = linked.get(wanted.library, "")
-    if wanted.name == "cray-pmi" and "/cray/" not in library:
-        library = ""  # Slurm's libpmi2 has the same name
-    places = _prefixes(view, wanted, library, triple)
+def _look(view: View, wanted: Wanted, triple: str, findings: Findings) -> Library | None:
+    places = _prefixes(view, wanted, triple)
     prefixes = [prefix for prefix in places if _include(view, wanted, prefix, triple)]
-    headers = bool(prefixes)
-    if not headers:
-        tool = next(filter(None, (view.which(tool[0]) for tool in wanted.tools)), "")
-        if not library and not tool:
-            return None
-        prefixes = [_above(tool, ("bin",)) or _above(library, ("lib", "lib64")) or "/usr"]
+    if not prefixes:
+        return None
     if len(prefixes) > 1:
         findings.note(f"{wanted.name} with headers below {', '.join(prefixes)}: the first")
     version = _version(view, wanted, prefixes[0], triple)
-    return Library(name=wanted.name, version=version, prefix=prefixes[0], headers=headers)
+    return Library(name=wanted.name, version=version, prefix=prefixes[0])
 
 
-def _prefixes(view: View, wanted: Wanted, library: str, triple: str) -> list[str]:
-    """Where to look: beside the tools on PATH, the usual places, that of the loader's cache."""
-    places = [_above(view.which(tool[0]), ("bin",)) for tool in wanted.tools]
+def _prefixes(view: View, wanted: Wanted, triple: str) -> list[str]:
+    """Where to look: beside the tools on PATH, and in the usual places."""
+    places = [_above_bin(view.which(tool[0])) for tool in wanted.tools]
     if wanted.name == "pmix" and triple:
         places.append(f"/usr/lib/{triple}/pmix2")  # Debian's: include and lib are below it
     for place in wanted.prefixes:
@@ -165,17 +135,15 @@ def _prefixes(view: View, wanted: Wanted, library: str, triple: str) -> list[str
         else:
             places.append(place)
     if wanted.name not in NO_USUAL:
-        places += ["/usr/local", "/usr", _above(library, ("lib", "lib64"))]
-    known = {"/": "/usr"}  # /bin and /lib are links into /usr
-    return list(dict.fromkeys(known.get(place, place) for place in places if place))
+        places += ["/usr/local", "/usr"]
+    return list(dict.fromkeys(place for place in places if place))
 
 
-def _above(path: str, folders: tuple[str, ...]) -> str:
-    """The prefix of ``path``: what is above its bin or lib folder; "" when there is none."""
+def _above_bin(path: str) -> str:
+    """The prefix of a tool: what is above its bin folder; "" when there is none."""
     for parent in PurePosixPath(path).parents:
-        if parent.name in folders:
-            above = str(parent.parent)
-            return "/usr" if above == "/" else above
+        if parent.name == "bin":
+            return "/usr" if str(parent) == "/bin" else str(parent.parent)
     return ""
 
 
@@ -201,7 +169,7 @@ def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None
             return _rdma_core(match[1]) if wanted.name == "rdma-core" else match[1]
     for tool in wanted.tools:
         where = view.which(tool[0])
-        if where and _above(where, ("bin",)) != prefix:
+        if where and _above_bin(where) != prefix:
             continue
         match = re.search(rf"(?:V|[Vv]ersion:? |: |\s){VERSION}", view.say(*tool))
         if match:
@@ -219,7 +187,7 @@ def _rdma_core(version: str) -> str:
 def _details(view: View, library: Library, triple: str) -> Library:
     """libfabric's providers, UCX's transports and variants, by the tool of the same prefix."""
     tool = {"libfabric": "fi_info", "ucx": "ucx_info"}.get(library.name)
-    if tool is None or _above(view.which(tool), ("bin",)) not in ("", library.prefix):
+    if tool is None or _above_bin(view.which(tool)) not in ("", library.prefix):
         return library
     if tool == "fi_info":
         listed = providers(view.say("fi_info", "-l"))
@@ -251,7 +219,7 @@ def transports(text: str) -> list[str]:
 def _slurm(view: View, launch: Launch, triple: str) -> Library | None:
     """Slurm where it starts programs, or where its headers are: an image is built without it."""
     tool = view.which("srun") or view.which("sinfo")
-    prefix = _above(tool, ("bin",)) or "/usr"
+    prefix = _above_bin(tool) or "/usr"
     headers = any(view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h"))
     if launch.scheduler != "slurm" and not (tool and headers):
         return None

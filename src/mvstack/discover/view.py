@@ -30,9 +30,6 @@ LIMIT = 1 << 20
 TIMEOUT = 5.0
 """Seconds a tool may take: a controller that is down makes some wait for minutes."""
 
-SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-"""Where ldconfig is; often not on a user's PATH."""
-
 
 @dataclass(frozen=True)
 class Output:
@@ -81,8 +78,7 @@ class _Files:
         return os.environ.get(name, "") if self.live else ""
 
     def which(self, tool: str) -> str:
-        search = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
-        return (shutil.which(tool, path=search) or "") if self.live else ""
+        return (shutil.which(tool) or "") if self.live else ""
 
     def ask(self, words: tuple[str, ...]) -> Output | None:
         path = self.which(words[0])
