@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.builders.spack.clone import Clones, clones
+from mvstack.builders.spack.clone import Clones, clones, load_pins
 from mvstack.builders.spack.isolated import Isolated
-from mvstack.builders.spack.pins import load_pins
 from mvstack.builders.spack.python import python
 from mvstack.support.errors import MvstackError
 

@@ -18,7 +18,7 @@ from mvstack.cache import gpg, store, unpack, use
 from mvstack.cache.place import Unreachable, place
 from mvstack.cache.push import look
 from mvstack.support.errors import InvalidInput, Locked, Refused
-from mvstack.tree.lock import locked
+from mvstack.tree.folder import locked
 from mvstack.tree.records import Records
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")

@@ -11,7 +11,8 @@ import pytest
 from install_tree import plan_in
 from test_spack_install import ALL, BY_SPACK, KEYS, SYSTEM_GCC, Tree, answer
 
-from mvstack.builders.spack import handed, partial
+from mvstack.builders.spack import handed
+from mvstack.builders.spack import install as by_spack
 from mvstack.builders.spack.resolve import pending, read
 from mvstack.cache.use import Caches
 from mvstack.support.errors import InvalidInput, Refused
@@ -56,7 +57,7 @@ def test_what_a_cache_offers_is_not_built(tree: Tree, monkeypatch: pytest.Monkey
         asked.extend(nodes)
         return {MVAPICH}
 
-    monkeypatch.setattr(partial, "offered", offered)
+    monkeypatch.setattr(by_spack, "offered", offered)
     assert tree.install(wanted=frozenset([HPCC]), caches=Caches()) == ["mvapich", "hpcc"]
     assert len(asked) == 2
     log = (tree.tree / "logs" / "spack-install.log").read_text().splitlines()[0]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mvstack.builders.spack import pins
+from mvstack.builders.spack import clone
 from mvstack.cli import main as cli
 from mvstack.discover import look
 from mvstack.model.load import load_system, release_names, system_names
@@ -412,7 +412,7 @@ def test_packages_are_installed_by_name_with_what_they_need(mvstack: Mvstack) ->
 def test_a_system_that_spack_builds_needs_the_pinned_spack(
     mvstack: Mvstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in pins.URLS.values():
+    for variable in clone.URLS.values():
         monkeypatch.setenv(variable, str(tmp_path / "no-such-repository"))
     said = mvstack("install", "alps", "--anyway", "--no-prerequisites")
     assert said.code == 5 and "spack v1.1.0" in said.err.lower()
@@ -560,7 +560,7 @@ def test_what_cannot_be_written_is_an_error_and_no_traceback(
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mvstack.tree.lock import locked
+from mvstack.tree.folder import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(100)

@@ -20,7 +20,7 @@ from mvstack.builders.easybuild import command as eb
 from mvstack.support import processes
 from mvstack.support.errors import BuildFailed, Missing
 from mvstack.tree import modules
-from mvstack.tree.lock import MARK, end_leftovers
+from mvstack.tree.folder import MARK, end_leftovers
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 Run = Callable[..., eb.Built]

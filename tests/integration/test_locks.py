@@ -15,13 +15,13 @@ import pytest
 
 from mvstack.support import locks
 from mvstack.support.errors import Locked, Missing
-from mvstack.tree.lock import MARK, end_leftovers, locked
+from mvstack.tree.folder import MARK, end_leftovers, locked
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
 HOLDER = """
 import sys, time
 from pathlib import Path
-from mvstack.tree.lock import locked
+from mvstack.tree.folder import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(100)
@@ -32,7 +32,7 @@ import sys, time
 from pathlib import Path
 from mvstack.support import locks
 from mvstack.support.errors import Locked
-from mvstack.tree.lock import locked
+from mvstack.tree.folder import locked
 root, done = Path(sys.argv[1]), 0
 file = root.parent / "number"
 while done < 5:

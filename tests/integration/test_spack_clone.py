@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.builders.spack import clone
-from mvstack.builders.spack.clone import clones, home, present
-from mvstack.builders.spack.pins import Pin, Pins, load_pins
+from mvstack.builders.spack.clone import Pin, Pins, clones, home, load_pins, present
 from mvstack.support.errors import Missing, Refused, SourceError
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -181,7 +180,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from mvstack.builders.spack import clone
-from mvstack.builders.spack.pins import Pin, Pins
+from mvstack.builders.spack.clone import Pin, Pins
 def stay(*words):
     print("here", flush=True)
     import time; time.sleep(600)

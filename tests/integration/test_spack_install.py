@@ -19,8 +19,8 @@ import pytest
 from install_tree import plan_in
 
 from mvstack.builders.base import Run
+from mvstack.builders.spack import environments, installing, lock, modules
 from mvstack.builders.spack import install as installation
-from mvstack.builders.spack import installing, lock, modules, prepared
 from mvstack.builders.spack.builder import BUILDER
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
@@ -69,8 +69,8 @@ class Tree:
         lmod.touch()
         monkeypatch.setenv("LMOD_CMD", str(lmod))
         cloned = Clones(top / "home", top / "home" / "spack", top / "home" / "packages")
-        monkeypatch.setattr(prepared, "clones", lambda *_: cloned)
-        monkeypatch.setattr(prepared, "python", lambda *_: Path(sys.executable))
+        monkeypatch.setattr(environments, "clones", lambda *_: cloned)
+        monkeypatch.setattr(environments, "python", lambda *_: Path(sys.executable))
         monkeypatch.setattr(lock, "through_the_gates", lambda *_: None)
         monkeypatch.setattr(Isolated, "command", self._command)
 

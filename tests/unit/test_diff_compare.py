@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from install_tree import plan_in
 
 from mvstack.builders.spack.resolve import locked
-from mvstack.diff.compare import Difference, compare, partition
-from mvstack.diff.words import as_data, as_text
+from mvstack.diff.compare import Difference, as_data, as_text, compare, partition
 from mvstack.plan.graph import Graph, Node
 from mvstack.support import hashes
 

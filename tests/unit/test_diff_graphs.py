@@ -11,8 +11,7 @@ import pytest
 from install_tree import look, plan_in
 
 from mvstack.diff.compare import compare
-from mvstack.diff.graphs import both
-from mvstack.diff.sides import Side
+from mvstack.diff.sides import Side, both
 from mvstack.plan import easyconfigs
 from mvstack.plan.graph import Graph
 from mvstack.plan.types import Plan

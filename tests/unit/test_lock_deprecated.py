@@ -7,10 +7,15 @@ from pathlib import Path
 import lock_files as locks
 import pytest
 
-from mvstack.builders.spack.gates.deprecated import deprecated_versions, module_name, standing
-from mvstack.builders.spack.gates.roots import deprecated_roots
-from mvstack.builders.spack.gates.run import check
+from mvstack.builders.spack.gates import check
+from mvstack.builders.spack.gates.deprecated import (
+    deprecated_roots,
+    deprecated_versions,
+    module_name,
+    standing,
+)
 from mvstack.model.gates import load_gates
+from mvstack.plan.types import plan_of
 
 RECIPE = '''
 from spack.package import *
@@ -66,7 +71,7 @@ def test_recipes_are_found_in_the_folder_of_their_package(tmp_path: Path) -> Non
         ("builtin", "hpcc"),
         ("builtin", "compiler-wrapper"),
     }
-    broken = check(lock, locks.plan(), load_gates(), found)
+    broken = check(lock, plan_of(locks.plan()), load_gates(), found)
     assert {(one.rule, one.package.partition("@")[0], one.passes) for one in broken} == {
         ("deprecated", "mvapich", "mvapich@=4.2"),
         ("deprecated", "hpcc", "none of builtin.hpcc: all its versions are deprecated"),

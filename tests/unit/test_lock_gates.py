@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mvstack.builders.spack.gates.broken import Broken
+from mvstack.builders.spack import gates
 from mvstack.builders.spack.gates.deprecated import Standing
-from mvstack.builders.spack.gates.run import check, gates_failed
+from mvstack.builders.spack.gates.planned import Broken, gates_failed
 from mvstack.model.gates import GATES, load_gates
-from mvstack.support.errors import InvalidInput
+from mvstack.plan.types import plan_of
 
 RULES = load_gates()
 
 
 def broken(data: dict[str, Any], plan: dict[str, Any] | None = None) -> list[Broken]:
-    return check(locks.lock(data), plan or locks.plan(), RULES)
+    return gates.check(locks.lock(data), plan_of(plan or locks.plan()), RULES)
 
 
 def of_gcc_12_3(spec: str = locks.MPI) -> dict[str, Any]:
@@ -306,7 +306,7 @@ def test_a_version_that_its_recipe_calls_deprecated() -> None:
     standing = {("builtin", "mvapich"): Standing(frozenset({"3.0"}), ("4.1", "4.0"))}
     data = locks.raw("bad-builtin")
     locks.node(data, "mvapich")["version"] = "3.0"
-    found = check(locks.lock(data), locks.plan_of_mpi_alone(), RULES, standing)
+    found = gates.check(locks.lock(data), plan_of(locks.plan_of_mpi_alone()), RULES, standing)
     assert one(found, "deprecated").passes == "mvapich@=4.1"
     assert "builtin.mvapich calls 3.0 deprecated" in one(found, "deprecated").found
     assert one(found, "planned-mpi").found == "@3.0, planned @=4.1"
@@ -336,7 +336,7 @@ def test_recipes_for_bytes_that_a_person_accepted_are_ours() -> None:
 def test_a_site_may_have_what_its_recipe_calls_deprecated() -> None:
     lock = locks.lock(locks.raw("good"))
     standing = {("builtin", "slurm"): Standing(frozenset({"22.05.8"}), ())}
-    assert check(lock, locks.plan(), RULES, standing) == []
+    assert gates.check(lock, plan_of(locks.plan()), RULES, standing) == []
 
 
 # --- how it is told -----------------------------------------------------------------------------
@@ -363,13 +363,6 @@ def test_a_gate_that_many_packages_break_is_told_with_their_names() -> None:
     assert len(error.problems) == 4
     assert error.problems[-1].message == "gate compiler: 6 more of the same"
     assert all(one.package in str(error) for one in many)
-
-
-def test_a_plan_that_says_nothing_for_spack_is_refused() -> None:
-    plan = locks.plan()
-    del plan["mpi"][0]["spack"]
-    with pytest.raises(InvalidInput, match="says nothing that a Spack lock file"):
-        broken(locks.raw("good"), plan)
 
 
 # --- whatever the lock file ---------------------------------------------------------------------
@@ -419,9 +412,9 @@ def test_every_gate_is_broken_by_some_lock_file_here() -> None:
     names = [path.stem for path in sorted(locks.DATA.glob("bad-*.lock"))]
     data = locks.raw("bad-builtin")
     locks.node(data, "mvapich")["version"] = "3.0"
-    seen = rules_of(check(locks.lock(data), locks.plan(), RULES, standing))
+    seen = rules_of(gates.check(locks.lock(data), plan_of(locks.plan()), RULES, standing))
     for data in [*map(locks.raw, names), locks.together(*map(locks.raw, names))]:
-        seen |= rules_of(check(locks.lock(data), locks.plan(), RULES, standing))
+        seen |= rules_of(gates.check(locks.lock(data), plan_of(locks.plan()), RULES, standing))
     seen |= rules_of(broken(locks.raw("good"), locks.plan_of_mpi_alone(locks.MPI + " +cuda")))
     data = locks.raw("good")
     hpcc = locks.node(data, "hpcc")

@@ -11,14 +11,14 @@ from install_tree import plan_in
 
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.accepted import overlay
-from mvstack.builders.spack.pins import load_pins
+from mvstack.builders.spack.clone import load_pins
 from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.sources import source_of
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.spack_lock import parse_lock
 from mvstack.plan.make import make_plan
 from mvstack.plan.spack import package_of, spack_graph
-from mvstack.plan.types import Accepted, Given, Plan
+from mvstack.plan.types import Accepted, Given, Plan, plan_of
 from mvstack.support.errors import CheckFailed, Missing
 from mvstack.support.home import DATA
 
@@ -157,7 +157,7 @@ def test_spacks_database_says_what_is_installed(tmp_path: Path) -> None:
 
 
 def test_a_part_of_the_plan_without_a_root_is_named() -> None:
-    plan = {"system": "expanse", "partition": "cpu"}
+    plan = plan_of({"system": "expanse", "partition": "cpu"})
     parts = [{"key": "mvapich/4.1-ucx", "spec": "mvapich@=4.1", "over": ""}]
     lock.missing_roots(plan, parts, {"mvapich/4.1-ucx": "abc"})
     with pytest.raises(CheckFailed, match=r"no root of the environment is mvapich@=4\.1") as caught:

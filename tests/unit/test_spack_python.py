@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mvstack.builders.spack import python as module
-from mvstack.builders.spack.pins import REQUIREMENTS
+from mvstack.builders.spack.clone import REQUIREMENTS
 from mvstack.builders.spack.python import python
 from mvstack.support.errors import Missing, SourceError
 

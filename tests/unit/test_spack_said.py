@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvstack.builders.spack.said import Package, Said
+from mvstack.builders.spack.runner import Package, Said
 
 GOOD = """\
 [+] /usr (external glibc-2.36-vtdq6aywjbrgu6dl5xhaiuxbhutzo7s5)

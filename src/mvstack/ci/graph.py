@@ -14,8 +14,7 @@ from typing import Any
 
 from mvstack.builders.base import Rendered, builder_of, builders
 from mvstack.ci.checks import Checked, read_checks
-from mvstack.diff.graphs import UNREADABLE, graph, read_side, unknown_plan
-from mvstack.diff.sides import Side
+from mvstack.diff.sides import UNREADABLE, Side, graph, read_side, unknown_plan
 from mvstack.model.meaning import of_paths, of_texts
 from mvstack.plan import graph as plans
 from mvstack.plan.graph import OF_MPI, Node, without_prose

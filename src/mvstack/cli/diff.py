@@ -37,10 +37,8 @@ def diff(
     Exit code 9: something is rebuilt; 0: nothing is.
     """
     # start-up time: only this command needs it
-    from mvstack.diff.compare import compare
-    from mvstack.diff.graphs import both
-    from mvstack.diff.sides import sides
-    from mvstack.diff.words import as_data, as_text
+    from mvstack.diff.compare import as_data, as_text, compare
+    from mvstack.diff.sides import both, sides
     from mvstack.support.home import checkout
 
     here = checkout("mvstack diff")

@@ -132,7 +132,7 @@ def _solved(
 ) -> Iterator[Solved]:
     # start-up time: only this command needs it
     from mvstack.builders.spack import handed
-    from mvstack.builders.spack.prepared import solved
+    from mvstack.builders.spack.environments import solved
     from mvstack.builders.spack.resolve import built
 
     name, began = f"{plan.system}/{plan.partition}", time.monotonic()

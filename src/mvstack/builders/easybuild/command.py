@@ -15,7 +15,7 @@ from pathlib import Path
 from mvstack.plan.easyconfigs import FOLDER, folders
 from mvstack.support.errors import BuildFailed
 from mvstack.support.processes import follow
-from mvstack.tree.lock import MARK
+from mvstack.tree.folder import MARK
 from mvstack.tree.modules import lmod_command
 
 STEP = re.compile(r"^== ([a-z][^.\[]*?)\.\.\.\s*$")

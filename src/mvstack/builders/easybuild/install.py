@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mvstack.builders.base import Rendered, Row, Run, rendered_here
+from mvstack.builders.base import Rendered, Row, Run, lost, rendered_here
 from mvstack.builders.easybuild import command as eb
-from mvstack.builders.easybuild import partial, python
+from mvstack.builders.easybuild import python
 from mvstack.cache import use
+from mvstack.cache.use import Caches
 from mvstack.model.prerequisites import of_the_distribution
 from mvstack.plan import easyconfigs, usage
 from mvstack.plan.easybuild import easybuild_graph
@@ -24,11 +25,18 @@ from mvstack.plan.types import Plan
 from mvstack.render.partition import package_easyconfigs, write
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SourceSpec
-from mvstack.support.errors import BuildFailed, MvstackError, together
+from mvstack.support.errors import (
+    BuildFailed,
+    InvalidInput,
+    MvstackError,
+    Problem,
+    Refused,
+    together,
+)
 from mvstack.support.progress import Progress
+from mvstack.support.words import listed, nearest
 from mvstack.tree import modules
-from mvstack.tree.folder import enough_room, own
-from mvstack.tree.lock import end_leftovers, locked
+from mvstack.tree.folder import end_leftovers, enough_room, locked, own
 from mvstack.tree.nodes import State, Work, build_row, work
 from mvstack.tree.records import Records
 
@@ -57,12 +65,12 @@ def install(plan: Plan, run: Run) -> list[Row]:
         records.plan(plan.as_dict())
         todo = work(resolve(rendered), tree)
         if run.wanted is not None:
-            todo = partial.considered(plan, todo, run.wanted)
+            todo = considered(plan, todo, run.wanted)
         missing = [item for item in todo if item.state is not State.PRESENT]
         offered = use.offers(run.caches, missing, plan, progress) if run.caches and missing else {}
         to_build = [item for item in missing if item.node.key not in offered]
         if run.wanted is not None:
-            partial.all_wanted(plan, to_build, run.wanted, run.caches)
+            all_wanted(plan, to_build, run.wanted, run.caches)
         sources = _fetch(to_build, tree, run) if to_build else {}
         easybuild = _easybuild(plan, run, with_python=bool(to_build))
         _withdraw_changed(todo, plan)
@@ -204,3 +212,50 @@ def specs_of(easyconfig: str, rendered: Path | None = None) -> list[SourceSpec]:
     own = rendered / "easyconfigs" / easyconfig if rendered else None
     path = own if own and own.is_file() else easyconfigs.source_of(easyconfig, easyconfigs.index())
     return specs_from_easyconfigs([path]) if path else []
+
+
+def considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Work]:
+    """Of ``todo`` what is wanted and what that stands on, in the same order.
+
+    Raises InvalidInput for what is wanted and not in the plan.
+    """
+    names = [item.node.key for item in todo]
+    if unknown := sorted(wanted - set(names)):
+        raise InvalidInput(
+            *(
+                Problem(
+                    f"{name} is not part of this plan",
+                    f"{plan.system}/{plan.partition}",
+                    allowed=listed(names),
+                    nearest=nearest(name, names),
+                )
+                for name in unknown
+            ),
+            outcome="Nothing was installed.",
+        )
+    needed = {name for item in todo if item.node.key in wanted for name in item.node.needs}
+    return [item for item in todo if item.node.key in wanted | needed]
+
+
+def all_wanted(
+    plan: Plan, to_build: list[Work], wanted: frozenset[str], caches: Caches | None
+) -> None:
+    """Raise Refused for what would be built and is not wanted: it should have been had."""
+    absent = [item.node for item in to_build if item.node.key not in wanted]
+    if not absent:
+        return
+    use.clear(plan)
+    places = [plan.tree, *(one.name for one in (caches.places if caches else ()))]
+    raise Refused(
+        *(
+            lost(
+                node.key,
+                f"{plan.system}/{plan.partition}",
+                [one.node.key for one in to_build if node.key in one.node.needs],
+                f"content {node.content} for {plan.os}",
+                places,
+            )
+            for node in absent
+        ),
+        outcome="Nothing was built.",
+    )

@@ -8,9 +8,8 @@ from typing import Any
 
 from mvstack.builders.base import Builder, Note, Rendered, Row, Run, Which
 from mvstack.builders.spack import bundle, cache, handed, install, resolve
-from mvstack.builders.spack.clone import home
-from mvstack.builders.spack.pins import load_pins
-from mvstack.builders.spack.prepared import store_of
+from mvstack.builders.spack.clone import home, load_pins
+from mvstack.builders.spack.environments import store_of
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
 from mvstack.cache.use import Caches

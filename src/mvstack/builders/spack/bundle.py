@@ -10,9 +10,8 @@ from pathlib import Path
 
 from mvstack.builders.base import Row, Which
 from mvstack.builders.spack.cache import push
-from mvstack.builders.spack.clone import clones
-from mvstack.builders.spack.pins import load_pins
-from mvstack.builders.spack.prepared import solved
+from mvstack.builders.spack.clone import clones, load_pins
+from mvstack.builders.spack.environments import solved
 from mvstack.builders.spack.resolve import built
 from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg

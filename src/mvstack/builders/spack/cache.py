@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.builders.base import Row, Which
-from mvstack.builders.spack.prepared import for_tree, store_of
+from mvstack.builders.spack.environments import for_tree, store_of
 from mvstack.builders.spack.resolve import built, installed, read
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.spack import lock
-from mvstack.builders.spack.prepared import files_of, inputs_of
+from mvstack.builders.spack.environments import files_of, inputs_of
 from mvstack.plan.types import Plan
 from mvstack.render.spack import compiler_of
 from mvstack.support.errors import Refused

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mvstack.builders.base import Row, Run
-from mvstack.builders.spack import handed, lock, partial
+from mvstack.builders.base import Row, Run, lost
+from mvstack.builders.spack import handed, lock
 from mvstack.builders.spack.cache import offered
-from mvstack.builders.spack.environments import Environment
-from mvstack.builders.spack.modules import Part, content_of, loader_folders, module_text, parts_of
-from mvstack.builders.spack.prepared import (
+from mvstack.builders.spack.environments import (
+    Environment,
     environments_of,
     files_of,
     for_tree,
@@ -26,19 +26,20 @@ from mvstack.builders.spack.prepared import (
     record_of,
     store_of,
 )
+from mvstack.builders.spack.modules import Part, content_of, loader_folders, module_text, parts_of
 from mvstack.builders.spack.resolve import built, installed, read
 from mvstack.builders.spack.resolve import pending as missing
 from mvstack.builders.spack.runner import Spack
+from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.render.spack import compiler_of
 from mvstack.support import hashes
-from mvstack.support.errors import Missing
+from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 from mvstack.tree import modules as core
-from mvstack.tree.folder import enough_room, own
-from mvstack.tree.lock import end_leftovers, locked
+from mvstack.tree.folder import end_leftovers, enough_room, locked, own
 from mvstack.tree.records import Records
 
 FREE_GB = 8  # the clones and their caches take about 1 GB, a build of the MPI and its tree the rest
@@ -73,11 +74,11 @@ def install(plan: Plan, run: Run) -> list[Row]:
         isolated.write()
         environments = environments_of(isolated, plan, inputs)
         if run.wanted is not None:
-            return partial.install(environments, run.wanted, run)
+            return install_part(environments, run.wanted, run)
         rows = [row for one in environments[:-1] for row in _compiler(one, run)]
         stack = environments[-1]
         found = stack.locked(run.progress)
-        lock.through_the_gates(found, plan.as_dict(), isolated.clones)
+        lock.through_the_gates(found, plan, isolated.clones)
         parts = parts_of(plan)
         roots = _roots(stack.spack, found, plan, parts)
         todo = stack.pending(found)
@@ -98,6 +99,80 @@ def install(plan: Plan, run: Run) -> list[Row]:
         _forgotten(tree, records, {part.file for part in parts})
         core.publish(plan, lmod)
     return rows
+
+
+def install_part(
+    environments: Sequence[Environment], wanted: frozenset[str], run: Run
+) -> list[Row]:
+    """Install the ``wanted`` packages (DAG hashes) of the locks of ``environments``.
+
+    These are the compiler's, where Spack builds it, and the stack's, in this order; a package of
+    the stack needs all of the compiler. What they need is taken from the caches. No module is
+    written. Raises InvalidInput for a hash that no lock has, Refused for what cannot be obtained.
+    """
+    found = [(one, one.locked(run.progress)) for one in environments]
+    if left := wanted - {key for _, solved in found for key in solved.answer.nodes}:
+        raise InvalidInput(
+            *(
+                Problem(
+                    f"no package of this plan has the hash {key}",
+                    ", ".join(str(solved.file) for _, solved in found),
+                    todo="have all jobs take the lock that the pipeline was made from",
+                )
+                for key in sorted(left)
+            ),
+            outcome="Nothing was installed.",
+        )
+    last, stack = found[-1]
+    lock.through_the_gates(stack, last.plan, last.spack.isolated.clones)
+    rows: list[Row] = []
+    for one, solved in found:
+        roots = wanted & set(solved.answer.nodes)
+        if one is not last and wanted & set(stack.answer.nodes):
+            roots |= {root.hash for root in solved.answer.roots}
+        if roots:
+            rows += _part(one, solved.answer, roots, wanted, run)
+    return rows
+
+
+def _part(
+    environment: Environment,
+    answer: Lock,
+    roots: frozenset[str],
+    wanted: frozenset[str],
+    run: Run,
+) -> list[Row]:
+    plan, starts = environment.plan, sorted(roots)
+    there = installed(environment.spack.isolated.store)
+    in_caches = offered(run.caches, missing(answer, there, (), starts)) if run.caches else set()
+    needed = missing(answer, there, in_caches, starts)
+    places = [plan.tree, *(place.name for place in (run.caches.places if run.caches else ()))]
+    if absent := [node for node in needed if node.hash not in wanted | in_caches]:
+        raise Refused(
+            *(
+                lost(
+                    str(node),
+                    f"{plan.system}/{plan.partition}",
+                    _above(node, needed),
+                    f"hash {node.hash}",
+                    places,
+                )
+                for node in absent
+            ),
+            outcome="Nothing was built.",
+        )
+    order = [node for node in needed if node.hash in roots]
+    if not order:
+        run.progress.skip("install", f"{len(roots)} packages", "already there")
+        return []
+    return environment.build_each(order, answer, run, in_caches)
+
+
+def _above(below: Node, needed: Sequence[Node]) -> list[str]:
+    """Those of ``needed`` that stand on a package directly."""
+    return [
+        str(node) for node in needed if any(edge.hash == below.hash for edge in node.dependencies)
+    ]
 
 
 def _compiler(compiler: Environment, run: Run) -> list[Row]:
@@ -162,7 +237,7 @@ def _roots(spack: Spack, found: lock.Locked, plan: Plan, parts: list[Part]) -> d
         return roots
     answer = spack.ask("look", found.file.parent, {"parts": asked, "sources": []}, lambda _: None)
     roots = answer["roots"]
-    lock.missing_roots(plan.as_dict(), asked, roots)
+    lock.missing_roots(plan, asked, roots)
     write_atomically(record, json.dumps({**known, "asked": mark, "roots": roots}, indent=1) + "\n")
     return roots
 
@@ -198,11 +273,11 @@ def _modules(
         for part in wanted
         if part.key in roots
     ]
-    lost = [row["key"] for row in asked if row["hash"] not in there]
-    if lost:
+    absent = [row["key"] for row in asked if row["hash"] not in there]
+    if absent:
         raise Missing(
             "Spack says that it installed this, and its database does not know it",
-            ", ".join(lost),
+            ", ".join(absent),
             todo=f"look at {store_of(tree)}/.spack-db, then the same command again",
         )
     folder = tree / "rendered" / "spack"

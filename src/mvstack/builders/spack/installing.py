@@ -15,8 +15,7 @@ from pathlib import Path
 from mvstack.builders.base import Row, Run
 from mvstack.builders.spack.modules import Part
 from mvstack.builders.spack.resolve import installed
-from mvstack.builders.spack.runner import Spack
-from mvstack.builders.spack.said import Package, Said
+from mvstack.builders.spack.runner import Package, Said, Spack
 from mvstack.model.spack_lock import Node
 from mvstack.plan.types import Plan
 from mvstack.support.errors import BuildFailed, Problem

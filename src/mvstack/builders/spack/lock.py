@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.clone import Clones
-from mvstack.builders.spack.gates.deprecated import deprecated_versions
-from mvstack.builders.spack.gates.roots import deprecated_roots
-from mvstack.builders.spack.gates.run import check, gates_failed
+from mvstack.builders.spack.clone import REQUIREMENTS, Clones, Pins
+from mvstack.builders.spack.gates import check
+from mvstack.builders.spack.gates.deprecated import deprecated_roots, deprecated_versions
+from mvstack.builders.spack.gates.planned import gates_failed
 from mvstack.builders.spack.isolated import RECIPES
-from mvstack.builders.spack.pins import REQUIREMENTS, Pins
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.resolve import built, read
 from mvstack.builders.spack.runner import INSIDE, Spack
@@ -23,6 +22,7 @@ from mvstack.model.gates import load_gates
 from mvstack.model.spack_lock import Lock
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.plan.spack import site_repositories
+from mvstack.plan.types import Plan
 from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, CheckFailed, Problem, Refused
 from mvstack.support.files import write_atomically
@@ -120,7 +120,7 @@ def _no_deprecated_root(file: Path, clones: Clones) -> None:
         raise Refused(*problems, outcome="Nothing was solved for.")
 
 
-def through_the_gates(locked: Locked, plan: dict[str, Any], clones: Clones) -> None:
+def through_the_gates(locked: Locked, plan: Plan, clones: Clones) -> None:
     """Raise CheckFailed, with a problem for each broken gate, when a lock is not as planned.
 
     The lock stays where it is: it is what the gates' messages speak of.
@@ -128,10 +128,10 @@ def through_the_gates(locked: Locked, plan: dict[str, Any], clones: Clones) -> N
     bad = deprecated_versions(locked.answer, {"builtin": clones.builtin, "mvapich_stack": RECIPES})
     broken = check(locked.answer, plan, load_gates(), deprecated=bad)
     if broken:
-        raise gates_failed(broken, where=f"{plan['system']}/{plan['partition']}")
+        raise gates_failed(broken, where=f"{plan.system}/{plan.partition}")
 
 
-def missing_roots(plan: dict[str, Any], parts: list[dict[str, str]], roots: dict[str, str]) -> None:
+def missing_roots(plan: Plan, parts: list[dict[str, str]], roots: dict[str, str]) -> None:
     """Raise CheckFailed for each part of a plan that is not among the environment's roots."""
     lost = [part for part in parts if part["key"] not in roots]
     if lost:
@@ -139,7 +139,7 @@ def missing_roots(plan: dict[str, Any], parts: list[dict[str, str]], roots: dict
             *(
                 Problem(
                     f"no root of the environment is {part['spec']}",
-                    f"{plan['system']}/{plan['partition']}: {part['key']}",
+                    f"{plan.system}/{plan.partition}: {part['key']}",
                     todo="render the environment anew (`mvstack render`), or correct the spec",
                 )
                 for part in lost

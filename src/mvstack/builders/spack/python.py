@@ -9,8 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mvstack.builders.spack.clone import only_one
-from mvstack.builders.spack.pins import REQUIREMENTS
+from mvstack.builders.spack.clone import REQUIREMENTS, only_one
 from mvstack.support.errors import Missing, SourceError
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import follow

@@ -3,17 +3,102 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mvstack.builders.spack.isolated import Isolated
-from mvstack.builders.spack.said import Said
 from mvstack.support.errors import BuildFailed
 from mvstack.support.processes import follow
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_INSTALLING = re.compile(r"^==> Installing (\S+)-(\w{32})(?: \[(\d+)/(\d+)\])?")
+_EXTRACTING = re.compile(r"^==> Extracting \S+-(\w{32}) from binary cache")
+_PHASE = re.compile(r"^==> \S+: Executing phase: '(.+)'")
+_DONE = re.compile(r"^==> \S+: Successfully installed \S+-(\w{32})")
+_TIMES = re.compile(r"(\w[\w-]*): ((?:\d+h )?(?:\d+m )?[\d.]+)s")
+_ERROR = re.compile(r"^(?:==> )?Error: (.*)")
+_FAILED = re.compile(r"^==> (?:Warning|Error): \S+-(\w{32}) failed to install")
+_LOG = re.compile(r"^\s*(/\S+spack-build-\S*?out\.txt)\s*$")
+
+
+@dataclass
+class Package:
+    """How the installation of one package went: its phases with their seconds."""
+
+    hash: str
+    count: str = ""
+    phase: str = ""
+    cached: bool = False
+    done: bool = False
+    steps: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass
+class Said:
+    """Everything that one run said; ``on`` is told of each change of a package."""
+
+    on: Callable[[str, Package], object] = lambda _event, _package: None
+    packages: dict[str, Package] = field(default_factory=dict)
+    current: Package | None = None
+    errors: list[str] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def line(self, raw: str) -> str:
+        """Take in one line; the line without colours."""
+        text = _COLOUR.sub("", raw)
+        if (found := _INSTALLING.match(text)) and self._done(found[2]):
+            pass  # of a binary, Spack says that it begins after it has ended
+        elif found := _INSTALLING.match(text):
+            count = f"{found[3]} of {found[4]}" if found[3] else ""
+            self.current = self.packages[found[2]] = Package(found[2], count)
+            self.on("begin", self.current)
+        elif found := _EXTRACTING.match(text):
+            if found[1] not in self.packages:
+                self.current = self.packages[found[1]] = Package(found[1])
+                self.on("begin", self.current)
+            self.packages[found[1]].cached = True
+            self.packages[found[1]].phase = "unpacking a binary"
+            self.on("phase", self.packages[found[1]])
+        elif (found := _PHASE.match(text)) and self.current:
+            self.current.phase = found[1]
+            self.on("phase", self.current)
+        elif (found := _DONE.match(text)) and found[1] in self.packages:
+            self.current = self.packages[found[1]]
+            self.current.done = True
+        elif self.current and self.current.done and not self.current.steps and "Total:" in text:
+            times = {name.lower(): _seconds(value) for name, value in _TIMES.findall(text)}
+            self.current.seconds = times.pop("total", 0.0)
+            self.current.steps = times
+            self.on("done", self.current)
+            self.current = None
+        elif found := _FAILED.match(text):
+            self.failed.append(found[1])
+        elif found := _ERROR.match(text):
+            self.errors.append(found[1])
+        elif found := _LOG.match(text):
+            self.logs.append(found[1])
+        return text
+
+    def _done(self, key: str) -> bool:
+        known = self.packages.get(key)
+        return known is not None and known.done
+
+
+def _seconds(text: str) -> float:
+    """``1h 2m 3.5`` in seconds."""
+    total = 0.0
+    for part in text.split():
+        unit = {"h": 3600.0, "m": 60.0}.get(part[-1])
+        total += float(part[:-1]) * unit if unit else float(part)
+    return round(total, 2)
+
 
 INSIDE = Path(__file__).resolve().parent / "inside"
 Note = Callable[[str], None]

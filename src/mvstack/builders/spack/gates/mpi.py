@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from mvstack.builders.spack.gates.broken import Broken, broken
-from mvstack.builders.spack.gates.planned import Planned, PlannedMpi, PlannedPackage
+from mvstack.builders.spack.gates.planned import Broken, Planned, PlannedMpi, PlannedPackage, broken
 from mvstack.model.constraint import Constraint, matches_version, mismatches, variant
 from mvstack.model.gates import GateId, Gates
 from mvstack.model.spack_lock import RUNTIME, Lock, Node

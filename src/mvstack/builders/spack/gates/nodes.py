@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import archspec.cpu
 
-from mvstack.builders.spack.gates.broken import Broken, broken
 from mvstack.builders.spack.gates.deprecated import Standing
-from mvstack.builders.spack.gates.planned import Planned
+from mvstack.builders.spack.gates.planned import Broken, Planned, broken
 from mvstack.model.constraint import matches_version, parse, satisfies, sort_key
 from mvstack.model.gates import Gates, Unique
 from mvstack.model.spack_lock import RUNTIME, Lock, Node
