@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.cli import main as cli
+from mvstack.plan.types import Plan
 from mvstack.support.errors import CheckFailed, MvstackError, Problem
 
 
@@ -56,9 +57,9 @@ def test_nothing_is_left_unless_it_is_asked_for(here: Tree) -> None:
 
 
 def test_one_that_fails_stops_no_other(here: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gates(_found: lock.Locked, plan: dict[str, Any], _clones: Any) -> None:
-        if plan["partition"] == "cpu":
-            raise CheckFailed(Problem("two MPIs", f"{plan['system']}/{plan['partition']}"))
+    def gates(_found: lock.Locked, plan: Plan, _clones: Any) -> None:
+        if plan.partition == "cpu":
+            raise CheckFailed(Problem("two MPIs", f"{plan.system}/{plan.partition}"))
 
     monkeypatch.setattr(lock, "through_the_gates", gates)
     done = run(here, "expanse")
