@@ -35,12 +35,10 @@ def abi(
         names, libraries = read_program(program)
         if not before.sonames & libraries:
             raise InvalidInput(
-                Problem(
-                    f"this program is not linked to {before.soname or before.path.name}",
-                    str(program),
-                    found=", ".join(sorted(libraries)) or "no library at all",
-                    todo="name programs that are linked to OLD",
-                )
+                f"this program is not linked to {before.soname or before.path.name}",
+                str(program),
+                found=", ".join(sorted(libraries)) or "no library at all",
+                todo="name programs that are linked to OLD",
             )
         needed = names | (needed or frozenset())
         named |= before.sonames & libraries

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mvstack.cli.options import Caches, Json, Profile, ReleaseName, Root, System, progress
-from mvstack.support.console import emit
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.console import say
+from mvstack.support.errors import InvalidInput
 
 
 def bundle(
@@ -35,19 +35,15 @@ def bundle(
 
     if sources == binaries:
         raise InvalidInput(
-            Problem(
-                "a bundle holds either sources or binaries",
-                allowed="--sources, --binaries",
-                todo="give --binaries if the other machine is of the same kind and this "
-                "one or a cache has the packages; else --sources",
-            )
+            "a bundle holds either sources or binaries",
+            allowed="--sources, --binaries",
+            todo="give --binaries if the other machine is of the same kind and this "
+            "one or a cache has the packages; else --sources",
         )
     asked = Request(system, release, root, profile or "", caches=site_caches(cache or []))
     about = make(asked, to.absolute(), binaries, progress(as_json))
-    if as_json:
-        emit(about)
-        return
     size = sum(path.stat().st_size for path in to.rglob("*") if not path.is_symlink()) / 1e6
-    typer.echo(f"{to}: {size:.0f} MB; copy it over and follow its README.md (./install --help)")
-    for signer in about["binaries"]["signed_by"] if about["binaries"] else []:
-        typer.echo(f"send this fingerprint separately: {signer}")
+    signers = about["binaries"]["signed_by"] if about["binaries"] else []
+    lines = (f"send this fingerprint separately: {one}" for one in signers)
+    where = f"{to}: {size:.0f} MB; copy it over and follow its README.md (./install --help)"
+    say(about, as_json, where, *lines)

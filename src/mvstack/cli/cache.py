@@ -14,7 +14,7 @@ from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
 from mvstack.cli.options import Json, Key, ReleaseName, Root, System, progress
 from mvstack.install.stages import installed_here
-from mvstack.support.console import emit, print_table
+from mvstack.support.console import emit, print_table, say
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
 
@@ -48,14 +48,13 @@ def push(
     own = gpg.own_key(key)
     builder = builder_of(plan.get("builder") or "easybuild")
     rows = builder.push(plan, place(to), own, progress(as_json), Which(replace=replace))
-    if as_json:
-        emit({"key": own.fingerprint, "entries": rows})
-        return
     pushed = [row for row in rows if row["result"] == "pushed"]
     size = sum(row.get("bytes", 0) for row in pushed) / 1e6
-    typer.echo(
+    say(
+        {"key": own.fingerprint, "entries": rows},
+        as_json,
         f"{len(pushed)} packages pushed ({size:.1f} MB), {len(rows) - len(pushed)} there already; "
-        f"signed with {own.fingerprint}"
+        f"signed with {own.fingerprint}",
     )
 
 
@@ -67,8 +66,7 @@ def list_(places: Places = None, as_json: Json = False) -> None:
         emit([{"cache": name, **one.as_dict()} for name, one in found])
         return
     print_table(
-        ("package", "over", "for", "size", "content", "signed by"),
-        (_row(one) for _, one in found),
+        ("package", "over", "for", "size", "content", "signed by"), (_row(one) for _, one in found)
     )
     good = sum(one.state == "good" for _, one in found)
     typer.echo(f"{good} entries" + (f", {len(found) - good} refused" if good < len(found) else ""))
@@ -103,7 +101,7 @@ def verify(places: Places = None, as_json: Json = False) -> None:
 def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tuple[str, Verdict]]:
     caches = [place(name) for name in names or os.environ.get("MVSTACK_CACHES", "").split()]
     if not caches:
-        raise InvalidInput(Problem("no cache is named", todo="give a folder or a URL"))
+        raise InvalidInput("no cache is named", todo="give a folder or a URL")
     found: list[tuple[str, Verdict]] = []
     shown = progress(as_json)
     for one in caches:
@@ -115,7 +113,7 @@ def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tupl
             except Unreachable as why:
                 todo = "name the folder that `cache push --to` filled, or its URL"
                 what = "the cache cannot be read"
-                raise Missing(Problem(what, one.name, found=str(why), todo=todo)) from None
+                raise Missing(what, one.name, found=str(why), todo=todo) from None
     return found
 
 
@@ -127,24 +125,19 @@ def create(
 ) -> None:
     """Make a key to sign with. It has no passphrase: protect the folder that holds it."""
     made = gpg.create(name, email)
-    if as_json:
-        emit({"fingerprint": made.fingerprint, "name": made.name, "home": str(gpg.home())})
-        return
-    typer.echo(f"{made.fingerprint}  {made.name}")
-    typer.echo(f"the secret key is in {gpg.home()}, without a passphrase: who can read it can sign")
+    data = {"fingerprint": made.fingerprint, "name": made.name, "home": str(gpg.home())}
+    where = f"the secret key is in {gpg.home()}, without a passphrase: who can read it can sign"
+    say(data, as_json, f"{made.fingerprint}  {made.name}", where)
 
 
 @keys_app.command("list")
 def list_keys(as_json: Json = False) -> None:
     """List the keys that you trust, and those that can sign."""
     found = gpg.trusted()
-    if as_json:
-        emit([{"fingerprint": k.fingerprint, "name": k.name, "own": k.own} for k in found])
-        return
-    for key in found:
-        typer.echo(f"{key.fingerprint}  {'can sign  ' if key.own else 'trusted   '}{key.name}")
-    if not found:
-        typer.echo(f"no key is trusted here ({gpg.home()}): every package would be refused")
+    data = [{"fingerprint": k.fingerprint, "name": k.name, "own": k.own} for k in found]
+    none = f"no key is trusted here ({gpg.home()}): every package would be refused"
+    rows = [f"{k.fingerprint}  {'can sign  ' if k.own else 'trusted   '}{k.name}" for k in found]
+    say(data, as_json, *(rows or [none]))
 
 
 @keys_app.command(epilog="Example: mvstack cache keys export --to site.asc")
@@ -185,22 +178,18 @@ def trust(
     found = gpg.fingerprints_in(text)
     if wanted and [key.fingerprint for key in found] != [wanted]:
         raise InvalidInput(
-            Problem(
-                "this is not the key with that fingerprint",
-                file,
-                found=", ".join(key.fingerprint for key in found) or "no public key",
-                allowed=wanted,
-            ),
+            "this is not the key with that fingerprint",
+            file,
+            found=", ".join(key.fingerprint for key in found) or "no public key",
+            allowed=wanted,
             outcome="No new key is trusted.",
         )
     taken = gpg.trust(text)
-    if as_json:
-        emit([{"fingerprint": key.fingerprint, "name": key.name} for key in taken])
-        return
-    for key in taken:
-        typer.echo(f"trusted from now on: {key.fingerprint}  {key.name}")
+    lines = [f"trusted from now on: {key.fingerprint}  {key.name}" for key in taken]
     if not wanted:
-        typer.echo("compare the fingerprint with its owner's")
+        lines.append("compare the fingerprint with its owner's")
+    data = [{"fingerprint": key.fingerprint, "name": key.name} for key in taken]
+    say(data, as_json, *lines)
 
 
 @keys_app.command()
@@ -213,18 +202,13 @@ def forget(
     wanted = fingerprint.replace(" ", "").upper()
     if wanted not in known:
         raise InvalidInput(
-            Problem(
-                "no such key is trusted here",
-                fingerprint or '""',
-                allowed=", ".join(sorted(known)),
-                todo="`mvstack cache keys list` names them; give all 40 digits",
-            )
+            "no such key is trusted here",
+            fingerprint or '""',
+            allowed=", ".join(sorted(known)),
+            todo="`mvstack cache keys list` names them; give all 40 digits",
         )
     gpg.forget(wanted)
-    if as_json:
-        emit({"forgotten": wanted})
-    else:
-        typer.echo(f"no longer trusted: {wanted}")
+    say({"forgotten": wanted}, as_json, f"no longer trusted: {wanted}")
 
 
 def _text(file: str) -> bytes:
@@ -236,15 +220,15 @@ def _text(file: str) -> bytes:
             why = error.strerror if isinstance(error, OSError) else str(error)
             todo = "give the file that `mvstack cache keys export --to` wrote"
             what = f"cannot be read: {why}"
-            raise InvalidInput(Problem(what, file or '""', todo=todo)) from None
+            raise InvalidInput(what, file or '""', todo=todo) from None
     head, _, name = file.rpartition("/")
     if "://" not in head:  # no path behind the host
         allowed = "https://host/…/site.asc"
-        raise InvalidInput(Problem("this URL names no file", file, allowed=allowed))
+        raise InvalidInput("this URL names no file", file, allowed=allowed)
     try:
         found = place(head).read(name)
     except Unreachable as why:
-        raise Missing(Problem("cannot be read", file, found=str(why))) from None
+        raise Missing("cannot be read", file, found=str(why)) from None
     if found is None:
-        raise InvalidInput(Problem("there is no such file", file))
+        raise InvalidInput("there is no such file", file)
     return found

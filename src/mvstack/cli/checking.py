@@ -8,14 +8,11 @@ from mvstack.cli.options import Json, Systems
 from mvstack.install import stages
 from mvstack.model.load import load_policy, load_release, release_names, system_names
 from mvstack.sources.spec import known_sources
-from mvstack.support.console import emit
+from mvstack.support.console import say
 from mvstack.support.errors import MvstackError, Problem, together
 
 
-def check(
-    systems: Systems = None,
-    as_json: Json = False,
-) -> None:
+def check(systems: Systems = None, as_json: Json = False) -> None:
     """Check system, release and policy files, and recipes; show all errors with file and line."""
     # start-up time: only `check` reads all of this
     from mvstack.builders.base import builder_of
@@ -57,18 +54,12 @@ def check(
         typer.echo(line if line.startswith(" ") else f"warning: {line}", err=True)
     if errors:
         raise together(errors)
-    if as_json:
-        names = [release.name for release in releases]
-        emit(
-            {
-                "checked": checked,
-                "releases": names,
-                "recipes": recipes,
-                "warnings": [one.as_dict() for one in warnings],
-            }
-        )
-    else:
-        more = f", {len(recipes)} Spack recipes" if recipes else ""
-        typer.echo(
-            f"{len(checked)} partitions, {len(releases)} releases{more} and the policy: no errors"
-        )
+    data = {
+        "checked": checked,
+        "releases": [release.name for release in releases],
+        "recipes": recipes,
+        "warnings": [one.as_dict() for one in warnings],
+    }
+    more = f", {len(recipes)} Spack recipes" if recipes else ""
+    said = f"{len(checked)} partitions, {len(releases)} releases{more} and the policy: no errors"
+    say(data, as_json, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,10 +22,7 @@ from mvstack.cli.options import (
     say_results,
 )
 from mvstack.model.ci import TREE_LENGTH, load_settings
-from mvstack.support.console import emit
-
-# Commands import what they need themselves: together it takes a fifth of a second, which
-# `mvstack --help` should not wait for.
+from mvstack.support.console import emit, say
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,8 +55,7 @@ SETTINGS = Path("mvstack-ci.yaml")
 def generate(
     settings: SettingsFile = SETTINGS,
     change: Annotated[
-        str | None,
-        typer.Option(help="Commit to compare with; else the one that GitLab names."),
+        str | None, typer.Option(help="Commit to compare with; else the one that GitLab names.")
     ] = None,
     to: Annotated[
         Path, typer.Option("--to", help="Folder to write the pipelines to; replaced if it exists.")
@@ -133,14 +130,9 @@ def _caches(given: list[str] | None) -> list[str]:
 
 def _told(rows: list[dict[str, Any]], as_json: bool) -> None:
     """The rows as JSON, or how many packages came from where."""
-    if as_json:
-        emit(rows)
-        return
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["result"]] = counts.get(row["result"], 0) + 1
+    counts = Counter(row["result"] for row in rows)
     said = ", ".join(f"{count} {result}" for result, count in counts.items())
-    typer.echo(said or "nothing to do: everything is there")
+    say(rows, as_json, said or "nothing to do: everything is there")
 
 
 @app.command(
@@ -284,7 +276,5 @@ def check(settings: SettingsFile = SETTINGS, as_json: Json = False) -> None:
     from mvstack.ci.checking import check_project
 
     checked = check_project(settings)
-    if as_json:
-        emit({"checked": checked})
-    else:
-        typer.echo(f"{settings}: no errors; it serves {', '.join(checked)}")
+    said = f"{settings}: no errors; it serves {', '.join(checked)}"
+    say({"checked": checked}, as_json, said)

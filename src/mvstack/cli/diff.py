@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mvstack.cli.options import Json, Profile, Systems
-from mvstack.support.console import emit
+from mvstack.support.console import say
 
 CHANGES = 9
 """Exit code when something would be rebuilt."""
@@ -44,9 +44,6 @@ def diff(
     here = checkout("mvstack diff")
     with sides(here, revision, systems or [], profile or "") as (old, new):
         differences = compare(*both(old, new, old_locks, new_locks))
-    if as_json:
-        emit(as_data(old.name, differences))
-    else:
-        typer.echo(as_text(old.name, differences))
+    say(as_data(old.name, differences), as_json, as_text(old.name, differences))
     if any(one.changes for one in differences):
         raise typer.Exit(CHANGES)

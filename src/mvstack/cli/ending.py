@@ -8,7 +8,7 @@ import sys
 import typer
 
 from mvstack.support.console import emit, no_empty_folder
-from mvstack.support.errors import Missing, MvstackError, Problem, WrongUsage
+from mvstack.support.errors import Missing, MvstackError, WrongUsage
 
 
 def _fail(error: MvstackError) -> None:
@@ -27,7 +27,7 @@ def _usage_as_json(end: SystemExit) -> None:
     """What typer told standard error of a wrong command line, for the script that reads us too."""
     told = getattr(end.__context__, "format_message", None)
     if told is not None:
-        emit(WrongUsage(Problem(told(), todo="the same command with --help")).as_dict())
+        emit(WrongUsage(told(), todo="the same command with --help").as_dict())
 
 
 def run(app: typer.Typer) -> None:
@@ -40,15 +40,9 @@ def run(app: typer.Typer) -> None:
     except MvstackError as error:
         _fail(error)
     except OSError as error:  # a full disk, a folder of somebody else: met outside our own checks
-        _fail(
-            Missing(
-                Problem(
-                    f"the system says: {error.strerror or error}",
-                    str(error.filename or ""),
-                    todo="correct that, then run the same command again: it resumes",
-                )
-            )
-        )
+        todo = "correct that, then run the same command again: it resumes"
+        what = f"the system says: {error.strerror or error}"
+        _fail(Missing(what, str(error.filename or ""), todo=todo))
     except (KeyboardInterrupt, SystemExit) as end:
         # Ctrl-C reaches us as the exit code that typer makes of it, without a word
         if isinstance(end, SystemExit) and end.code != 130:

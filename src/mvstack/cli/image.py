@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mvstack.cli.options import Jobs, Json, Key, ReleaseName, Root, System, Systems, Yes, progress
-from mvstack.support.console import emit
+from mvstack.support.console import emit, say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
 app = typer.Typer(
@@ -62,8 +62,7 @@ def build(
         typer.Option("--packages", help="Exact versions: packages.txt of an earlier build."),
     ] = None,
     with_test: Annotated[
-        bool,
-        typer.Option("--test/--no-test", help="Start and test the image (QEMU)."),
+        bool, typer.Option("--test/--no-test", help="Start and test the image (QEMU).")
     ] = True,
     release: ReleaseName = None,
     root: Root = None,
@@ -118,8 +117,7 @@ def publish(
     settings: Settings = None,
     region: Annotated[list[str] | None, typer.Option(help="Region (repeatable).")] = None,
     share: Annotated[
-        list[str] | None,
-        typer.Option(help="AWS account that may use it, or `all` (repeatable)."),
+        list[str] | None, typer.Option(help="AWS account that may use it, or `all` (repeatable).")
     ] = None,
     unknown: Annotated[
         bool,
@@ -137,11 +135,8 @@ def publish(
     where = Asked(system, root=root, images=images)
     target = Target(to, settings, region or (), share or ())
     done = publish_image(where, asked, target, unknown, progress(as_json))
-    if as_json:
-        emit(done)
-    else:
-        places = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
-        typer.echo(f"{done['image']} {done['version']}: published to {places}")
+    places = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
+    say(done, as_json, f"{done['image']} {done['version']}: published to {places}")
 
 
 @app.command("list", epilog="Examples: mvstack image list   ·   mvstack image list --cloud aws")
@@ -157,14 +152,11 @@ def list_(
     from mvstack.image.flow import Asked, list_images
 
     rows = list_images(Asked(root=root, images=images), where, settings)
-    if as_json:
-        emit(rows)
-        return
-    if not rows:
-        typer.echo("no images; build one with `mvstack image build SYSTEM`")
+    lines = []
     for row in rows:
         rest = [f"{k} {v}" for k, v in row.items() if k not in ("image", "version", "state") and v]
-        typer.echo(f"{row['image']} {row['version']}: {row['state']}; {'; '.join(rest)}")
+        lines.append(f"{row['image']} {row['version']}: {row['state']}; {'; '.join(rest)}")
+    say(rows, as_json, *(lines or ["no images; build one with `mvstack image build SYSTEM`"]))
 
 
 @app.command(
@@ -193,37 +185,29 @@ def clean(
 
     asked = Asked(root=root, images=images)
     rows = clean_images(asked, where, settings, yes, older, progress(as_json))
-    if as_json:
-        emit(rows)
-        return
+    lines = []
     for row in rows:
         size = f", {row['bytes'] / 1e6:.0f} MB" if "bytes" in row else ""
-        typer.echo(
-            f"{'removed' if yes else 'left'}: {row['kind']} {row['id']} ({row['image']}{size})"
-        )
-    if not rows:
-        typer.echo("nothing to clean")
-    elif not yes:
-        typer.echo("run again with --yes to remove")
+        done = "removed" if yes else "left"
+        lines.append(f"{done}: {row['kind']} {row['id']} ({row['image']}{size})")
+    end = [] if rows and yes else ["run again with --yes to remove" if rows else "nothing to clean"]
+    say(rows, as_json, *lines, *end)
 
 
 @app.command(epilog="Examples: mvstack image validate   ·   mvstack image validate aws-p5")
-def validate(
-    systems: Systems = None,
-    as_json: Json = False,
-) -> None:
+def validate(systems: Systems = None, as_json: Json = False) -> None:
     """Run `packer validate` on the templates, with each image's variables."""
     # start-up time: only this command needs it
     from mvstack.image.validation import validate_images
 
     done = validate_images(systems or [], progress(as_json))
-    if as_json:
-        emit(done)
-        return
     valid = [name for name, why in done.items() if not why]
-    typer.echo(f"{len(valid)} image{'s are' if len(valid) != 1 else ' is'} valid")
-    for why in sorted(set(done.values()) - {""}):
-        typer.echo(f"not checked: {', '.join(name for name in done if done[name] == why)}; {why}")
+    not_checked = (
+        f"not checked: {', '.join(name for name in done if done[name] == why)}; {why}"
+        for why in sorted(set(done.values()) - {""})
+    )
+    said = f"{len(valid)} image{'s are' if len(valid) != 1 else ' is'} valid"
+    say(done, as_json, said, *not_checked)
 
 
 @app.command(epilog="Example: mvstack image compare …/2026.11.0 …/2026.11.1")
@@ -240,28 +224,21 @@ def compare(
     for folder in (first, second):
         if not (folder / MANIFEST).is_file():
             raise InvalidInput(
-                Problem(
-                    f"no {MANIFEST} in this folder"
-                    if folder.is_dir()
-                    else "there is no such folder",
-                    str(folder),
-                    todo="name the folders of two QEMU images (`mvstack image list`); images of "
-                    "a cloud have no manifest",
-                )
+                f"no {MANIFEST} in this folder" if folder.is_dir() else "there is no such folder",
+                str(folder),
+                todo="name the folders of two QEMU images (`mvstack image list`); images of "
+                "a cloud have no manifest",
             )
     one, two = (manifest.read(folder / MANIFEST) for folder in (first, second))
     found = manifest.compare(one, two, manifest.read_declared())
     bad = [row for row in found if row.fails]
-    if as_json:
-        emit({"files": len(one), "differences": [dict(row.__dict__) for row in found]})
-    else:
-        for row in found:
-            typer.echo(
-                f"{'DIFFERS' if row.fails else 'expected'}: {row.path}: {row.what}; {row.why}"
-            )
-        typer.echo(
-            f"{len(one)} files; {len(found) - len(bad)} expected differences, {len(bad)} others"
-        )
+    rows = (
+        f"{'DIFFERS' if row.fails else 'expected'}: {row.path}: {row.what}; {row.why}"
+        for row in found
+    )
+    count = f"{len(one)} files; {len(found) - len(bad)} expected differences, {len(bad)} others"
+    data = {"files": len(one), "differences": [dict(row.__dict__) for row in found]}
+    say(data, as_json, *rows, count)
     if bad:
         raise CheckFailed(
             *(Problem(row.what, row.path, found=row.second, allowed=row.first) for row in bad[:20]),
@@ -279,11 +256,8 @@ def verify(
     from mvstack.image.sign import verify as check
 
     if not folder.is_dir():
-        raise InvalidInput(
-            Problem("there is no such folder", str(folder), todo="`mvstack image list` shows them")
-        )
+        todo = "`mvstack image list` shows them"
+        raise InvalidInput("there is no such folder", str(folder), todo=todo)
     found = check(folder)
-    if as_json:
-        emit({"signer": found.signer, "files": found.files})
-    else:
-        typer.echo(f"{len(found.files)} files unchanged, signed by {found.signer}")
+    said = f"{len(found.files)} files unchanged, signed by {found.signer}"
+    say({"signer": found.signer, "files": found.files}, as_json, said)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,27 +18,21 @@ from mvstack.test.expected import expected_checks
 Row = dict[str, Any]
 
 
-class What(Enum):
-    """What can be listed."""
-
-    SYSTEMS = "systems"
-    RELEASES = "releases"
-    PACKAGES = "packages"
-    CHECKS = "checks"
+What = Literal["systems", "releases", "packages", "checks"]
 
 
 def listing(
-    what: Annotated[What, typer.Argument(help="What to list.")] = What.SYSTEMS,
+    what: Annotated[What, typer.Argument(help="What to list.")] = "systems",
     release: ReleaseName = None,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
     """List systems (with the releases installed here), releases, packages or checks."""
     made: dict[What, Callable[[], list[Row]]] = {
-        What.SYSTEMS: lambda: _systems(root),
-        What.RELEASES: _releases,
-        What.PACKAGES: lambda: _packages(release),
-        What.CHECKS: _checks,
+        "systems": lambda: _systems(root),
+        "releases": _releases,
+        "packages": lambda: _packages(release),
+        "checks": _checks,
     }
     rows = made[what]()
     if as_json:

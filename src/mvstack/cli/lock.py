@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mvstack.cli.options import Json, Profile, ReleaseName, Root, Systems, progress
 from mvstack.plan.types import Extent, Plan
-from mvstack.support.console import emit
-from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
+from mvstack.support.console import say
+from mvstack.support.errors import InvalidInput, MvstackError, together
 from mvstack.support.progress import Progress
 
 
@@ -30,10 +30,6 @@ class Solved:
     packages: int
     built: int
     seconds: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """For ``--json``."""
-        return dict(self.__dict__)
 
 
 def lock(
@@ -62,14 +58,13 @@ def lock(
                 errors.append(result)
             else:
                 done.append(result)
-    if as_json and not errors:
-        emit([one.as_dict() for one in done])
-    elif not as_json:
-        for one in done:
-            typer.echo(
-                f"{one.name}: {one.what}: {one.packages} packages, {one.built} of them to build, "
-                f"{one.seconds:.0f} s"
-            )
+    if not (as_json and errors):
+        lines = (
+            f"{one.name}: {one.what}: {one.packages} packages, {one.built} of them to build, "
+            f"{one.seconds:.0f} s"
+            for one in done
+        )
+        say([dict(one.__dict__) for one in done], as_json, *lines)
     if errors:
         raise together(errors, outcome="Nothing was installed.")
 
@@ -91,15 +86,9 @@ def _before_solving(names: list[str], to: Path | None) -> None:
             if not os.access(to, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
-            errors.append(
-                InvalidInput(
-                    Problem(
-                        f"lock files cannot be kept there: {error.strerror}",
-                        str(to),
-                        todo="name a folder that you may write to with --to",
-                    )
-                )
-            )
+            what = f"lock files cannot be kept there: {error.strerror}"
+            todo = "name a folder that you may write to with --to"
+            errors.append(InvalidInput(what, str(to), todo=todo))
     if errors:
         raise together(errors, outcome="Nothing was solved for.")
 

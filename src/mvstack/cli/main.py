@@ -40,8 +40,8 @@ from mvstack.cli.options import (
 from mvstack.cli.sources import app as sources_app
 from mvstack.install import stages
 from mvstack.plan.types import Extent
-from mvstack.support.console import emit, emit_or_say
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.console import emit, emit_or_say, say
+from mvstack.support.errors import InvalidInput
 from mvstack.support.home import VARIABLE, use
 
 app = typer.Typer(
@@ -90,29 +90,22 @@ def discover(
     if capture is not None:
         if root != Path("/"):
             raise InvalidInput(
-                Problem(
-                    "only this machine can be captured",
-                    "--capture with --root",
-                    todo="leave one of them out",
-                )
+                "only this machine can be captured",
+                "--capture with --root",
+                todo="leave one of them out",
             )
         looking.capture(capture)
-        if as_json:
-            emit({"capture": str(capture)})
-        else:
-            text = f"wrote {capture}: `mvstack discover --root {capture}` looks at it"
-            typer.echo(text, err=True)
+        said = f"wrote {capture}; read it with: mvstack discover --root {capture}"
+        say({"capture": str(capture)}, as_json, said)
         return
     if not root.exists():
-        raise InvalidInput(Problem("no such file or folder", str(root)))
+        raise InvalidInput("no such file or folder", str(root))
     if not SYSTEM_NAME.fullmatch(name):
         raise InvalidInput(
-            Problem(
-                "not a valid system name",
-                "--name",
-                found=name,
-                allowed="up to 40 small letters, digits and . _ -, beginning with a letter",
-            )
+            "not a valid system name",
+            "--name",
+            found=name,
+            allowed="up to 40 small letters, digits and . _ -, beginning with a letter",
         )
     machine = looking.look(root)
     if as_json:
@@ -189,8 +182,7 @@ def install(
         bool, typer.Option("--cache-only", help="Install from caches only; build nothing.")
     ] = False,
     build_refused: Annotated[
-        bool,
-        typer.Option("--build-refused", help="Build packages whose cached binary is refused."),
+        bool, typer.Option("--build-refused", help="Build packages whose cached binary is refused.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -299,8 +291,7 @@ app.command(
     epilog="Example: mvstack abi /apps/mpich-4.0.2 /apps/mvapich-3.0 ./program",
 )(abi)
 app.command(
-    rich_help_panel=SOURCES,
-    epilog="Example: mvstack bundle local --sources --to /mnt/stick/local",
+    rich_help_panel=SOURCES, epilog="Example: mvstack bundle local --sources --to /mnt/stick/local"
 )(bundle)
 app.add_typer(sources_app, name="sources", rich_help_panel=SOURCES)
 app.add_typer(cache_app, name="cache", rich_help_panel=SOURCES)
@@ -335,20 +326,13 @@ def render(
 
     if profile and to is None:
         raise InvalidInput(
-            Problem(
-                "environments/rendered follows the profiles in the system files",
-                "--profile without --to",
-                todo="name a folder with --to, or write `profile:` into the partition's file",
-            )
+            "environments/rendered follows the profiles in the system files",
+            "--profile without --to",
+            todo="name a folder with --to, or write `profile:` into the partition's file",
         )
     done = render_systems(systems or [], to, check_only, profile or "")
-    if as_json:
-        emit(done)
-    elif check_only:
-        typer.echo(f"{len(done)} partitions are up to date")
-    else:
-        for folder, count in done.items():
-            typer.echo(f"{folder}: {count} files")
+    rows = [f"{folder}: {count} files" for folder, count in done.items()]
+    say(done, as_json, *([f"{len(done)} partitions are up to date"] if check_only else rows))
 
 
 app.command(

@@ -98,11 +98,9 @@ def _folder(to: Path | None) -> Path:
     site = home().site
     if site is None:
         raise InvalidInput(
-            Problem(
-                "no site folder is named; mvapich-stack's own files are never changed",
-                "--site",
-                todo="mvstack new site DIR, then mvstack --site DIR new …",
-            )
+            "no site folder is named; mvapich-stack's own files are never changed",
+            "--site",
+            todo="mvstack new site DIR, then mvstack --site DIR new …",
         )
     return site
 
@@ -112,9 +110,7 @@ def _valid(what: str, kind: Any, value: str) -> None:
         TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         because = error.errors()[0]["msg"]
-        raise InvalidInput(
-            Problem(f"{what}: this cannot be used", found=value, because=because)
-        ) from None
+        raise InvalidInput(f"{what}: this cannot be used", found=value, because=because) from None
 
 
 def _write(files: dict[Path, str], then: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from mvstack.model.load import load_release, load_system, release_names, system_names
-from mvstack.support.console import emit
+from mvstack.support.console import say
 from mvstack.support.errors import MvstackError
 from mvstack.support.progress import Progress
 
@@ -125,11 +125,10 @@ def progress(as_json: bool, total: int = 0) -> Progress:
 
 def say_results(results: dict[str, Any], as_json: bool) -> None:
     """Print the results of ReFrame's run, or how many checks passed."""
-    if as_json:
-        emit(results)
-        return
     count = sum(case["result"] == "pass" for case in results["cases"])
-    typer.echo(
+    say(
+        results,
+        as_json,
         f"{count} of {len(results['cases'])} checks passed, "
-        f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
+        f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s",
     )

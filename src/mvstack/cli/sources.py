@@ -20,7 +20,7 @@ from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.recipes import specs_from_easyconfigs as read_specs
 from mvstack.sources.spec import SourceSpec, named
 from mvstack.sources.store import Store
-from mvstack.support.console import emit, print_table
+from mvstack.support.console import emit, print_table, say
 from mvstack.support.errors import CheckFailed, MvstackError, Problem, SourceError
 from mvstack.support.progress import Step
 
@@ -241,12 +241,8 @@ def add(
     """Add a file to the mirror: upstream's own, or one that you accept instead."""
     spec = meant(named(_all_specs(), name), file)
     row = add_source(_store(root), spec, file, accept_hash, reason)
-    if as_json:
-        emit(row)
-        return
-    typer.echo(f"{row['source']}: {row['file']} is in the mirror, sha256 {row['sha256']}")
-    if row["note"]:
-        typer.echo(row["note"])
+    said = f"{row['source']}: {row['file']} is in the mirror, sha256 {row['sha256']}"
+    say(row, as_json, said, *filter(None, [row["note"]]))
 
 
 @app.command(epilog="Example: mvstack sources forget mvapich@4.0")
@@ -260,10 +256,6 @@ def forget(
         for spec in named(_all_specs(), name)
         for one in accepted.forget(spec.software, spec.version, spec.filename)
     ]
-    if as_json:
-        emit([one.model_dump() for one in gone])
-        return
-    for one in gone:
-        typer.echo(f"{one.software} {one.version}: {one.sha256} is no longer accepted")
-    if not gone:
-        typer.echo(f"nothing was accepted for {name}")
+    lines = [f"{one.software} {one.version}: {one.sha256} is no longer accepted" for one in gone]
+    data = [one.model_dump() for one in gone]
+    say(data, as_json, *(lines or [f"nothing was accepted for {name}"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from mvstack.install import flow
 from mvstack.install.stages import installed_here
 from mvstack.report import as_json as to_json
 from mvstack.report import gather, print_report, write_html
+from mvstack.support.console import emit
 from mvstack.support.errors import CheckFailed, MvstackError
 from mvstack.support.progress import Progress
 from mvstack.test.installed import failed_checks, run_tests
@@ -41,7 +41,7 @@ def bring_up(request: flow.Request, progress: Progress, console: Console) -> Mvs
         failed = failed_checks(run_tests(plan.as_dict(), tags, progress))
     except CheckFailed as error:
         failed = error
-    _report(tree, None, console)
+    report_tree(tree, None, False, console)
     return failed
 
 
@@ -54,17 +54,10 @@ def test_system(
 
 
 def report_tree(tree: Path, html: Path | None, as_json: bool, console: Console) -> None:
-    """`mvstack report`: the terminal's table and the HTML page."""
-    if not as_json:
-        _report(tree, html, console)
-        return
+    """`mvstack report`: the terminal's table and the HTML page, or JSON."""
     data = gather(tree)
-    if html is not None:
-        write_html(data, html)
-    print(json.dumps(to_json(data), indent=2))
-
-
-def _report(tree: Path, html: Path | None, console: Console) -> None:
-    data = gather(tree)
-    page = write_html(data, html or tree / "report.html")
-    print_report(data, console, page)
+    page = None if as_json and html is None else write_html(data, html or tree / "report.html")
+    if as_json or page is None:
+        emit(to_json(data))
+    else:
+        print_report(data, console, page)

@@ -19,6 +19,15 @@ def emit(data: Any) -> None:
     typer.echo(json.dumps(data, indent=2))
 
 
+def say(data: Any, as_json: bool, *lines: str) -> None:
+    """Print ``data`` as JSON, or else the lines that say it to a person."""
+    if as_json:
+        emit(data)
+    else:
+        for line in lines:
+            typer.echo(line)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows below their columns' names; through a pipe nothing is cut or wrapped."""
     table = Table(box=None, pad_edge=False, header_style="bold")
