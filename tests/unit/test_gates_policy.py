@@ -37,7 +37,7 @@ def test_every_product_of_the_policy_is_known_as_an_mpi() -> None:
     ("old", "new", "says"),
     [
         ("  roots:\n", "  rootz:\n", "rootz"),
-        ('spec: "mvapich~fortran"', 'spec: "mvapich%gcc"', "known here"),
+        ('spec: "mvapich~fortran"', 'spec: "mvapich%gcc"', "known word"),
         ("gate: device, exact: true", "gate: devise, exact: true", "did you mean device"),
         ("within: root", "within: rot", "did you mean root"),
         ("    instead: ", "    insted: ", "did you mean instead"),

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from mvstack.sources.accepted import state_dir
 from mvstack.sources.download import NotHere, bring, is_url, local
 from mvstack.sources.hosts import SilentHosts
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 
 # What to do about an entry that must not be used, where nothing else helps.
 PUSH_AGAIN = "push it again from the tree that has it: mvstack cache push"
@@ -92,8 +92,7 @@ def place(name: str) -> Place:
     """The cache called ``name``: a path, file://… or http(s)://…. Raises InvalidInput."""
     if why := _wrong(name):
         allowed = "a path, file:///path, http://host/… or https://host/…"
-        problem = Problem("a cache is a folder or a URL", name, found=why, allowed=allowed)
-        raise InvalidInput(problem)
+        raise InvalidInput("a cache is a folder or a URL", name, found=why, allowed=allowed)
     return Place(name, SilentHosts(state_dir()))
 
 

@@ -127,6 +127,13 @@ def rows(place: Place) -> list[dict[str, Any]]:
     ]
 
 
+def publish(key: gpg.Key, folder: Path) -> None:
+    """Have the public half of ``key`` in the cache, for others to compare and trust."""
+    public = folder / "keys" / f"{key.fingerprint}.asc"
+    if not public.is_file():
+        write_atomically(public, gpg.export(key.fingerprint))
+
+
 def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.Key) -> None:
     """Add an entry: the archive, then the manifest that names it, then the row of the index."""
     folder = place.writable()
@@ -140,9 +147,7 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     finally:
         incoming.unlink(missing_ok=True)
     write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
-    public = folder / "keys" / f"{key.fingerprint}.asc"
-    if not public.is_file():
-        write_atomically(public, gpg.export(key.fingerprint))
+    publish(key, folder)
     with locks.hold(folder / ".lock"):
         names = ("content", "os", "target", "easyconfig", "accepted")
         same = (manifest.os, manifest.content)

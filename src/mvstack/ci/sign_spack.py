@@ -17,6 +17,7 @@ from mvstack.builders.spack import resolve
 from mvstack.builders.spack.cache import FOLDER, Signed, believed, manifest_of
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable
+from mvstack.cache.store import publish
 from mvstack.ci.handover import Entry
 from mvstack.model.spack_lock import Node
 from mvstack.sources.files import sha256_of
@@ -48,9 +49,7 @@ class Built(Entry):
             if blob != LAYOUT or not (folder / LAYOUT).is_file():
                 self._bring(blob, folder)
         write_atomically(folder / self.name, gpg.sign(self.found.text, key.fingerprint))
-        public = folder / "keys" / f"{key.fingerprint}.asc"
-        if not public.is_file():
-            write_atomically(public, gpg.export(key.fingerprint))
+        publish(key, folder)
 
     def _bring(self, blob: str, folder: Path) -> None:
         """Copy one file of the handover; a blob's name is its hash, which is checked again."""

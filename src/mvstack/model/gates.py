@@ -36,14 +36,6 @@ GateId = Literal[
 GATES: tuple[str, ...] = get_args(GateId)
 
 
-def _is_spec(text: str) -> str:
-    try:
-        parse(text)
-    except InvalidInput as error:
-        raise ValueError(error.problems[0].message) from None
-    return text
-
-
 class Gate(Reasoned):
     """One gate: what it asks, and why."""
 
@@ -84,7 +76,11 @@ class KnownBad(Reasoned):
     @field_validator("spec", "instead")
     @classmethod
     def _spec(cls, value: str) -> str:
-        return _is_spec(value)
+        try:
+            parse(value)
+        except InvalidInput as error:
+            raise ValueError(error.problems[0].message) from None
+        return value
 
 
 class Gates(Strict):

@@ -9,7 +9,7 @@ from pathlib import Path
 from mvstack.model.load import load_policy
 from mvstack.model.policy import Policy
 from mvstack.plan import easyconfigs
-from mvstack.recipes.model import Recipe, Variant, Version, class_for
+from mvstack.recipes.model import Recipe, Version, class_for
 from mvstack.recipes.reading import RECIPES, read_recipes
 from mvstack.recipes.wanted import unmet
 from mvstack.sources.recipes import specs_from_easyconfigs
@@ -101,20 +101,14 @@ def variants(recipe: Recipe) -> Iterator[Problem]:
     for variant in recipe.variants:
         if not variant.description:
             yield Problem(f"variant {variant.name} has no description", where(recipe, variant.line))
-        strange = _strange_defaults(variant)
-        if strange:
+        defaults = variant.default.split(",") if variant.values and variant.default else []
+        if strange := [one for one in defaults if one not in variant.values]:
             yield Problem(
                 f"the default of variant {variant.name} is not one of its values",
                 where(recipe, variant.line),
                 found=listed(strange),
                 allowed=listed(variant.values),
             )
-
-
-def _strange_defaults(variant: Variant) -> list[str]:
-    if not variant.values or not variant.default:
-        return []
-    return [one for one in variant.default.split(",") if one not in variant.values]
 
 
 def refusals(recipe: Recipe) -> Iterator[Problem]:
@@ -149,17 +143,13 @@ def urls(recipe: Recipe) -> Iterator[Problem]:
                 found=url or "no url",
                 todo='give the recipe a `url = "https://…"` with a version in it',
             )
-        elif not _bears(url, version.name):
+        elif not any(version.name.replace(".", mark) in url for mark in (".", "_", "-", "")):
             yield Problem(
                 f"the url of {version.name} does not contain its version",
                 where(recipe, version.line),
                 found=url,
                 todo="give the version its own url, or correct the recipe's",
             )
-
-
-def _bears(url: str, version: str) -> bool:
-    return any(version.replace(".", mark) in url for mark in (".", "_", "-", ""))
 
 
 def digests(

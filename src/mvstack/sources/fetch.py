@@ -16,7 +16,7 @@ from mvstack.sources.files import extension, sha256_of
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store
-from mvstack.support.errors import Problem, SourceError
+from mvstack.support.errors import SourceError
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,7 @@ class Fetcher:
         if spec.licence_page:
             todo = f"get it from {spec.licence_page}, then: mvstack sources add {spec.filename} "
             what = f"{spec.filename} is licensed and is never fetched"
-            problem = Problem(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
-            raise SourceError(problem)
+            raise SourceError(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
         todo = (
             f"get the file and add it: mvstack sources add FILE --as {spec.name}; "
             "or name a site's mirror in MVSTACK_MIRRORS"

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from mvstack.sources.files import copied, extension, open_regular, sha256_of
 from mvstack.sources.spec import SHA256
 from mvstack.support import locks
-from mvstack.support.errors import Problem, SourceError, relative
+from mvstack.support.errors import SourceError, relative
 from mvstack.support.files import sync, write_atomically
 
 _INCOMING = ".incoming-"
@@ -243,8 +243,8 @@ class Store:
         if error.errno in _FULL:
             todo = "make room (`mvstack sources list` shows sizes), or give another --root"
         what = f"the source mirror cannot be written: {error.strerror or error}"
-        problem = Problem(what, str(error.filename or self.root), todo=todo)
-        return SourceError(problem, outcome="Nothing half-written was kept.")
+        kept = "Nothing half-written was kept."
+        return SourceError(what, str(error.filename or self.root), todo=todo, outcome=kept)
 
 
 def _order(entry: Entry) -> tuple[str, str, str]:

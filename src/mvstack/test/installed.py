@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mvstack.support.errors import CheckFailed, Problem, Refused
+from mvstack.support.errors import CheckFailed, Refused
 from mvstack.support.progress import Progress
+from mvstack.test.results import problems
 from mvstack.test.run import run_checks
 from mvstack.tree.modules import core_file
 
@@ -46,12 +47,5 @@ def keep_results(results: Path, folder: Path) -> None:
 
 def failed_checks(results: dict[str, Any]) -> CheckFailed | None:
     """The error that names every check that did not pass; None when all passed or were skipped."""
-    bad = [case for case in results["cases"] if case["result"] not in ("pass", "skip")]
-    if not bad:
-        return None
-    return CheckFailed(
-        *(
-            Problem(f"{case['result']}: {case['why']}", f"{case['check']} with {case['mpi']}")
-            for case in bad
-        )
-    )
+    found = problems(results)
+    return CheckFailed(*found) if found else None
