@@ -20,7 +20,7 @@ HEAD = """\
 # What `mvstack discover --capture` looked at on {host}; `mvstack discover --root FILE` reads it.
 # It holds the host's name and the mounts with their servers: read it before you send it.
 """
-# Of the processors after the first, /proc/cpuinfo is kept where it differs, and these always.
+# What is kept of the processors after the first in /proc/cpuinfo.
 PLACE = ("processor", "physical id", "core id")
 
 
@@ -142,15 +142,10 @@ def _public(command: str, text: str) -> str:
 
 
 def _cpuinfo(text: str) -> str:
-    """/proc/cpuinfo with the lines of later processors that repeat the first one's left out."""
+    """/proc/cpuinfo with no more of the later processors than where they are."""
     first, *others = text.split("\n\n")
-    known = set(first.splitlines())
     kept = [
-        "\n".join(
-            line
-            for line in other.split("\n")
-            if line not in known or line.partition(":")[0].strip() in PLACE
-        )
+        "\n".join(line for line in other.split("\n") if line.partition(":")[0].strip() in PLACE)
         for other in others
     ]
     return "\n\n".join([first, *kept])
