@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 # A busy machine is slow, not wrong: time is measured in benchmarks/, never asserted.
 settings.register_profile("mvstack", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fast", settings.get_profile("mvstack"), max_examples=20)
 settings.load_profile("mvstack")
 
 # Files that take minutes, the longest first: so none of them is begun when all others are done.

@@ -25,7 +25,7 @@ def plan_in(root: Path, *changes: tuple[str, str], profile: str = "") -> Plan:
         text = text.replace(old, new)
     system = parse_system(text, SYSTEM)
     given = Given(str(root), profile)
-    return make_plan(system, "hpc", load_release(), load_policy(), given)
+    return make_plan(system, "hpc", RELEASE, POLICY, given)
 
 
 def look(plan: Plan) -> list[Work]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from ci_world import partition
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.ci.graph import Graph, Node
@@ -44,7 +44,6 @@ def worlds(draw: st.DrawFn) -> tuple[Graph, tuple[str, ...]]:
 
 
 @given(worlds(), st.integers(1, 30))
-@settings(max_examples=300, deadline=None)
 def test_each_node_has_one_job_that_gets_what_it_stands_on(
     world: tuple[Graph, tuple[str, ...]], most: int
 ) -> None:

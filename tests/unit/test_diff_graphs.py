@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,21 @@ from mvstack.render.partition import render, write
 from mvstack.support.errors import InvalidInput
 
 
-@pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A repository's folder with a copy of our easyconfigs that a test may change."""
-    copy = tmp_path / "tree" / "easyconfigs"
+    copy = tmp_path_factory.mktemp("diff") / "tree" / "easyconfigs"
     shutil.copytree(easyconfigs.FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(easyconfigs, "FOLDER", copy)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(easyconfigs, "FOLDER", copy)
+        easyconfigs._index.cache_clear()
+        yield copy.parent
     easyconfigs._index.cache_clear()
-    yield copy.parent
-    easyconfigs._index.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def unchanged(tree: Path) -> tuple[dict[str, str], dict[str, Graph]]:
+    return seen(plan_in(tree.parent), tree)
 
 
 def seen(plan: Plan, tree: Path) -> tuple[dict[str, str], dict[str, Graph]]:
@@ -41,36 +48,35 @@ def seen(plan: Plan, tree: Path) -> tuple[dict[str, str], dict[str, Graph]]:
     ]
 
 
-def append(pattern: str, text: str) -> Callable[[Path], None]:
-    def edit(tree: Path) -> None:
-        file = next(tree.rglob(pattern))
-        file.write_text(file.read_text() + text)
-
-    return edit
-
-
-EDITS: dict[str, tuple[Callable[[Path], None], tuple[tuple[str, str], ...]]] = {
-    "nothing": (lambda tree: None, ()),
-    "a comment": (append("MVAPICH-4.1-GCC-*-ucx.eb", "\n# a remark\n"), ()),
-    "the MPI's easyconfig": (append("MVAPICH-4.1-GCC-*-ucx.eb", "\nmaxparallel = 3\n"), ()),
-    "a package's easyconfig": (append("HPCC-*-gmvapich-*-ofi.eb", "\nmaxparallel = 3\n"), ()),
-    "a comment in an easyblock": (append("mvapich.py", "\n# a remark\n"), ()),
-    "an easyblock": (append("mvapich.py", "\nNEW = 1\n"), ()),
-    "the target": (lambda tree: None, (("target: zen4", "target: zen3"),)),
-    "a parameter": (lambda tree: None, (("file_systems: [nfs, ufs]", "file_systems: [ufs]"),)),
-    "the compiler": (lambda tree: None, (("origin: easybuild", "origin: system"),)),
-    "the title": (lambda tree: None, (("title: ", "title: Another "),)),
+# changed in a file: its pattern and what is added; changed in the system's file: texts for others
+EDITS: dict[str, tuple[tuple[str, str], ...]] = {
+    "nothing": (),
+    "a comment": (("MVAPICH-4.1-GCC-*-ucx.eb", "\n# a remark\n"),),
+    "the MPI's easyconfig": (("MVAPICH-4.1-GCC-*-ucx.eb", "\nmaxparallel = 3\n"),),
+    "a package's easyconfig": (("HPCC-*-gmvapich-*-ofi.eb", "\nmaxparallel = 3\n"),),
+    "a comment in an easyblock": (("mvapich.py", "\n# a remark\n"),),
+    "an easyblock": (("mvapich.py", "\nNEW = 1\n"),),
+}
+CHANGES = {
+    "the target": ("target: zen4", "target: zen3"),
+    "a parameter": ("file_systems: [nfs, ufs]", "file_systems: [ufs]"),
+    "the compiler": ("origin: easybuild", "origin: system"),
+    "the title": ("title: ", "title: Another "),
 }
 
 
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("name", [*EDITS, *CHANGES])
 def test_parts_change_with_the_hashes_that_an_installation_asks(
-    name: str, tree: Path, tmp_path: Path
+    name: str, tree: Path, unchanged: tuple[dict[str, str], dict[str, Graph]]
 ) -> None:
-    edit, changes = EDITS[name]
-    hashes_before, before = seen(plan_in(tmp_path), tree)
-    edit(tree)
-    hashes_after, after = seen(plan_in(tmp_path, *changes), tree)
+    hashes_before, before = unchanged
+    with ExitStack() as undone:
+        for pattern, text in EDITS.get(name, ()):
+            file = next(tree.rglob(pattern))
+            undone.callback(file.write_text, file.read_text())
+            file.write_text(file.read_text() + text)
+        changes = [CHANGES[name]] if name in CHANGES else []
+        hashes_after, after = seen(plan_in(tree.parent, *changes), tree)
     built = {
         software
         for software in ("MVAPICH", "HPCC")

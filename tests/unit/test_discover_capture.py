@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from discover_roots import MACHINES, kept, make, tool
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.discover import capture, look
@@ -55,7 +55,6 @@ ODD = st.text(st.sampled_from(" \n\t\r:#-|'\"\\a\x00\x7f\x85\u2028\u00a0\ufeff\U
 ANY = st.text(st.characters(codec="utf-8"))
 
 
-@settings(deadline=None)
 @given(path=ANY, text=ANY, odd=ODD)
 def test_any_text_is_read_as_it_was_written(tmp_path_factory, path, text, odd):
     file = tmp_path_factory.mktemp("any") / "capture.yaml"

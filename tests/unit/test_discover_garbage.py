@@ -18,7 +18,7 @@ from mvstack.discover.machine import Machine
 from mvstack.discover.scheduler import slurm_plugins
 from mvstack.support.errors import InvalidInput
 
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(suppress_health_check=list(HealthCheck))
 
 
 PLACES = [

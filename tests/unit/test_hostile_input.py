@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lupa.lua54 import LuaRuntime
 from ruamel.yaml import YAML
@@ -268,7 +268,6 @@ TRICKS = st.sampled_from(
 TEXT = st.lists(st.text(max_size=8) | TRICKS, max_size=5).map("".join)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(place=st.sampled_from(list(strings(SYSTEM))), text=TEXT, before=st.booleans())
 @example(place=("install", "root"), text='") os.execute("x") --', before=True)
 def test_any_text_in_any_free_string_is_refused_or_stands_whole(
@@ -307,7 +306,6 @@ def test_no_hand_written_file_has_a_string_that_nobody_validates(model: type[Str
 # --- the writers -----------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXT)
 def test_yaml_reads_back_what_was_written(text: str) -> None:
     plain = "".join(char for char in text if char.isprintable())
@@ -317,7 +315,6 @@ def test_yaml_reads_back_what_was_written(text: str) -> None:
         assert found == {"a": [plain, "b"], "k" + plain: "c"}
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"])) | TEXT)
 @example("]==")
 @example("\n]==]\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 import lock_files as locks
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.builders.spack import gates
@@ -368,7 +368,6 @@ def test_a_gate_that_many_packages_break_is_told_with_their_names() -> None:
 # --- whatever the lock file ---------------------------------------------------------------------
 
 
-@settings(max_examples=40)
 @given(
     key=st.sampled_from(["netmod", "pmi", "process_managers", "fabrics"]),
     value=st.text("abcdef", min_size=1, max_size=6),
@@ -381,7 +380,6 @@ def test_no_other_value_of_what_decides_the_mpi_passes(key: str, value: str) -> 
     assert gate in rules_of(broken(data))
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_no_switched_off_transport_passes(data: st.DataObject) -> None:
     lock = locks.raw("good")
@@ -393,7 +391,6 @@ def test_no_switched_off_transport_passes(data: st.DataObject) -> None:
     assert all(f"~{word}, planned +{word}" in found for word in off)
 
 
-@settings(max_examples=30)
 @given(st.randoms())
 def test_the_order_of_roots_and_packages_does_not_matter(random: Any) -> None:
     for name, plan in (("good", locks.plan(packages=[])), ("merged-devices", two_devices())):

@@ -9,7 +9,7 @@ from typing import Any
 
 import lock_files as locks
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.model.spack_lock import RUNTIME, parse_lock, read_lock
@@ -112,7 +112,6 @@ ODD = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_no_damage_to_a_node_is_a_crash(data: st.DataObject) -> None:
     """Any field of any node replaced by anything: read, or refused with the file's name."""

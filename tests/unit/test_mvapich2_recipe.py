@@ -167,9 +167,7 @@ def wishes():
     ).map(complete)
 
 
-property_test = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+property_test = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @property_test

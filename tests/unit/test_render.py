@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -138,7 +138,6 @@ ODD = (
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(ODD)
 
 
-@settings(max_examples=150, deadline=None)
 @given(TEXT)
 def test_any_text_is_quoted_to_itself(text: str) -> None:
     quoted = _quoted(text)
@@ -146,7 +145,6 @@ def test_any_text_is_quoted_to_itself(text: str) -> None:
     assert found.removeprefix("\n").removesuffix("\n") == text
 
 
-@settings(max_examples=25, deadline=None)
 @given(TEXT)
 def test_a_reason_cannot_leave_the_text_that_it_stands_in(reason: str) -> None:
     plan = accepting(reason)
@@ -199,7 +197,6 @@ def test_a_plan_without_an_easyconfig_is_refused_with_what_there_is() -> None:
 NAME = st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4}){0,2}\.txt", fullmatch=True)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     before=st.dictionaries(NAME, st.text("ab\n", max_size=5), max_size=4),
     after=st.dictionaries(NAME, st.text("ab\n", max_size=5), min_size=1, max_size=4),

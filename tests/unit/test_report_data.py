@@ -316,7 +316,7 @@ def _broken(value, draw):
     return draw(JSON)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(draw=st.data(), name=st.sampled_from(["plan.json", "result", "builds", "sources"]))
 def test_no_content_of_a_record_raises(tmp_path, draw, name):
     tree = tmp_path / "tree"

@@ -263,7 +263,7 @@ def test_no_text_of_a_record_becomes_part_of_the_page(tree, text):
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", made)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(text=st.text(max_size=30))
 def test_any_text_leaves_the_page_whole(tmp_path, text):
     tree = tmp_path / "tree"

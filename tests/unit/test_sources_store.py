@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.sources.files import extension
@@ -33,8 +33,11 @@ def left_over(store: Store) -> list[Path]:
     return [path for path in store.root.rglob("*") if ".incoming" in path.name]
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.binary(max_size=300), st.sampled_from(["x.tar.gz", "y.whl", "z"]))))
+@given(
+    st.lists(
+        st.tuples(st.binary(max_size=300), st.sampled_from(["x.tar.gz", "y.whl", "z"])), max_size=6
+    )
+)
 def test_any_bytes_in_the_same_bytes_out(files: list[tuple[bytes, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "sources")
@@ -53,7 +56,6 @@ def test_any_bytes_in_the_same_bytes_out(files: list[tuple[bytes, str]]) -> None
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-@settings(max_examples=50, deadline=None)
 def test_the_index_keeps_any_text(name: str, software: str, place: str, note: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,13 +57,11 @@ def test_each_wrong_result_is_seen(pattern, replacement, complaint):
     assert any(complaint in said for said in hpcc_output.complaints(spoilt, 2))
 
 
-@settings(deadline=None)
 @given(st.integers(0, len(GOOD) - 400))
 def test_output_cut_short_anywhere_never_verifies(length):
     assert hpcc_output.complaints(GOOD[:length], 2)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 4096))
 def test_the_input_uses_every_rank_and_keeps_the_work_of_each(ranks):
     lines = [line.split()[0] for line in hpcc_output.input_file(ranks).splitlines()]

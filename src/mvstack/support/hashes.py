@@ -6,10 +6,12 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 
+@lru_cache(maxsize=512)  # all partitions stand on the same recipes and easyblocks
 def normalised(text: str, without: str = "") -> str:
     """Python text (an easyconfig, an easyblock) without comments, docstrings and layout.
 
