@@ -161,7 +161,11 @@ def test_a_cloud_that_the_site_does_not_describe(mvstack: Run, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("", "an empty line"), ("root:x:0:0::/root:/bin/sh\n", "root:x"), (b"\x7fELF\xff", "no text")],
+    [
+        ("", "an empty line"),
+        ("root:x:0:0::/root:/bin/sh\n", "root:x"),
+        (b"\x7fELF\xff", "not text"),
+    ],
 )
 def test_a_list_of_packages_that_is_none(
     mvstack: Run, tmp_path: Path, text: str | bytes, says: str

@@ -71,7 +71,7 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
 def _ours(target: Path) -> None:
     """Refuse to write into a folder that holds something else."""
     if target.exists() and not target.is_dir():
-        raise InvalidInput("a bundle is a folder and this is none", str(target))
+        raise InvalidInput("a bundle is a folder; this is a file", str(target))
     if target.is_dir() and any(target.iterdir()) and not (target / "manifest.json").is_file():
         raise InvalidInput(
             "this folder holds something, and no bundle",

@@ -230,7 +230,7 @@ def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
                     "a disk could not be unmounted, and what is on it may not be whole",
                     name,
                     found=said,
-                    todo="see who uses it (fuser -m); the same command goes on from here",
+                    todo="see who uses it (fuser -m), then run the same command again",
                 )
             )
     finally:

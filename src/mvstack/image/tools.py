@@ -106,6 +106,6 @@ def run(
                 f"{what} failed: {words[0]} ended with status {status}",
                 str(log),
                 found=" | ".join(last[-4:])[:1000],
-                todo="read the log named above; the same command goes on from here",
+                todo="read the log named above, then run the same command again",
             )
         )

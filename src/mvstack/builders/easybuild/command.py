@@ -187,7 +187,7 @@ def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
         str(log),
         found=" | ".join(dict.fromkeys(said[-4:]))[:1500],
         because=f"the command's last words were: {printed}" if printed else "",
-        todo="read the log named above; the same command goes on from here once it is mended",
+        todo="read the log named above, correct the cause, and run the same command again",
         outcome="What was installed before stays; no module of the failed package can be loaded.",
     )
 

@@ -156,8 +156,7 @@ class Installing:
                     + (f": its phase {package.phase} failed" if package.phase else ""),
                     str(own),
                     found=" | ".join(_telling(own, self.said.errors)),
-                    todo="read the log named above; the same command goes on from here once it is "
-                    "mended",
+                    todo="read the log named above, correct the cause, and run the command again",
                 )
             )
         if not problems:

@@ -182,5 +182,5 @@ class Spack:
             f"`spack {name}` failed (status {status})",
             str(log),
             found=" | ".join(kept)[:1500],
-            todo="read the log named above; the same command goes on once it is mended",
+            todo="read the log named above, correct the cause, and run the same command again",
         )
