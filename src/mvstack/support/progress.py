@@ -52,7 +52,8 @@ def last_line(log: Path | None) -> str:
             text = stream.read(_TAIL).decode("utf-8", "replace")
     except OSError:
         return ""
-    lines = [line for line in (one_line(part) for part in text.splitlines()) if line]
+    # EasyBuild names its own files in brackets while a command runs: no news to who waits
+    lines = [line for line in map(one_line, text.splitlines()) if line and line[0] != "["]
     return lines[-1] if lines else ""
 
 
