@@ -114,3 +114,25 @@ def test_what_is_written_is_read_back_with_a_line_for_every_place(data):
 
     last = out.getvalue().count("\n") + 1
     assert all(1 <= file.lines[place] <= last for place in places(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "todo"),
+    [
+        ("a: 1\na: 2\n", "the other is on line 1"),
+        ("\tx: 1\n", "spaces, not tabs"),
+        ("a: [", "close"),
+    ],
+)
+def test_what_is_not_yaml_says_what_to_do(text, todo):
+    with pytest.raises(InvalidInput) as caught:
+        parse_yaml(text, HERE)
+    assert todo in caught.value.problems[0].todo
+
+
+def test_bytes_that_are_not_text_are_named_with_their_line(tmp_path):
+    path = tmp_path / "latin1.yaml"
+    path.write_bytes(b"a: 1\nb: caf\xe9\n")
+    with pytest.raises(InvalidInput) as caught:
+        read_yaml(path)
+    assert caught.value.problems[0].where.endswith("latin1.yaml:2")

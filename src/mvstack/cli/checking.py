@@ -16,7 +16,11 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
     """Check system, release and policy files, and recipes; show all errors with file and line."""
     # start-up time: only `check` reads all of this
     from mvstack.builders.base import builder_of
+    from mvstack.image.policy import image_policy
+    from mvstack.model.ci_policy import ci_policy
     from mvstack.model.gates import load_gates
+    from mvstack.model.prerequisites import families
+    from mvstack.model.spack import spack_pins
     from mvstack.plan.make import make_plan
     from mvstack.plan.offers import doubts, system_doubts
     from mvstack.plan.types import Given
@@ -27,8 +31,11 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
     warnings: list[Problem] = []
     checked: list[str] = []
     policy = load_policy()
-    known_sources()
-    load_gates()
+    for read in (known_sources, load_gates, families, spack_pins, ci_policy, image_policy):
+        try:
+            read()
+        except MvstackError as error:
+            errors.append(error)
     releases = [load_release(name) for name in release_names()]
     for name in systems or system_names():
         try:

@@ -10,7 +10,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from mvstack.model.load import load_release
-from mvstack.model.text import Name, PackageName, Version
+from mvstack.model.text import Name, PackageName, Version, expected
 from mvstack.render.templates import template
 from mvstack.support.errors import InvalidInput, Problem, Refused, relative
 from mvstack.support.files import write_atomically
@@ -29,6 +29,9 @@ def site(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
 ) -> None:
     """Start a site's own folder, which adds to mvapich-stack without a fork."""
+    if folder.exists() and not folder.is_dir():
+        todo = "name a folder that is new or empty"
+        raise InvalidInput("this is a file, not a folder", relative(folder), todo=todo)
     _write(
         {
             folder / "README.md": template("new/README.md", name=folder.resolve().name),
@@ -109,7 +112,7 @@ def _valid(what: str, kind: Any, value: str) -> None:
     try:
         TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
-        because = error.errors()[0]["msg"]
+        because = expected(error.errors()[0])
         raise InvalidInput(f"{what}: this cannot be used", found=value, because=because) from None
 
 

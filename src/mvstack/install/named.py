@@ -71,6 +71,8 @@ def all_chosen(plan: Plan, names: frozenset[str]) -> None:
                 Problem(
                     f"{plan.system}/{plan.partition} does not get {name}",
                     because=because.get(name, f"it is not built over {plan.mpi[0].module}"),
+                    todo=f"`mvstack explain {plan.system}/{plan.partition} --profile full` lists "
+                    "what is left out; `mvstack sources add FILE` brings a source that is missing",
                 )
                 for name in sorted(lost)
             ),

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
-from mvstack.model.text import Text
+from mvstack.model.text import Text, expected
 from mvstack.model.yamlfile import Place, YamlFile
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
@@ -19,10 +19,15 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     _file: YamlFile | None = PrivateAttr(default=None)
+    _place: Place = PrivateAttr(default=())
 
     def at(self, *place: str | int) -> str:
         """``file:line`` of a place in the file that this was read from; "" without a file."""
-        return self._file.where(place) if self._file else ""
+        return self._file.where((*self._place, *place)) if self._file else ""
+
+    def stands(self, file: YamlFile | None, *place: str | int) -> None:
+        """Say that this part of a file was read from there, wherever it is put later."""
+        self._file, self._place = file, place
 
 
 class Reasoned(Strict):
@@ -33,6 +38,7 @@ class Reasoned(Strict):
 
 
 M = TypeVar("M", bound=Strict)
+KINDS: dict[type, str] = {list: "a list", str: "text without fields"}
 
 
 def validated(model: type[M], file: YamlFile) -> M:
@@ -41,11 +47,12 @@ def validated(model: type[M], file: YamlFile) -> M:
     Raises InvalidInput with one problem for every error of the file, in the order of its lines.
     """
     if not isinstance(file.data, dict):
-        kind = "empty" if file.data is None else f"a {type(file.data).__name__}"
+        kind = "empty" if file.data is None else KINDS.get(type(file.data), "a single value")
         raise InvalidInput(
             f"a mapping of fields is expected and the file is {kind}",
             file.where(()),
             allowed=listed(model.model_fields),
+            todo="write `field: value` lines; docs/ describes the fields of each kind of file",
         )
     try:
         made = model.model_validate(file.data)
@@ -98,8 +105,8 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     if kind == "extra_forbidden":
         return _unknown("field", item, name, where, _fields_at(model, loc[:-1]))
     if kind == "literal_error":
-        expected = item["ctx"]["expected"].replace(" or ", ", ").split(", ")
-        words = [word.strip("'") for word in expected]
+        choices = item["ctx"]["expected"].replace(" or ", ", ").split(", ")
+        words = [word.strip("'") for word in choices]
         return _unknown("word", item, str(item["input"]), where, words, name)
     if kind == "unknown_word":
         unknown = _unknown("word", item, str(item["input"]), where, item["ctx"]["allowed"], name)
@@ -114,7 +121,7 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
             found=f"{name}: {item['input']}",
             todo=f'put it in quotes: {name}: "…" (without them 4.10 is the number 4.1)',
         )
-    message = item["msg"].removeprefix("Value error, ")
+    message = expected(item)
     return Problem(f"{name}: {message}" if name else message, where, found=_short(item["input"]))
 
 
@@ -128,7 +135,7 @@ def _unknown(
         f"{name}: unknown {what}" + (f"; did you mean {close}?" if close else ""),
         where,
         found=f"{name}: {_short(item['input'])}",
-        allowed=listed(allowed),
+        allowed=listed([word for word in allowed if word]),
         nearest=close,
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mvstack.model.base import M, validated
 from mvstack.model.policy import FILES, BuildRow, FabricRow, Policy
 from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
 from mvstack.model.vocabulary import policy_folders, policy_of
-from mvstack.model.yamlfile import parse_yaml, read_yaml
+from mvstack.model.yamlfile import YamlFile, parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.home import home
 from mvstack.support.words import listed, nearest
@@ -67,7 +67,10 @@ def load_release(name: str | None = None) -> Release:
     name = name or known[0]
     if name not in known:
         raise InvalidInput(
-            f"there is no release {name}", allowed=listed(known), nearest=nearest(name, known)
+            f"there is no release {name}",
+            allowed=listed(known),
+            nearest=nearest(name, known),
+            todo="`mvstack list releases` shows them",
         )
     return _release(name, home().folders("releases"))
 
@@ -78,8 +81,8 @@ def _release(name: str, folders: list[Path]) -> Release:
         folders = folders[1:]
     file = read_yaml(path)
     if not isinstance(file.data, dict) or "extends" not in file.data:
-        return validated(Release, file)
-    more = validated(Addition, file)
+        return _placed(validated(Release, file), file)
+    more = _placed(validated(Addition, file), file)
     # a site's 2026.11 that extends 2026.11 extends ours
     below = folders[1:] if more.extends == name else folders
     known = {found.stem for folder in below for found in folder.glob("*.yaml")}
@@ -104,6 +107,19 @@ def _release(name: str, folders: list[Path]) -> Release:
     )
 
 
+R = TypeVar("R", Release, Addition)
+
+
+def _placed(release: R, file: YamlFile) -> R:
+    """``release``, each row of which knows its own file and line when it is added to another's."""
+    for number, row in enumerate(release.packages):
+        row.stands(file, "packages", number)
+    for product, versions in release.mpi.items():
+        for number, version in enumerate(versions):
+            version.stands(file, "mpi", product, number)
+    return release
+
+
 def load_policy(folder: Path | None = None) -> Policy:
     """The policy tables, the site's rows before ours, with the errors of all of them at once."""
     folders = [folder] if folder else policy_folders()
@@ -111,6 +127,7 @@ def load_policy(folder: Path | None = None) -> Policy:
     parts: dict[str, Any] = {}
     with policy_of(*folders):
         for place in folders:
+            problems += _unknown_files(place, folders[-1])
             for name, model in FILES.items():
                 path = place / f"{name}.yaml"
                 if place != folders[-1] and not path.is_file():
@@ -123,6 +140,22 @@ def load_policy(folder: Path | None = None) -> Policy:
             raise InvalidInput(*problems)
         builds = [_with_variants(row, parts["fabrics"]) for row in parts["builds"]]
         return Policy(**{**parts, "builds": builds})
+
+
+def _unknown_files(site: Path, ours: Path) -> list[Problem]:
+    """The files of a site's policy that nothing reads, because ours has none of that name."""
+    known = sorted(path.name for path in ours.glob("*.yaml"))
+    return [
+        Problem(
+            "there is no policy of this name, so nothing reads the file",
+            relative(path),
+            allowed=listed(known),
+            nearest=nearest(path.name, known),
+            todo="rename it, or move its rows into one of these",
+        )
+        for path in sorted(site.glob("*.y*ml"))
+        if path.name not in known
+    ]
 
 
 def _with_variants(row: BuildRow, fabrics: dict[str, FabricRow]) -> BuildRow:

@@ -42,17 +42,21 @@ class _File(Strict):
     families: dict[str, Family]
 
 
+def families() -> dict[str, Family]:
+    """What every family of distributions calls the packages, with the errors of the file."""
+    return validated(_File, read_yaml(home().file("policy", "prerequisites.yaml"))).families
+
+
 def family_of(os_name: str) -> Family:
     """What a family of distributions calls the packages. Raises Missing where it is not known."""
-    path = home().file("policy", "prerequisites.yaml")
-    families = validated(_File, read_yaml(path)).families
-    for family in families.values():
+    known = families()
+    for family in known.values():
         if any(os_name.startswith(prefix) for prefix in family.like):
             return family
     raise Missing(
         f"what {os_name} calls the packages that a build needs is not known",
-        str(path),
-        allowed=", ".join(name for family in families.values() for name in family.like),
+        str(home().file("policy", "prerequisites.yaml")),
+        allowed=", ".join(name for family in known.values() for name in family.like),
         todo="install a C, C++ and Fortran compiler, make, Lmod and the headers of libfabric, "
         "UCX and hwloc, then give --no-prerequisites",
     )

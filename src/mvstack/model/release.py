@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict
-from mvstack.model.text import ModuleName, Name, PackageName, Suffix, Text, Version
+from mvstack.model.text import (
+    ModuleName,
+    Name,
+    PackageName,
+    Page,
+    Suffix,
+    Text,
+    Version,
+    matching,
+)
 from mvstack.model.vocabulary import GpuKind, Product, Profile
 
 Licence = Literal["open", "registration", "commercial"]
@@ -89,7 +98,7 @@ class Package(Strict):
     where: Where = Field(default_factory=Where)
     licence: Licence = "open"
     terms: Text = ""
-    page: Text = ""
+    page: Page = ""
     why: Text = ""
     source: Text = ""
 
@@ -114,7 +123,7 @@ class Package(Strict):
         return ("spack",) if "{cuda_arch}" in self.spack else ()
 
 
-ReleaseName = Annotated[str, StringConstraints(pattern=r"^\d{4}\.\d{2}$", max_length=7)]
+ReleaseName = Annotated[str, matching(r"\d{4}\.\d{2}", "a year and month, such as 2026.11,", 7)]
 Status = Literal["development", "current", "deprecated", "removed"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import ErrorDetails
 
 from mvstack.support.units import clean
 
@@ -36,20 +37,51 @@ def _below(value: str) -> str:
     return value
 
 
-def _matching(pattern: str, longest: int = 80) -> StringConstraints:
+WORDS: dict[str, str] = {"^/": "a path that begins with /"}
+"""What each pattern stands for, for people."""
+
+
+def matching(pattern: str, words: str, longest: int = 80) -> StringConstraints:
+    """Text that ``pattern`` matches as a whole; ``words`` tell people what is expected."""
+    WORDS[f"^(?:{pattern})$"] = words
     return StringConstraints(pattern=f"^(?:{pattern})$", max_length=longest)
+
+
+def expected(error: ErrorDetails) -> str:
+    """The message of an error of pydantic's, in words where it has a pattern only."""
+    words = WORDS.get(error.get("ctx", {}).get("pattern", ""))
+    return f"{words} is expected" if words else error["msg"].removeprefix("Value error, ")
 
 
 Text = Annotated[str, StringConstraints(max_length=LONGEST), AfterValidator(_plain)]
 Folder = Annotated[Text, StringConstraints(pattern=r"^/"), AfterValidator(_path)]
 Root = Annotated[Folder, AfterValidator(_below)]
-Name = Annotated[str, _matching(r"[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*", 40)]
-Version = Annotated[str, _matching(r"[0-9A-Za-z][0-9A-Za-z._+-]*")]
-CompilerName = Annotated[str, _matching(r"[a-z][a-z0-9+_-]*", 40)]
-PackageName = Annotated[str, _matching(r"[0-9A-Za-z][0-9A-Za-z._+-]*")]
-ModuleName = Annotated[str, _matching(r"[0-9A-Za-z][0-9A-Za-z._+-]*/[0-9A-Za-z][0-9A-Za-z._+-]*")]
-Group = Annotated[str, _matching(r"[A-Za-z_][A-Za-z0-9_.@+-]*", 64)]
-Device = Annotated[str, _matching(r"ch[34](?::[a-z0-9]+)+(?:,[a-z0-9:]+)*")]
-Variable = Annotated[str, _matching(r"[A-Za-z_][A-Za-z0-9_]*")]
-Suffix = Annotated[str, _matching(r"(?:-[0-9A-Za-z._+-]+)?")]
+WORD = r"[0-9A-Za-z][0-9A-Za-z._+-]*"
+WORD_SAYS = "letters, digits and . _ + -, beginning with a letter or digit,"
+Name = Annotated[
+    str,
+    matching(
+        r"[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*",
+        "a name of lower-case letters, digits, _ and -, beginning with a letter,",
+        40,
+    ),
+]
+Version = Annotated[str, matching(WORD, WORD_SAYS)]
+CompilerName = Annotated[
+    str, matching(r"[a-z][a-z0-9+_-]*", "a compiler's name, such as gcc or aocc,", 40)
+]
+PackageName = Annotated[str, matching(WORD, WORD_SAYS)]
+ModuleName = Annotated[str, matching(f"{WORD}/{WORD}", "a module's name/version")]
+Group = Annotated[
+    str, matching(r"[A-Za-z_][A-Za-z0-9_.@+-]*", "the name of a Unix group (not a number)", 64)
+]
+Device = Annotated[
+    str,
+    matching(r"ch[34](?::[a-z0-9]+)+(?:,[a-z0-9:]+)*", "a device such as ch4:ofi or ch3:mrail"),
+]
+Variable = Annotated[str, matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
+Suffix = Annotated[str, matching(r"(?:-[0-9A-Za-z._+-]+)?", "a suffix such as -serial")]
+Page = Annotated[
+    Text, matching(r"(?:https?://\S+)?", "an address with http:// or https://", LONGEST)
+]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -51,8 +51,11 @@ def read_yaml(path: Path) -> YamlFile:
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", where=relative(path)) from None
     except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
         raise InvalidInput(
-            f"is not UTF-8 text: {error.reason} at byte {error.start}", relative(path)
+            f"is not UTF-8 text: {error.reason} at byte {error.start}",
+            f"{relative(path)}:{line}",
+            todo="save it as plain text in UTF-8",
         ) from None
     return parse_yaml(text, path)
 
@@ -68,7 +71,10 @@ def parse_yaml(text: str, path: Path) -> YamlFile:
         mark = error.problem_mark or error.context_mark
         # ruamel adds paragraphs of advice to programmers below the first line
         what = (error.problem or error.context or "not valid YAML").splitlines()[0]
-        raise _not_yaml(path, what, mark.line + 1 if mark else 1) from None
+        todo = "look there and a line above for what is not closed, a missing colon or quote"
+        if "\\t" in what:
+            todo = "indent with spaces, not tabs"
+        raise _not_yaml(path, what, mark.line + 1 if mark else 1, todo) from None
     except (YAMLError, ValueError) as error:
         found = re.search(r"position (\d+)", str(error))
         line = text.count("\n", 0, int(found.group(1))) + 1 if found else 1
@@ -141,7 +147,9 @@ class _Reader:
                 continue
             key = self.value(key_node, place)
             if key in result:
-                raise _not_yaml(self.file.path, f'found duplicate key "{key}"', line)
+                what = f'found duplicate key "{key}"'
+                first = f"keep one of the two; the other is on line {self.file.line((*place, key))}"
+                raise _not_yaml(self.file.path, what, line, first)
             self.file.lines[(*place, key)] = line
             result[key] = self.value(value_node, (*place, key))
         return {**merged, **result}

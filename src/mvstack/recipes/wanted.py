@@ -118,15 +118,16 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
     for release in releases:
         for product, versions in release.mpi.items():
             software = policy.products[product].easybuild or product
-            for number, entry in enumerate(versions):
-                where = release.at("mpi", product, number)
+            for entry in versions:
+                where = entry.at()
                 problems += _version(ours, product, entry.version, where)
                 start = f"{software}-{entry.version}-GCC-"
                 # one of the builders must have it: old versions of MVAPICH2 are for Spack alone
                 if product not in ours and not any(name.startswith(start) for name in files):
                     problems.append(_no_easyconfig(f"{start}…", where, files))
-        for number, row in enumerate(release.packages):
-            where = release.at("packages", number)
+        problems += _twice(release)
+        for row in release.packages:
+            where = row.at()
             name, _, rest = row.spack.partition("@=")
             problems += _version(ours, name, rest.partition(" ")[0], where)
             if not row.by_easyconfig:
@@ -136,6 +137,17 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
                 problems.append(_no_easyconfig(wanted_files[0], where, files))
     if problems:
         raise InvalidInput(*problems)
+
+
+def _twice(release: Release) -> Iterator[Problem]:
+    """Rows that install one module in the same places."""
+    first: dict[tuple[str, str], Package] = {}
+    for row in release.packages:
+        there = first.setdefault((row.module, row.where.model_dump_json()), row)
+        if there is not row:
+            todo = "remove one of the two rows, or give them different versions or `where`"
+            message = f"the module {row.module} has a row already, at {there.at()}"
+            yield Problem(message, row.at(), todo=todo)
 
 
 def _version(ours: dict[str, Recipe], package: str, version: str, where: str) -> Iterator[Problem]:
@@ -166,9 +178,10 @@ def _files_of(row: Package, release: str) -> list[str]:
         start = f"{row.name}-{row.version}-GCC-"
         return [one for one in easyconfigs.index() if one.startswith(start)] or [f"{start}….eb"]
     kinds = [easyconfigs.TOOLCHAINS.get(product, {}) for product in row.only_over]
-    chains = {kind.get(row.toolchain, "") for kind in kinds or easyconfigs.TOOLCHAINS.values()}
+    over = kinds or easyconfigs.TOOLCHAINS.values()
+    chains = dict.fromkeys(kind.get(row.toolchain, "") for kind in over)
     return [
         easyconfigs.package_file(row.name, row.version, f"{chain}-{release}-{netmod}", row.suffix)
-        for chain in sorted(chains, reverse=True)
+        for chain in chains
         for netmod in ("ofi", "ucx", "mrail")
     ]

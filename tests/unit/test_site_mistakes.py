@@ -1,0 +1,95 @@
+"""What a person writes wrongly in a site's folder is told with the site's file and line."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import StringConstraints
+
+from mvstack.model import text
+from mvstack.model.load import load_policy, load_release
+from mvstack.model.release import Addition
+from mvstack.recipes.wanted import check_rows
+from mvstack.support.errors import InvalidInput
+
+ROW = """  - name: {name}
+    version: "{version}"
+    title: A solver
+    module: {module}
+    page: {page}
+    why: somebody wants it
+"""
+GOOD = {"name": "Zeta", "version": "1", "module": "zeta/1", "page": "https://zeta.example.org"}
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MVSTACK_SITE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "policy").mkdir()
+    return tmp_path
+
+
+def rows(site: Path, *changes: dict[str, str]) -> None:
+    head = 'name: "2026.11"\nextends: "2026.11"\npackages:\n'
+    said = head + "".join(ROW.format(**GOOD | one) for one in changes)
+    (site / "releases" / "2026.11.yaml").write_text(said)
+
+
+def test_a_row_without_easyconfig_is_named_in_the_file_of_the_site(site):
+    rows(site, {})
+    with pytest.raises(InvalidInput) as caught:
+        check_rows([load_release()], load_policy())
+    (problem,) = caught.value.problems
+    assert problem.where == "releases/2026.11.yaml:4"
+    assert "Zeta-1-gmvapich-2026.11-ofi.eb" in problem.message
+
+
+def test_a_module_with_two_rows_is_refused(site):
+    rows(site, {}, {}, {"module": "hpcc/1.5.0", "name": "HPCC", "version": "1.5.0"})
+    with pytest.raises(InvalidInput) as caught:
+        check_rows([load_release()], load_policy())
+    twice = [one for one in caught.value.problems if "has a row already" in one.message]
+    assert [one.where for one in twice] == ["releases/2026.11.yaml:10", "releases/2026.11.yaml:16"]
+    assert "releases/2026.11.yaml:4" in twice[0].message
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("module", "../../foo", "a module's name/version is expected"),
+        ("name", "../Foo", "letters, digits and . _ + -"),
+        ("version", "1 0", "letters, digits and . _ + -"),
+        ("page", "'javascript:alert(1)'", "an address with http:// or https:// is expected"),
+    ],
+)
+def test_what_is_not_of_its_form_is_told_in_words(site, field, value, expected):
+    rows(site, {field: value})
+    with pytest.raises(InvalidInput) as caught:
+        load_release()
+    (problem,) = caught.value.problems
+    assert expected in problem.message
+    assert "pattern" not in problem.message
+
+
+def test_every_kind_of_text_has_words():
+    kinds = [one for name, one in vars(text).items() if name[0].isupper() and get_args(one)]
+    kinds.append(Addition.model_fields["name"])
+    patterns = {
+        part.pattern
+        for kind in kinds
+        for part in getattr(kind, "__metadata__", None) or getattr(kind, "metadata", [])
+        if isinstance(part, StringConstraints) and part.pattern
+    }
+    assert patterns
+    assert patterns <= set(text.WORDS)
+
+
+def test_a_policy_file_that_nothing_reads_is_named(site):
+    (site / "policy" / "fabric.yaml").write_text("fabrics: {}\n")
+    with pytest.raises(InvalidInput) as caught:
+        load_policy()
+    (problem,) = caught.value.problems
+    assert problem.where == "policy/fabric.yaml"
+    assert problem.nearest == "fabrics.yaml"
