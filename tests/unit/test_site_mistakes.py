@@ -1,16 +1,18 @@
 """What a person writes wrongly in a site's folder is told with the site's file and line."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from pydantic import StringConstraints
 
+from mvstack.install import stages
 from mvstack.model import text
 from mvstack.model.load import load_policy, load_release
 from mvstack.model.release import Addition
 from mvstack.recipes.wanted import check_rows
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import InvalidInput, Refused
 
 ROW = """  - name: {name}
     version: "{version}"
@@ -93,3 +95,32 @@ def test_a_policy_file_that_nothing_reads_is_named(site):
     (problem,) = caught.value.problems
     assert problem.where == "policy/fabric.yaml"
     assert problem.nearest == "fabrics.yaml"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        (
+            "launchers.yaml",
+            "launchers: [{id: x, when: {}, pmi: [simple], launch: 'run -n {rank} {program}', "
+            "why: w, source: s}]\n",
+            "{ranks} and {program} must be in it",
+        ),
+        (
+            "products.yaml",
+            "products: {x: {title: t, form: source, version_text: '(', sonames: {}, source: s}}\n",
+            "no regular expression",
+        ),
+    ],
+)
+def test_a_policy_value_that_fails_only_later_is_refused_at_once(site, file, text, expected):
+    (site / "policy" / file).write_text(text)
+    with pytest.raises(InvalidInput, match=f"policy/{file}:1.*{re.escape(expected)}"):
+        load_policy()
+
+
+def test_a_partition_that_is_misspelt_is_told_as_such(tmp_path):
+    with pytest.raises(InvalidInput, match="expanse has no partition cpuu"):
+        stages.installed_here("expanse/cpuu", None, tmp_path, "test")
+    with pytest.raises(Refused, match="nothing is installed for expanse/cpu"):
+        stages.installed_here("expanse/cpu", None, tmp_path, "test")

@@ -198,4 +198,10 @@ def installed_here(
     if not system.discover and not partition:
         partition = only_one(name, list(system.partitions), command)
     place = root_for(system, root)
-    return installed_plan(system.name, partition or "node", place, load_release(release).name)
+    newest = load_release(release).name
+    try:
+        return installed_plan(system.name, partition or "node", place, newest)
+    except Refused:
+        if not system.discover:
+            partitions_of(system, partition)  # a misspelt one is told as such
+        raise

@@ -11,6 +11,7 @@ The names of the other rows (fabrics, GPUs, products, …) are the words of hand
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -114,6 +115,14 @@ class LauncherRow(Reasoned):
     configure: dict[Name, Text] = Field(default_factory=dict)
     environment: dict[Variable, Setting] = Field(default_factory=dict)
 
+    @field_validator("launch")
+    @classmethod
+    def _placeholders(cls, value: str) -> str:
+        found = set(re.findall(r"{(.*?)}", value))
+        if not {"ranks", "program"} <= found <= {"ranks", "program", "pmi"}:
+            raise ValueError("{ranks} and {program} must be in it, {pmi} may be, and no other {…}")
+        return value
+
 
 class RefusalRow(Strict):
     """One row of refusals.yaml: what is refused, why, and what works instead."""
@@ -141,6 +150,15 @@ class ProductRow(Strict):
     sonames: dict[Text, Text]
     easybuild: PackageName | None = None
     source: Text
+
+    @field_validator("version_text")
+    @classmethod
+    def _expression(cls, value: str) -> str:
+        try:
+            re.compile(value.replace("{version}", "1"))
+        except re.error as error:
+            raise ValueError(f"this is no regular expression: {error}") from None
+        return value
 
 
 class Row(Strict):
