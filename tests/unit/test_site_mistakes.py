@@ -9,10 +9,12 @@ from pydantic import StringConstraints
 
 from mvstack.install import stages
 from mvstack.model import text
-from mvstack.model.load import load_policy, load_release
+from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Addition
 from mvstack.recipes.wanted import check_rows
+from mvstack.render.templates import site_lua
 from mvstack.support.errors import InvalidInput, Refused
+from mvstack.test.expected import expected_checks
 
 ROW = """  - name: {name}
     version: "{version}"
@@ -124,3 +126,28 @@ def test_a_partition_that_is_misspelt_is_told_as_such(tmp_path):
         stages.installed_here("expanse/cpuu", None, tmp_path, "test")
     with pytest.raises(Refused, match="nothing is installed for expanse/cpu"):
         stages.installed_here("expanse/cpu", None, tmp_path, "test")
+
+
+@pytest.mark.parametrize("written", [b"x = 1\ndef (\n", b"x = 1\n# \xff\n", b"x = 1\n\0"])
+def test_a_check_that_is_no_python_is_told_with_its_line(site, written):
+    (site / "checks").mkdir()
+    (site / "checks" / "zeta.py").write_bytes(written)
+    with pytest.raises(InvalidInput) as caught:
+        expected_checks(site / "checks", [])
+    assert caught.value.problems[0].where.startswith("checks/zeta.py:")
+
+
+def test_lua_of_the_site_that_is_no_text_is_told_with_its_line(site):
+    (site / "modulefiles").mkdir()
+    (site / "modulefiles" / "site.lua").write_bytes(b"-- x\n-- caf\xe9\n")
+    with pytest.raises(InvalidInput, match=r"modulefiles/site\.lua:2: is not UTF-8"):
+        site_lua()
+
+
+def test_a_folder_called_like_a_file_is_told(site):
+    (site / "systems" / "mine.yaml").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match=r"systems/mine\.yaml: this is not a file"):
+        load_system("mine")
+    (site / "policy" / "builds.yaml").mkdir()
+    with pytest.raises(InvalidInput, match=r"policy/builds\.yaml: this is not a file"):
+        load_policy()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import typer
 
 from mvstack.cli.options import Json, Systems
@@ -26,6 +29,9 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
     from mvstack.plan.types import Given
     from mvstack.recipes.checks import check_recipes
     from mvstack.recipes.wanted import check_rows
+    from mvstack.support.home import home
+    from mvstack.support.texts import read_python
+    from mvstack.test.expected import expected_checks
 
     errors: list[MvstackError] = []
     warnings: list[Problem] = []
@@ -51,6 +57,15 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
         except MvstackError as error:
             errors.append(error)
     recipes: list[str] = []
+    site = home().site
+    added = sorted(site.glob("spack-repo/spack_repo/*/packages/*/package.py")) if site else []
+    reads: list[partial[Any]] = [partial(read_python, path) for path in added]
+    reads += [partial(expected_checks, folder, []) for folder in home().folders("checks")]
+    for one in [] if systems else reads:
+        try:
+            one()
+        except MvstackError as error:
+            errors.append(error)
     if not systems:
         try:
             recipes = [recipe.name for recipe in check_recipes()]

@@ -28,8 +28,8 @@ def load_system(name_or_path: str) -> System:
         return parse_system(sys.stdin.read(), Path("<standard input>"))
     if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml")):
         return _model(System, Path(name_or_path))
-    path = home().file("systems", f"{name_or_path}.yaml")
-    if not path.is_file():
+    path = home().files("systems").get(f"{name_or_path}.yaml")
+    if path is None:
         known = system_names()
         close = nearest(name_or_path, known)
         raise InvalidInput(
@@ -147,14 +147,16 @@ def _unknown_files(site: Path, ours: Path) -> list[Problem]:
     known = sorted(path.name for path in ours.glob("*.yaml"))
     return [
         Problem(
-            "there is no policy of this name, so nothing reads the file",
+            "this is not a file"
+            if path.name in known
+            else "there is no policy of this name, so nothing reads it",
             relative(path),
             allowed=listed(known),
             nearest=nearest(path.name, known),
             todo="rename it, or move its rows into one of these",
         )
         for path in sorted(site.glob("*.y*ml"))
-        if path.name not in known
+        if path.name not in known or not path.is_file()
     ]
 
 

@@ -12,6 +12,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from mvstack.support.errors import InvalidInput, relative
+from mvstack.support.texts import read_text
 
 Place = tuple[str | int, ...]
 
@@ -46,18 +47,7 @@ def read_yaml(path: Path) -> YamlFile:
 
     Raises InvalidInput when the file is not there, not UTF-8 text or not YAML.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", where=relative(path)) from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(
-            f"is not UTF-8 text: {error.reason} at byte {error.start}",
-            f"{relative(path)}:{line}",
-            todo="save it as plain text in UTF-8",
-        ) from None
-    return parse_yaml(text, path)
+    return parse_yaml(read_text(path), path)
 
 
 def parse_yaml(text: str, path: Path) -> YamlFile:

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack.plan.types import Plan
 from mvstack.support.home import DATA, home
+from mvstack.support.texts import read_text
 from mvstack.support.units import one_line
 
 SPACK = DATA / "environments" / "templates" / "spack"
@@ -41,7 +42,7 @@ def generated(plan: Plan, also: str = "") -> str:
 def site_lua() -> str:
     """What the site adds to the Core module: its modulefiles/site.lua, as it is."""
     path = home().file("modulefiles", "site.lua")
-    return path.read_text() if path.is_file() else ""
+    return read_text(path) if path.is_file() else ""
 
 
 def lua(text: str) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import InvalidInput, relative
+from mvstack.support.texts import read_python
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _checks(path: Path) -> list[Check]:
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    classes = [node for node in read_python(path).body if isinstance(node, ast.ClassDef)]
     return [check for node in classes if _is_check(node) for check in _variants(node, path)]
 
 
@@ -75,7 +75,11 @@ def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
             tags = frozenset(_literal(value, path))
         elif name == "software":
             software = str(_literal(value, path))
-        elif isinstance(value, ast.Call) and ast.unparse(value.func).endswith("parameter"):
+        elif (
+            isinstance(value, ast.Call)
+            and value.args
+            and ast.unparse(value.func).endswith("parameter")
+        ):
             parameters[name] = list(_literal(value.args[0], path))
     return [
         Check(
@@ -94,11 +98,13 @@ def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
 
 def _literal(node: ast.expr, path: Path) -> Any:
     try:
-        return ast.literal_eval(node)
-    except ValueError:
+        value = ast.literal_eval(node)
+        iter(value)
+        return value
+    except (TypeError, ValueError):
         raise InvalidInput(
             "a check's parameters and tags must be literals",
-            where=f"{path}:{node.lineno}",
+            where=f"{relative(path)}:{node.lineno}",
             found=ast.unparse(node),
             because="they are read without running the file, to know what should run",
             todo="write the values out",
