@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from pydantic import StringConstraints
 
+from mvstack.cli.rendering import render_systems
 from mvstack.install import stages
 from mvstack.model import text
 from mvstack.model.load import load_policy, load_release, load_system
@@ -151,3 +152,10 @@ def test_a_folder_called_like_a_file_is_told(site):
     (site / "policy" / "builds.yaml").mkdir()
     with pytest.raises(InvalidInput, match=r"policy/builds\.yaml: this is not a file"):
         load_policy()
+
+
+def test_render_into_a_file_is_refused_before_anything_is_planned(tmp_path):
+    (tmp_path / "there").write_text("mine\n")
+    with pytest.raises(InvalidInput, match="this is a file, not a folder"):
+        render_systems(["expanse"], tmp_path / "there", check=False)
+    assert (tmp_path / "there").read_text() == "mine\n"

@@ -24,11 +24,13 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
     from mvstack.model.gates import load_gates
     from mvstack.model.prerequisites import families
     from mvstack.model.spack import spack_pins
+    from mvstack.model.yamlfile import read_yaml
     from mvstack.plan.make import make_plan
     from mvstack.plan.offers import doubts, system_doubts
     from mvstack.plan.types import Given
     from mvstack.recipes.checks import check_recipes
     from mvstack.recipes.wanted import check_rows
+    from mvstack.render.templates import site_lua
     from mvstack.support.home import home
     from mvstack.support.texts import read_python
     from mvstack.test.expected import expected_checks
@@ -61,6 +63,8 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
     added = sorted(site.glob("spack-repo/spack_repo/*/packages/*/package.py")) if site else []
     reads: list[partial[Any]] = [partial(read_python, path) for path in added]
     reads += [partial(expected_checks, folder, []) for folder in home().folders("checks")]
+    reads += [partial(read_yaml, path) for path in home().files("references").values()]
+    reads.append(partial(site_lua))
     for one in [] if systems else reads:
         try:
             one()

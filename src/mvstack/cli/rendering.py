@@ -54,6 +54,9 @@ def render_systems(
     if to is None:
         _ours_only([name for name in names if split_name(name)[0] not in system_names()])
     base = to or checkout("mvstack render without --to") / RENDERED
+    if base.exists() and not base.is_dir():
+        todo = "give --to a folder; what is not there is made"
+        raise InvalidInput("this is a file, not a folder", str(base), todo=todo)
     release, policy = load_release(), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
     errors: list[MvstackError] = []
