@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 GITLAB, GITHUB = "vendor.gitlab-ci", "vendor.github-workflows"
 
@@ -18,7 +19,10 @@ def errors(text: str, schema: str = GITLAB) -> list[str]:
     A file with a `spec:` before its `---` is held against it without that header; what stands for
     an input must then fit as text. Skips where check-jsonschema is not installed.
     """
-    data = _reader(schema).load(_body(text))
+    try:
+        data = _reader(schema).load(_body(text))
+    except YAMLError as error:
+        return [f"cannot be read: {error}"]
     return [
         f"{'/'.join(map(str, one.absolute_path))}: {one.message}"
         for one in _validator(schema).iter_errors(data)

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from cache_tree import Site
 from checks_tree import installed_plan
 from install_tree import states
+from one_writer import one_writer
 
 from mvstack.cache import gpg
 from mvstack.cli import main as cli
@@ -207,7 +208,8 @@ def test_the_real_stack_runs_in_another_root_without_a_compiler(
 
     assert run("cache", "keys", "create", "A site of tests").returncode == 0
     cache = tmp_path / "cache"
-    done = run("cache", "push", "local", "--root", plan["root"], "--to", cache)
+    with one_writer():  # another test may install below that root meanwhile
+        done = run("cache", "push", "local", "--root", plan["root"], "--to", cache)
     assert done.returncode == 0, done.stderr
     done = run("install", "local", "--root", short, "--cache", cache, "--cache-only")
     if "is in no cache" in done.stderr:

@@ -38,6 +38,12 @@ def put(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
+def open_to_others(path: Path) -> None:
+    """Let everybody through to ``path``, whose folders pytest closes."""
+    for folder in path.parents[:-1]:
+        folder.chmod(folder.stat().st_mode | 0o055)
+
+
 def real_python(folder: Path, name: str) -> None:
     put(folder, name, f'exec "{Path(sys.base_exec_prefix) / "bin/python3"}" "$@"')
 
@@ -136,8 +142,7 @@ def test_a_python_that_only_its_owner_can_run_is_told(checkout: Checkout, tmp_pa
     assert checkout.run().returncode == 0
     hidden = tmp_path / "hidden"
     hidden.mkdir(mode=0o700)
-    for folder in [tmp_path, *list(checkout.top.parents)[:3]]:
-        folder.chmod(0o755)
+    open_to_others(checkout.top)
     real_python(hidden, "python3")
     python = checkout.venv / "bin" / "python"
     python.unlink()
@@ -180,8 +185,7 @@ def test_an_index_that_does_not_answer(checkout: Checkout) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 def test_a_checkout_that_we_may_not_write(checkout: Checkout) -> None:
-    for folder in list(checkout.top.parents)[:3]:
-        folder.chmod(0o755)
+    open_to_others(checkout.top)
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     result = checkout.run(prefix=nobody)
     assert result.returncode == 7

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from one_writer import one_writer
 
 from images import release
+from mvstack.builders.base import graph_of
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
 from mvstack.cache.push import push
@@ -30,11 +31,10 @@ from mvstack.ci.handover import Given
 from mvstack.ci.sign import sign
 from mvstack.install import stages
 from mvstack.plan.types import Plan
-from mvstack.render.partition import render
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.nodes import Work, work
-from mvstack.tree.records import Records, kept_plan
+from mvstack.tree.records import kept_plan
 
 pytestmark = [
     pytest.mark.slow,
@@ -72,7 +72,7 @@ class Site:
         return stages.plan_for(system, release.PARTITION, root=self.top / root)
 
     def items(self, plan: Plan) -> list[Work]:
-        return work(plan, render(plan), Records(Path(plan.tree)))
+        return work(graph_of(plan), Path(plan.tree))
 
     def build(self, root: str, node: str, *take: Path) -> list[dict[str, Any]]:
         given = Given(take, [str(self.cache)], [self.public])
