@@ -55,7 +55,7 @@ def test_what_is_no_version_is_refused(tmp_path_factory: pytest.TempPathFactory,
     if head == RELEASE and re.fullmatch("0|[1-9][0-9]{0,5}", number):
         assert begin(folder, asked=word).version == word
         return
-    with pytest.raises(InvalidInput, match="no version"):
+    with pytest.raises(InvalidInput, match="not a version"):
         begin(folder, asked=word)
     assert not list(folder.iterdir())
 
