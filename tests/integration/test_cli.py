@@ -554,7 +554,7 @@ def test_what_cannot_be_written_is_an_error_and_no_traceback(
 ) -> None:
     (tmp_path / "file").touch()
     said = mvstack("render", "alps", "--to", tmp_path / "file")
-    assert said.code == 7 and "Not a directory" in said.err and "Traceback" not in said.err
+    assert said.code == 3 and "this is a file, not a folder" in said.err
 
 
 HOLDER = """
