@@ -56,6 +56,12 @@ def test_all_errors_of_a_file_at_once_in_the_order_of_its_lines():
         (("cores: 64", "cores: 0"), "greater than or equal to 1"),
         (("cores: 64", "cores: many"), "cores"),
         (("launcher: srun", "launcher: srun\n    gpu: nvidia"), "contradict each other"),
+        (("cores: 64", "cores: 64\n    gpu_arch: sm_80"), "contradict each other"),
+        (
+            ("cores: 64", "cores: 64\n    gpu: amd\n    gpus: 8\n    gpu_arch: sm_80"),
+            "gpu: amd and gpu_arch: sm_80 contradict each other",
+        ),
+        (("cores: 64", "cores: 64\n    gpu_arch: MI250X"), "such as sm_80 or gfx90a, is expected"),
         (("os: rocky9\n", ""), "os must be given"),
         (("name: mine", "name: My Machine"), "name"),
         (("name: mine", "name: mine\nconfirm: {partitions.gpu.nodes: no}"), "no such field"),

@@ -166,7 +166,7 @@ def test_what_is_for_gpus_alone_is_for_those_of_the_partition() -> None:
         "awp@=1.0 +cuda cuda_arch=70"
     )
     system = load_system("expanse")
-    unknown = system.partitions["gpu"].model_copy(update={"gpu_model": "X1"})
+    unknown = system.partitions["gpu"].model_copy(update={"gpu_model": "X1", "gpu_arch": None})
     system = system.model_copy(update={"partitions": {"gpu": unknown}})
     release = Release(**{**BASE.__dict__, "packages": [row]})
     made = make_plan(system, "gpu", release, POLICY, Given(profile="full"))

@@ -14,6 +14,7 @@ from mvstack.model.text import (
     Count,
     Device,
     Folder,
+    GpuArch,
     Group,
     Name,
     PackageName,
@@ -72,7 +73,8 @@ class Partition(Strict):
     """Nodes of one kind. ``cores`` are physical cores of one node, ``memory_gb`` its memory.
 
     ``profile`` is how much of a release is installed when nobody says otherwise; ``without`` names
-    packages of it that are left out here, each with the reason.
+    packages of it that are left out here, each with the reason. ``gpu_arch`` is what compilers
+    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's.
     """
 
     title: Text = ""
@@ -85,6 +87,7 @@ class Partition(Strict):
     gpu: Gpu = "none"
     gpus: Annotated[int, Field(ge=0, le=1024)] = 0
     gpu_model: Text = ""
+    gpu_arch: GpuArch | None = None
     gpu_buffers: Literal["direct", "staged"] = "direct"
     launcher: Launcher
     pmi: Pmi | None = None
@@ -111,6 +114,9 @@ class Partition(Strict):
     def _gpus_agree(self) -> Partition:
         if (self.gpu == "none") != (self.gpus == 0):
             raise ValueError(f"gpu: {self.gpu} and gpus: {self.gpus} contradict each other")
+        kind = {"sm_": "nvidia", "gfx": "amd"}.get((self.gpu_arch or "")[:3])
+        if kind and not self.gpu.startswith(kind):
+            raise ValueError(f"gpu: {self.gpu} and gpu_arch: {self.gpu_arch} contradict each other")
         return self
 
 

@@ -80,6 +80,12 @@ Device = Annotated[
     matching(r"ch[34](?::[a-z0-9]+)+(?:,[a-z0-9:]+)*", "a device such as ch4:ofi or ch3:mrail"),
 ]
 Variable = Annotated[str, matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
+GpuArch = Annotated[
+    str,
+    matching(
+        r"sm_[0-9]{2,3}[a-z]?|gfx[0-9]{3,4}[a-c]?", "an architecture such as sm_80 or gfx90a,"
+    ),
+]
 Suffix = Annotated[str, matching(r"(?:-[0-9A-Za-z._+-]+)?", "a suffix such as -serial")]
 Page = Annotated[
     Text, matching(r"(?:https?://\S+)?", "an address with http:// or https://", LONGEST)

@@ -168,6 +168,8 @@ def _spec(package: ReleasePackage, part: Partition, choice: Choice) -> str:
 
 def _cuda_arch(part: Partition, choice: Choice) -> str:
     """The compute capability of the partition's GPUs as compilers write it; "" if not known."""
+    if part.gpu_arch:
+        return part.gpu_arch.removeprefix("sm_")
     return choice.policy.gpus[part.gpu].architectures.get(part.gpu_model.partition("-")[0], "")
 
 
