@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from mvstack.cache.place import Place
 from mvstack.plan.types import Plan
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.store import Entry, Store
+from mvstack.support import git
 from mvstack.support.errors import Refused
-from mvstack.support.processes import run
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records, kept_plan
 
@@ -37,15 +36,13 @@ def repositories(root: Path, target: Path, note: Callable[[str], None]) -> None:
     for pin, folder in ((pins.spack, cloned.spack), (pins.packages, cloned.packages)):
         place = target / f"{pin.name}.git"
         note(f"{pin.name} {pin.tag}")
-        if (place / "HEAD").is_file() and _git(place, "rev-parse", f"{pin.tag}^{{commit}}") == (
-            pin.commit
-        ):
+        if (place / "HEAD").is_file() and git.commit_of(place, pin.tag) == pin.commit:
             continue
         shutil.rmtree(place, ignore_errors=True)
         incoming = target / ".incoming.git"
         shutil.rmtree(incoming, ignore_errors=True)
         words = ("clone", "--quiet", "--bare", "--depth=1", "--branch", pin.tag)
-        _git(target, *words, folder.as_uri(), str(incoming))
+        git.answer(target, *words, folder.as_uri(), str(incoming))
         incoming.rename(place)
 
 
@@ -106,22 +103,3 @@ def _without_hash(plan: Plan, others: list[str]) -> Refused:
         todo="mvstack bundle --binaries, from a machine where it is installed",
         outcome="The bundle is not complete.",
     )
-
-
-def _git(folder: Path, *words: str) -> str:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    safe = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": "*",
-    }
-    environment = {**kept, **safe, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    done = run(["git", "-C", str(folder), *words], env=environment)
-    if not done.ok:
-        raise Refused(
-            f"`git {words[0]}` failed",
-            str(folder),
-            found=" | ".join(done.errors.split("\n")),
-            outcome="The bundle is not complete.",
-        )
-    return done.text.strip()

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.model.spack import spack_pins
-from mvstack.support import locks
+from mvstack.support import git, locks
 from mvstack.support.errors import Missing, Refused, SourceError
 from mvstack.support.home import DATA
-from mvstack.support.processes import Limits, TimedOut, follow, run
+from mvstack.support.processes import Limits, TimedOut, follow
 
 REQUIREMENTS = DATA / "requirements" / "spack.txt"
 # Whoever has a mirror of the repositories, or a git bundle, names it here.
@@ -103,8 +103,6 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
     Raises SourceError when one is not available, Refused when it is not the pinned commit, Missing
     when there is no git or ``root`` cannot be written to.
     """
-    if shutil.which("git") is None:
-        raise Missing("git is not installed", todo="install git, then the same command")
     folder = home(root, pins)
     places = {pin.name: folder / pin.name for pin in pins.both}
     if not all(place.is_dir() for place in places.values()):
@@ -137,14 +135,14 @@ def only_one(folder: Path) -> Iterator[None]:
 def _clone(pin: Pin, target: Path, note: Note) -> None:
     incoming = Path(tempfile.mkdtemp(dir=target.parent, prefix=INCOMING))
     try:
-        _git(incoming, "init", "--quiet")
+        git.answer(incoming, "init", "--quiet")
         _fetch(pin, incoming, note)
-        found = _git(incoming, "rev-parse", "FETCH_HEAD^{commit}")
+        found = git.commit_of(incoming, "FETCH_HEAD")
         if found != pin.commit:
             raise _moved(pin, pin.place, found)
         note(f"{pin.name} {pin.tag}: unpacking")
-        _git(incoming, "checkout", "--quiet", "--detach", found)
-        _git(incoming, "update-ref", f"refs/tags/{pin.tag}", found)
+        git.answer(incoming, "checkout", "--quiet", "--detach", found)
+        git.answer(incoming, "update-ref", f"refs/tags/{pin.tag}", found)
         incoming.chmod(0o755)
         incoming.rename(target)
     finally:
@@ -164,7 +162,7 @@ def _fetch(pin: Pin, folder: Path, note: Note) -> None:
     try:
         status = follow(
             ["git", "fetch", "--progress", "--no-tags", *depth, pin.place, f"refs/tags/{pin.tag}"],
-            _environment(),
+            git.environment(),
             line=line,
             cwd=folder,
             limits=Limits(silence=SILENCE),
@@ -178,12 +176,8 @@ def _fetch(pin: Pin, folder: Path, note: Note) -> None:
 
 def _prove(pin: Pin, folder: Path) -> None:
     """Refuse a clone that is not the pinned commit, or whose files were changed."""
-    try:
-        found = _git(folder, "rev-parse", "--verify", "HEAD^{commit}")
-        top = _git(folder, "rev-parse", "--show-toplevel")
-    except SourceError:
-        found = top = ""
-    if not found or Path(top).resolve() != folder.resolve():
+    found = git.commit_of(folder, "HEAD")
+    if not found or not git.is_clone(folder):
         raise Refused(
             f"this is not a git clone, so it cannot be told which {pin.name} it is",
             str(folder),
@@ -193,7 +187,7 @@ def _prove(pin: Pin, folder: Path) -> None:
         )
     if found != pin.commit:
         raise _moved(pin, str(folder), found)
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
+    changed = git.answer(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
     if changed:
         raise Refused(
             f"{len(changed)} files of the clone were changed",
@@ -228,23 +222,3 @@ def _unreachable(pin: Pin, folder: Path, said: str) -> SourceError:
         "no Spack",
         outcome="Nothing half-cloned was kept.",
     )
-
-
-def _git(folder: Path, *words: str) -> str:
-    """One quick git command in ``folder``; what it prints. Raises SourceError when it fails."""
-    # a clone may belong to whoever installed the stack: it is only read, and its commit is proved
-    command = ["git", "-c", "safe.directory=*", "-C", str(folder), *words]
-    done = run(command, env=_environment())
-    if done.status:
-        raise SourceError(
-            f"`git {words[0]}` failed", str(folder), found=" | ".join(done.errors.split("\n"))
-        )
-    return done.text.strip()
-
-
-def _environment() -> dict[str, str]:
-    """Git without questions and without another repository's settings."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    ours = ("GIT_SSL_CAINFO", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_CONFIG_GLOBAL")
-    kept |= {key: os.environ[key] for key in ours if key in os.environ}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
