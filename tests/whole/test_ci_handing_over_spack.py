@@ -125,7 +125,7 @@ def test_one_after_the_other(
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.splitlines()[:2] == ["whole", "mpiexec of the stand-in"], done.stderr
 
-    with pytest.raises(Refused, match="not part of the lock"):
+    with pytest.raises(Refused, match="not part of the plan"):
         sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET)
     signed = sign(plan, [jobs.handover], str(jobs.cache), jobs.key, QUIET, jobs.lock)
     assert {row["hash"]: row["result"] for row in signed} == dict.fromkeys(built, "signed")
@@ -253,7 +253,8 @@ def refused(jobs: Jobs, hpcc: frozenset[str], why: str) -> None:
     with pytest.raises(Refused, match=why):
         stage(jobs.plan("job-f"), Given([jobs.handover], lock=jobs.lock), QUIET)
     with pytest.raises(Refused, match=why):
-        sign(None, [jobs.handover], str(jobs.folder / "other"), jobs.key, QUIET)
+        other = str(jobs.folder / "other")
+        sign(jobs.plan("job-f"), [jobs.handover], other, jobs.key, QUIET, jobs.lock)
     assert not list((jobs.folder / "other").rglob("*.json"))
 
 

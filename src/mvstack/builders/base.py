@@ -6,7 +6,8 @@ methods; nothing outside that folder knows its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -61,6 +62,41 @@ class Run:
     keep_going: bool = False
 
 
+@dataclass(frozen=True)
+class Entry(ABC):
+    """A package in what a job of a pipeline handed over, its signature and its files checked.
+
+    ``content`` is the hash that it is filed under, ``signer`` whose key signed it, ``requires`` the
+    contents that must be beside it; Spack's have no ``easyconfig``.
+    """
+
+    place: Place
+    package: str
+    version: str
+    content: str
+    size: int
+    signer: str
+    easyconfig: str
+    requires: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        """Its name and version."""
+        return f"{self.package} {self.version}"
+
+    @abstractmethod
+    def is_of(self, node: Node | None, plan: Plan) -> bool:
+        """Whether it says that it is ``node`` of ``plan``; None: something that one brought."""
+
+    @abstractmethod
+    def good(self, target: Place, content: str) -> bool:
+        """Whether ``target`` has ``content`` (or this) whole and signed by a trusted key."""
+
+    @abstractmethod
+    def put(self, target: Place, key: Key) -> None:
+        """Sign it into ``target``. Raises NotBelieved, Unreachable if it changed since."""
+
+
 class Builder(Protocol):
     """Spack, EasyBuild, or another tool that builds the nodes of a plan."""
 
@@ -108,6 +144,12 @@ class Builder(Protocol):
         """The longest path of a tree to which a cache's binary of ``node`` can be moved.
 
         None where the cache has none. Raises NotBelieved, Unreachable.
+        """
+
+    def entries(self, handover: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
+        """The name of each package of ours in a handover, and what reads and checks it.
+
+        That raises NotBelieved, Unreachable.
         """
 
     def share(self, plan: Plan, folder: Path) -> None:

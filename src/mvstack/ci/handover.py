@@ -11,14 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mvstack.cache import gpg
-from mvstack.cache.place import Place
 from mvstack.support.errors import InvalidInput, Problem, Refused
 
 NAME = "A job of a pipeline"
@@ -40,48 +37,6 @@ class Given:
     caches: Sequence[str] = ()
     trust: Sequence[Path] = ()
     lock: Path | None = None
-
-
-@dataclass(frozen=True)
-class Entry(ABC):
-    """One package of a handover, its signature and its files checked.
-
-    ``content`` is the hash that it is filed under, ``signer`` whose key signed it; Spack's have no
-    ``easyconfig``.
-    """
-
-    place: Place
-    package: str
-    version: str
-    content: str
-    size: int
-    signer: str
-    easyconfig: str
-
-    @property
-    def what(self) -> str:
-        """Its name and version."""
-        return f"{self.package} {self.version}"
-
-    def row(self) -> dict[str, Any]:
-        """What is told of it."""
-        return {
-            "package": self.package,
-            "version": self.version,
-            "easyconfig": self.easyconfig,
-            "hash": self.content,
-            "bytes": self.size,
-            "handed_by": self.signer,
-            "handover": self.place.name,
-        }
-
-    @abstractmethod
-    def good(self, target: Place) -> bool:
-        """Whether ``target`` has it already, whole and signed by a trusted key."""
-
-    @abstractmethod
-    def put(self, target: Place, key: gpg.Key) -> None:
-        """Sign it into ``target``. Raises NotBelieved, Unreachable if it changed since."""
 
 
 def caches_below(folders: Iterable[Path]) -> list[Path]:

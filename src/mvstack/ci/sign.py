@@ -1,30 +1,26 @@
 """What the sign job does: sign what was built with the site's own key, into the site's cache.
 
 Everything is looked at before anything is signed: each entry must be signed by the key that lies
-in its own handover, its archive must be the one that it names, and with a plan it must be a part of
-that plan. If one is not, the job stops and nothing is signed.
+in its own handover, its archive must be the one that it names, and it must be a part of the plan.
+If one is not, the job stops and nothing is signed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
+from mvstack.builders.base import Entry, Note, Row, builder_of, builders, rendered_here
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable, place
-from mvstack.ci import sign_easybuild, sign_spack
-from mvstack.ci.handover import AGAIN, Entry, caches_below, keyring
+from mvstack.ci.handover import AGAIN, caches_below, keyring
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
 
-Row = dict[str, Any]
-E = TypeVar("E", bound=Entry)
-
 
 def sign(
-    plan: Plan | None,
+    plan: Plan,
     take: Sequence[Path],
     to: str,
     key: gpg.Key,
@@ -35,53 +31,93 @@ def sign(
 
     ``key`` is one of the GPG home that is in effect (:func:`mvstack.cache.gpg.own_key`); the keys
     of handovers never come into that home. What ``to`` has already, whole and signed by a key that
-    this home trusts, stays as it is. With ``plan`` only its packages are signed; for Spack's,
-    ``lock`` is the lock that the jobs had. A row for each entry, ``result`` "signed" or "already
-    there". Raises Refused, with every problem of every entry, when one must not be signed.
+    this home trusts, stays as it is. ``lock`` is the lock that the jobs had, if a solver decided.
+    A row for each entry, ``result`` "signed" or "already there". Raises Refused, with every problem
+    of every entry, when one must not be signed.
     """
     target = place(to)
     target.writable()
     taken = caches_below(take)
     with progress.step("check", f"{len(taken)} handovers") as step:
-        built, wrong = _read(taken, sign_easybuild.names, sign_easybuild.read, step.note)
-        wrong += sign_easybuild.problems(plan, built, target)
-        by_spack, unreadable = _read(taken, sign_spack.names, sign_spack.read, step.note)
-        wrong += [*unreadable, *(sign_spack.problems(by_spack, lock) if plan else [])]
+        entries, wrong = _read(taken, step.note)
+        required = {content for entry in entries for content in entry.requires}
+        wrong += [*_strange(plan, lock, entries, required), *_lacking(entries, target)]
     if wrong:
         raise Refused(*wrong, outcome="Nothing was signed.")
-    entries: list[Entry] = [*sign_easybuild.in_order(built), *by_spack]
-    return [_signed(entry, target, key, progress) for entry in entries]
+    first = sorted(entries, key=lambda one: one.content not in required)
+    return [_signed(entry, target, key, progress) for entry in first]
 
 
-def _read(
-    taken: list[Path],
-    names: Callable[[Path], list[str]],
-    read: Callable[[Place, str], E],
-    note: Callable[[str], None],
-) -> tuple[list[E], list[Problem]]:
-    """Every entry of a kind, each content once, and what is wrong with others."""
-    found: dict[str, E] = {}
+def _read(taken: Sequence[Path], note: Note) -> tuple[list[Entry], list[Problem]]:
+    """Every entry, each content once, and what is wrong with others."""
+    found: dict[str, Entry] = {}
     wrong: list[Problem] = []
     for cache in taken:
-        if not (there := names(cache)):
-            continue
         with keyring([cache]):  # its own key, and no other handover's
-            for name in there:
-                note(f"{len(found)} entries")
-                try:
-                    entry = read(place(str(cache)), name)
-                    found.setdefault(entry.content, entry)
-                except (NotBelieved, Unreachable) as error:
-                    wrong.append(
-                        Problem(f"not to be signed: {error}", f"{cache}/{name}", todo=AGAIN)
-                    )
+            for builder in builders().values():
+                for name, read in builder.entries(place(str(cache))):
+                    note(f"{len(found)} entries")
+                    try:
+                        entry = read()
+                        found.setdefault(entry.content, entry)
+                    except (NotBelieved, Unreachable) as error:
+                        where = f"{cache}/{name}"
+                        wrong.append(Problem(f"not to be signed: {error}", where, todo=AGAIN))
     return list(found.values()), wrong
 
 
+def _strange(
+    plan: Plan, lock: Path | None, entries: Sequence[Entry], required: set[str]
+) -> list[Problem]:
+    """What is neither in ``plan`` nor required by what is: nobody asked to have it built."""
+    if not entries:
+        return []
+    graph = builder_of(plan.builder).resolve(rendered_here(plan, lock))
+    expected = {node.content: node for node in graph.nodes.values()}
+    return [
+        Problem(
+            "not to be signed: it is not part of the plan",
+            f"{entry.place.name}: {entry.easyconfig or entry.what}",
+            found=f"{entry.what}, {entry.content}",
+            allowed=f"packages of {graph.name} as they are planned now, for {plan.os} "
+            f"{plan.target}, by {lock or graph.by}",
+            todo="sign with the plan and the lock that the build jobs had (the same commit); else "
+            "see what put it into this handover",
+        )
+        for entry in entries
+        if not entry.is_of(expected.get(entry.content), plan)
+        or not (entry.content in required or entry.content in expected)
+    ]
+
+
+def _lacking(entries: Sequence[Entry], target: Place) -> list[Problem]:
+    """Entries that require what is neither handed over nor in the site's cache."""
+    found = {entry.content for entry in entries}
+    return [
+        Problem(
+            f"not to be signed: what it requires was not handed over (content {content[:12]}…)",
+            f"{entry.place.name}: {entry.easyconfig}",
+            todo=AGAIN,
+        )
+        for entry in entries
+        for content in entry.requires
+        if content not in found and not entry.good(target, content)
+    ]
+
+
 def _signed(entry: Entry, target: Place, key: gpg.Key, progress: Progress) -> Row:
-    if entry.good(target):
+    row = {
+        "package": entry.package,
+        "version": entry.version,
+        "easyconfig": entry.easyconfig,
+        "hash": entry.content,
+        "bytes": entry.size,
+        "handed_by": entry.signer,
+        "handover": entry.place.name,
+    }
+    if entry.good(target, entry.content):
         progress.skip("sign", entry.what, "already there")
-        return {"result": "already there", **entry.row()}
+        return {"result": "already there", **row}
     with progress.step("sign", entry.what):
         try:
             entry.put(target, key)
@@ -92,4 +128,4 @@ def _signed(entry: Entry, target: Place, key: gpg.Key, progress: Progress) -> Ro
                 todo=AGAIN,
                 outcome="What was signed before stays; this entry was not.",
             ) from None
-    return {"result": "signed", **entry.row()}
+    return {"result": "signed", **row}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Builder, Note, Rendered, Row, Run, Which, graph_of
-from mvstack.builders.easybuild import bundle, install
+from mvstack.builders.base import Builder, Entry, Note, Rendered, Row, Run, Which, graph_of
+from mvstack.builders.easybuild import bundle, install, signing
 from mvstack.cache import push, store
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
@@ -89,6 +90,9 @@ class EasyBuild:
     def cached(self, place: Place, os_name: str, node: Node) -> int | None:
         entry = store.find(place, os_name, node.content)
         return len(entry.manifest.tree) if entry else None
+
+    def entries(self, handover: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
+        return signing.entries(handover)
 
     def share(self, plan: Plan, folder: Path) -> None:
         pass  # it is a package of Python, installed with mvstack

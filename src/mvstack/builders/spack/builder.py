@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Builder, Note, Rendered, Row, Run, Which
-from mvstack.builders.spack import bundle, cache, handed, install, resolve
+from mvstack.builders.base import Builder, Entry, Note, Rendered, Row, Run, Which
+from mvstack.builders.spack import bundle, cache, handed, install, resolve, signing
 from mvstack.builders.spack.clone import home, load_pins
 from mvstack.builders.spack.environments import store_of
 from mvstack.cache.gpg import Key
@@ -68,6 +69,9 @@ class Spack:
         folder = place.folder
         there = folder and cache.entry(folder / cache.FOLDER, node.name, node.content)
         return ANY if there else None
+
+    def entries(self, handover: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
+        return signing.entries(handover)
 
     def share(self, plan: Plan, folder: Path) -> None:
         own = home(Path(plan.root), load_pins())

@@ -1,4 +1,4 @@
-"""Signing Spack's entries anew: the manifest, which names all its blobs by their hashes.
+"""What Spack built in a handover: manifests that name all their blobs by hash, signed anew.
 
 Layout 3 of Spack's build caches. Its index and its list of keys are not written: Spack installs by
 the names of manifests, and trusts the keys of mvstack's GPG home alone. `spack buildcache
@@ -10,18 +10,20 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from mvstack.builders.spack import resolve
+from mvstack.builders.base import Entry
 from mvstack.builders.spack.cache import FOLDER, Signed, believed, manifest_of
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.store import publish
-from mvstack.ci.handover import Entry
 from mvstack.model.spack_lock import Node
+from mvstack.plan import graph
+from mvstack.plan.types import Plan
 from mvstack.sources.files import sha256_of
-from mvstack.support.errors import Problem
 from mvstack.support.files import write_atomically
 
 LAYOUT = f"{FOLDER}/v3/layout.json"
@@ -30,30 +32,30 @@ _ENOUGH = 1 << 26  # bytes of a spec at most
 
 @dataclass(frozen=True)
 class Built(Entry):
-    """A package that Spack built; ``name`` is its manifest, from the cache."""
+    """See :class:`mvstack.builders.base.Entry`; ``name`` is its manifest, from the cache."""
 
     name: str
     found: Signed
 
-    def good(self, target: Place) -> bool:
-        """Whether ``target`` has it already."""
+    def is_of(self, node: graph.Node | None, plan: Plan) -> bool:
+        return node is not None  # its hash is of all that it is
+
+    def good(self, target: Place, content: str) -> bool:
         try:
             return believed(target, self.name) is not None
         except (NotBelieved, Unreachable):
             return False
 
     def put(self, target: Place, key: gpg.Key) -> None:
-        """Sign it into ``target``."""
         folder = target.writable()
         for blob in (*self.found.blobs, LAYOUT):
             if blob != LAYOUT or not (folder / LAYOUT).is_file():
-                self._bring(blob, folder)
+                self._bring(blob, folder / blob)
         write_atomically(folder / self.name, gpg.sign(self.found.text, key.fingerprint))
         publish(key, folder)
 
-    def _bring(self, blob: str, folder: Path) -> None:
+    def _bring(self, blob: str, target: Path) -> None:
         """Copy one file of the handover; a blob's name is its hash, which is checked again."""
-        target = folder / blob
         target.parent.mkdir(parents=True, exist_ok=True)
         incoming = target.with_name(f".{target.name}.incoming")
         try:
@@ -66,19 +68,20 @@ class Built(Entry):
             incoming.unlink(missing_ok=True)
 
 
-def names(cache: Path) -> list[str]:
-    """The manifests of all entries, from the cache."""
-    files = cache.glob(f"{FOLDER}/v3/manifests/spec/*/*.spec.manifest.json")
-    return sorted(str(file.relative_to(cache)) for file in files)
+def entries(source: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
+    """See :meth:`mvstack.builders.base.Builder.entries`."""
+    top = source.writable()
+    for file in sorted(top.glob(f"{FOLDER}/v3/manifests/spec/*/*.spec.manifest.json")):
+        name = str(file.relative_to(top))
+        yield name, partial(_read, source, name)
 
 
-def read(source: Place, name: str) -> Built:
-    """The entry under the manifest ``name``, if it is what its name says. Raises NotBelieved."""
+def _read(source: Place, name: str) -> Built:
     found = believed(source, name)
-    if found is None or source.folder is None or not found.spec:
+    if found is None or not found.spec:
         raise NotBelieved("its manifest names no spec")
     try:
-        with gzip.open(source.folder / found.spec) as stream:
+        with gzip.open(source.writable() / found.spec) as stream:
             row = json.loads(stream.read(_ENOUGH))["spec"]["nodes"][0]
         node = Node(row["hash"], row["name"], str(row["version"]))
     except (OSError, EOFError, ValueError, LookupError, TypeError):
@@ -86,21 +89,4 @@ def read(source: Place, name: str) -> Built:
     if manifest_of(node) != name:
         raise NotBelieved(f"its spec is that of {node}, filed as another")
     told = (node.name, node.version, node.hash, found.size, found.signer)
-    return Built(source, *told, "", name, found)
-
-
-def problems(entries: list[Built], lock: Path | None) -> list[Problem]:
-    """What is neither in ``lock`` nor in that of the compiler beside it."""
-    files = [lock, lock.parent / "compiler" / "spack.lock"] if lock else []
-    known = {key for file in files if file.is_file() for key in resolve.read(file).nodes}
-    return [
-        Problem(
-            "not to be signed: it is not part of the lock",
-            f"{entry.place.name}: {entry.what}",
-            found=entry.content,
-            allowed=f"packages of {lock}" if lock else "nothing, because no lock was given",
-            todo="sign with the lock that the build jobs had; else see what put it there",
-        )
-        for entry in entries
-        if entry.content not in known
-    ]
+    return Built(source, *told, "", (), name, found)
