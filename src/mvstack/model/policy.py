@@ -18,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import Field, create_model, field_validator, model_validator
 
 from mvstack.model.base import Reasoned, Strict
-from mvstack.model.text import Device, Name, PackageName, Text, Variable
+from mvstack.model.text import Count, Device, Name, PackageName, Text, Variable
 from mvstack.model.vocabulary import (
     Fabric,
     Gpu,
@@ -122,6 +122,27 @@ class LauncherRow(Reasoned):
         if not {"ranks", "program"} <= found <= {"ranks", "program", "pmi"}:
             raise ValueError("{ranks} and {program} must be in it, {pmi} may be, and no other {…}")
         return value
+
+
+class RailRow(Strict):
+    """One row of rails.yaml: what is set where a node has ``least`` links or more.
+
+    A value with ``{hcas}`` or ``{devices}`` holds where the adapters are named; ``{rails}`` are the
+    links of the node, and ``{each}`` are those of one rank: its GPU's share, or all.
+    """
+
+    id: Name
+    when: When
+    least: Count = 2
+    environment: dict[Variable, Setting]
+
+    @field_validator("environment")
+    @classmethod
+    def _placeholders(cls, rows: dict[str, Setting]) -> dict[str, Setting]:
+        found = {word for row in rows.values() for word in re.findall(r"{(.*?)}", row.value)}
+        if found - {"rails", "each", "hcas", "devices"}:
+            raise ValueError("no {…} but {rails}, {each}, {hcas} and {devices} may be in a value")
+        return rows
 
 
 class RefusalRow(Strict):
@@ -307,6 +328,7 @@ class Policy(Strict):
     programs: dict[Name, Program] = Field(default_factory=dict)
     pmis: dict[Name, PmiRow] = Field(default_factory=dict)
     refusals: list[RefusalRow] = Field(default_factory=list)
+    rails: list[RailRow] = Field(default_factory=list)
     products: dict[Name, ProductRow] = Field(default_factory=dict)
     file_systems: dict[Name, FileSystemRow] = Field(default_factory=dict)
     externals: dict[Name, External] = Field(default_factory=dict)
@@ -329,6 +351,7 @@ FILES: dict[str, type[Strict]] = {
         "builds": ("builds",),
         "launchers": ("launchers", "programs", "pmis"),
         "refusals": ("refusals",),
+        "rails": ("rails",),
         "products": ("products",),
         "file-systems": ("file_systems",),
         "externals": ("externals",),

@@ -16,8 +16,11 @@ from mvstack.model.text import (
     Folder,
     GpuArch,
     Group,
+    HcaName,
     Name,
     PackageName,
+    Page,
+    Ratio,
     Root,
     Text,
     Version,
@@ -69,12 +72,50 @@ class Wish(Strict):
     why: Text = ""
 
 
+class Document(Strict):
+    """Where a fact about a system was read."""
+
+    title: Text
+    page: Page = ""
+
+
+class Network(Strict):
+    """A node's way into its fabric, and what is beyond.
+
+    ``rails`` are its links, each of ``gbps`` Gb/s, by adapters called ``hcas``. ``torus`` are the
+    switches in each dimension, ``oversubscription`` is down to up, such as 4:1, and ``pkey`` says
+    which nodes share a partition key.
+    """
+
+    rails: Annotated[int, Field(ge=1, le=64)] | None = None
+    gbps: Count | None = None
+    hcas: list[HcaName] = Field(default_factory=list)
+    topology: Text = ""
+    torus: Annotated[list[Count], Field(max_length=6)] = Field(default_factory=list)
+    oversubscription: Ratio | None = None
+    pkey: Text = ""
+
+    @model_validator(mode="after")
+    def _each_rail_has_its_adapter(self) -> Network:
+        if self.hcas and len(self.hcas) != (self.rails or 1):
+            raise ValueError(f"rails: {self.rails or 1} and {len(self.hcas)} hcas are named")
+        return self
+
+
+class Near(Strict):
+    """What is nearest to a GPU: a NUMA domain, an adapter, and the way to that (NODE, SYS, …)."""
+
+    numa: Annotated[int, Field(ge=0)] | None = None
+    hca: HcaName | None = None
+    way: Text = ""
+
+
 class Partition(Strict):
     """Nodes of one kind. ``cores`` are physical cores of one node, ``memory_gb`` its memory.
 
     ``profile`` is how much of a release is installed when nobody says otherwise; ``without`` names
     packages of it that are left out here, each with the reason. ``gpu_arch`` is what compilers
-    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's.
+    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's; ``near`` has a row for each GPU.
     """
 
     title: Text = ""
@@ -84,11 +125,13 @@ class Partition(Strict):
     target: Text
     fabric: Fabric
     nic: Name | None = None
+    network: Network = Network()
     gpu: Gpu = "none"
     gpus: Annotated[int, Field(ge=0, le=1024)] = 0
     gpu_model: Text = ""
     gpu_arch: GpuArch | None = None
     gpu_buffers: Literal["direct", "staged"] = "direct"
+    near: list[Near] = Field(default_factory=list)
     launcher: Launcher
     pmi: Pmi | None = None
     os: Name | None = None
@@ -117,7 +160,23 @@ class Partition(Strict):
         kind = {"sm_": "nvidia", "gfx": "amd"}.get((self.gpu_arch or "")[:3])
         if kind and not self.gpu.startswith(kind):
             raise ValueError(f"gpu: {self.gpu} and gpu_arch: {self.gpu_arch} contradict each other")
+        if self.near and len(self.near) != self.gpus:
+            raise ValueError(f"gpus: {self.gpus} and {len(self.near)} rows of near")
         return self
+
+    @property
+    def rails(self) -> int:
+        """The links of a node into its fabric."""
+        links = self.image.links if self.image else None
+        return self.network.rails or (links.count if links else 1)
+
+
+class NotOffered(Strict):
+    """Nodes that a system has and for which there is no stack, with the reason."""
+
+    title: Text
+    nodes: Count | None = None
+    because: Text
 
 
 class Install(Strict):
@@ -138,27 +197,35 @@ class System(Strict):
 
     ``discover: true`` marks the system that is found by looking at this very machine; it alone
     may have no partitions. ``confirm`` names the fields (dotted) that are public knowledge which
-    the site must confirm, each with what is not certain.
+    the site must confirm, each with what is not certain. ``status``: a system that is known from a
+    talk alone is a seed. ``known`` is by whom the facts are vouched for: what the public may read
+    in ``sources``, or the site itself. What nothing is offered on is ``not_offered``.
     """
 
     name: Name
     title: Text = ""
     site: Text = ""
+    status: Literal["seed", "current", "retired"] = "current"
+    known: Literal["public", "site"] = "site"
     builder: Builder = "easybuild"
     os: Name | None = None
     scheduler: Scheduler = "none"
     discover: bool = False
     install: Install = Install()
     source: Text = ""
+    sources: list[Document] = Field(default_factory=list)
     confirm: dict[Text, Text] = Field(default_factory=dict)
     partitions: dict[Name, Partition] = Field(default_factory=dict)
+    not_offered: dict[Name, NotOffered] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> System:
         if self.discover:
             return self
-        if not self.partitions:
+        if not self.partitions and not self.not_offered:
             raise ValueError("a system needs at least one partition")
+        if both := sorted(set(self.partitions) & set(self.not_offered)):
+            raise ValueError(f"not_offered: {both[0]} is among the partitions too")
         if self.os is None and any(part.os is None for part in self.partitions.values()):
             raise ValueError("os must be given, for the system or for each partition")
         return self

@@ -86,6 +86,8 @@ GpuArch = Annotated[
         r"sm_[0-9]{2,3}[a-z]?|gfx[0-9]{3,4}[a-c]?", "an architecture such as sm_80 or gfx90a,"
     ),
 ]
+HcaName = Annotated[str, matching(r"[a-z][a-z0-9_]*", "an adapter's name, such as mlx5_0,", 40)]
+Ratio = Annotated[str, matching(r"[0-9]+:[0-9]+", "a ratio such as 4:1", 10)]
 Suffix = Annotated[str, matching(r"(?:-[0-9A-Za-z._+-]+)?", "a suffix such as -serial")]
 Page = Annotated[
     Text, matching(r"(?:https?://\S+)?", "an address with http:// or https://", LONGEST)

@@ -13,9 +13,10 @@ from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose
 from mvstack.plan.offers import check_offers
 from mvstack.plan.packages import packages_of
+from mvstack.plan.rails import rail_settings
 from mvstack.plan.targets import options_for
 from mvstack.plan.types import Accepted, Given, MpiBuild, Plan
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest
 
 DEFAULT_ROOT = "/opt/mvapich-stack"
@@ -38,9 +39,18 @@ def split_name(name: str) -> tuple[str, str]:
 def partitions_of(system: System, wanted: str) -> list[str]:
     """The partitions meant by ``wanted``; all of them when it is empty.
 
-    Raises InvalidInput for a partition that the system does not have.
+    Raises InvalidInput for a partition that the system does not have, and Refused for one that
+    nothing is offered on.
     """
     names = list(system.partitions)
+    if wanted in system.not_offered or not (names or wanted):
+        refused = [wanted] if wanted else list(system.not_offered)
+        raise Refused(
+            f"nothing is offered on {', '.join(f'{system.name}/{one}' for one in refused)}",
+            system.at("not_offered", *refused[:1]),
+            because="; ".join(dict.fromkeys(system.not_offered[one].because for one in refused)),
+            todo=f"name one of {listed(names)}" if names else "mvstack list",
+        )
     if not wanted:
         return names
     if wanted not in names:
@@ -166,6 +176,7 @@ def _mpi_build(
             for name, setting in {
                 **choice.row.use.environment,
                 **choice.launcher.environment,
+                **rail_settings(part, replace(choice.facts, device=device), policy),
             }.items()
         },
         believe={
