@@ -42,6 +42,13 @@ from easybuild.tools.run import run_shell_cmd
 # Names of the software behind each parameter that says where a library comes from.
 LIBRARIES = {"libfabric": "libfabric", "ucx": "UCX", "hwloc": "hwloc"}
 
+# Parameters that may name the place of a library which libmpi is linked to.
+TRANSPORTS = ("libfabric", "ucx")
+BENEATH = (
+    *TRANSPORTS,
+    *("hwloc", "verbs", "slurm", "pmix", "cray_pmi", "flux", "gpu_root", "daos", "xpmem"),
+)
+
 # Compiler wrappers, for the variables that build systems look at.
 WRAPPERS = {
     "MPICC": "mpicc",
@@ -100,6 +107,10 @@ class EB_MVAPICH(EB_MPICH):
                     CUSTOM,
                 ],
                 "pmix": [None, "Where PMIx is, with pmi='pmix'", CUSTOM],
+                "cray_pmi": [None, "Where Cray's PMI is, with pmi='cray'", CUSTOM],
+                "flux": [None, "Where Flux is, with launcher='flux'", CUSTOM],
+                "verbs": [None, "Where rdma-core is, for ch3:mrail", CUSTOM],
+                "daos": [None, "Where DAOS is, with 'daos' in file_systems", CUSTOM],
                 "gpu": ["none", "GPU buffers: none, cuda, rocm, ze", CUSTOM],
                 "gpu_root": [
                     None,
@@ -183,6 +194,10 @@ class EB_MVAPICH(EB_MPICH):
             "launcher",
             "slurm",
             "pmix",
+            "cray_pmi",
+            "flux",
+            "verbs",
+            "daos",
             "gpu",
             "gpu_root",
             "file_systems",
@@ -318,14 +333,15 @@ class EB_MVAPICH(EB_MPICH):
                 if re.match(r"soname|world of|\S+ (Version|Device|ABI)", line):
                     print_msg("  %s", " ".join(line.split()), log=self.log, silent=self.silent)
 
-    def transport_folders(self):
-        """Library folders of transports that the loader does not look into by itself."""
+    def library_folders(self):
+        """Folders of the libraries beneath that the loader does not look into by itself."""
         params = self.parameters()
         default = default_library_folders()
         found = []
-        for name, word in (("libfabric", "ofi"), ("ucx", "ucx")):
-            root = params[name]
-            if word not in params["device"] or not root.startswith("/"):
+        for name in BENEATH:
+            root = str(params[name])
+            word = {"libfabric": "ofi"}.get(name, name)
+            if not root.startswith("/") or (name in TRANSPORTS and word not in params["device"]):
                 continue
             for path in (Path(root) / "lib", Path(root) / "lib64"):
                 if path.is_dir() and path.resolve() not in default:
@@ -342,7 +358,7 @@ class EB_MVAPICH(EB_MPICH):
             txt += generator.set_environment(variable, f"{self.installdir}/bin/{wrapper}")
         if self.cfg["omb"]:
             txt += generator.prepend_paths("PATH", list(OMB_FOLDERS))
-        for folder in self.transport_folders():
+        for folder in self.library_folders():
             txt += generator.prepend_paths("LD_LIBRARY_PATH", [folder], allow_abs=True)
         if isinstance(generator, ModuleGeneratorLua):
             txt += 'family("mpi")\n'

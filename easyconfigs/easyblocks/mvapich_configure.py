@@ -72,10 +72,12 @@ def launcher_options(name, version, params):
     gen = generation(name, version)
     launcher, pmi = params["launcher"], params["pmi"]
     slurm = params["slurm"]
-    paths = {"pmix": params["pmix"] or "/usr", "cray": CRAY_PMI}
+    paths = {"pmix": params["pmix"] or "/usr", "cray": params["cray_pmi"] or CRAY_PMI}
     found = [one.format(**paths) for one in PMI_OPTIONS[gen][pmi]]
     if (gen == 2 and launcher == "slurm") or launcher in ("jsm", "flux"):
         found.append(f"--with-pm={launcher}")
+        # its configure stops when it is not told where
+        found += [f"--with-flux={params['flux'] or '/usr'}"] if launcher == "flux" else []
     elif launcher in ("slurm", "none"):
         found.append("--with-pm=no")
         if gen == 4 and launcher == "slurm" and pmi == "pmi2":
@@ -122,6 +124,9 @@ def transport_options(name, version, params, options):
     if "ucx" in device:
         found.append(_where("--with-ucx", params["ucx"]))
     if generation(name, version) == 2:
+        if root := params["verbs"]:
+            folder = next((one for one in ("lib64", "lib") if Path(root, one).is_dir()), "lib")
+            found += [f"--with-ib-include={root}/include", f"--with-ib-libpath={root}/{folder}"]
         # There, --with-hwloc chooses between two bundled versions: v1 (the default) and v2.
         return found
     if "--with-hwloc" in options.flags:
@@ -154,6 +159,7 @@ def language_options(params):
     systems = params["file_systems"]
     if systems:
         found += ["--enable-romio", "--with-file-system=" + "+".join(systems)]
+        found += [f"--with-daos={params['daos']}"] if params["daos"] and "daos" in systems else []
     else:
         found.append("--disable-romio")
     found.append("--enable-threads=" + params["thread_level"])

@@ -18,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import Field, create_model, field_validator, model_validator
 
 from mvstack.model.base import Reasoned, Strict
-from mvstack.model.text import Count, Device, Name, PackageName, Text, Variable
+from mvstack.model.text import Count, Device, Folder, Name, PackageName, Text, Variable
 from mvstack.model.vocabulary import (
     Fabric,
     Gpu,
@@ -311,9 +311,16 @@ class FileSystemRow(Row):
 
 
 class External(Row):
-    """A package that a site may provide, and Spack's packages that it stands for."""
+    """A package that a site may provide, and Spack's packages that it stands for.
+
+    ``parameter`` is that of the MPI's easyblock which is told its prefix, for the builds for which
+    ``when`` holds, unless it is ``default``, where configure looks by itself.
+    """
 
     packages: list[PackageName] = Field(default_factory=list)
+    parameter: Variable | None = None
+    when: When = When()
+    default: Folder = "/usr"
 
 
 class Policy(Strict):

@@ -10,7 +10,7 @@ from mvstack.model.policy import Policy, Setting
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs, spackspecs
-from mvstack.plan.choose import Choice, choose
+from mvstack.plan.choose import Choice, choose, holds
 from mvstack.plan.offers import check_offers
 from mvstack.plan.packages import packages_of
 from mvstack.plan.rails import rail_settings
@@ -211,11 +211,11 @@ def _mpi_build(
 
 def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     """The easyblock's parameters that this partition decides."""
-    built = choice.launcher.configure
+    asked = choice.launcher.configure
     parameters: dict[str, Any] = {
         "device": device,
-        "pmi": built.get("built_pmi", choice.pmi),
-        "launcher": built.get("built_launcher", choice.policy.programs[part.launcher].manager),
+        "pmi": asked.get("built_pmi", choice.pmi),
+        "launcher": asked.get("built_launcher", choice.policy.programs[part.launcher].manager),
         "file_systems": spackspecs.drivers(part, choice.product, choice.policy),
     }
     if choice.row.use.configure.get("gpu"):
@@ -223,14 +223,14 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         # dataloop, which CPU builds take for its short compile, cannot touch GPU buffers
         parameters["datatype_engine"] = "yaksa"
     transport = choice.row.use.transports[device].library
-    external = part.externals.get(transport)
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
-    elif external and external.prefix != "/usr":
-        parameters[transport] = external.prefix
-    slurm = part.externals.get("slurm")
-    if part.launcher == "srun" and slurm and slurm.prefix != "/usr":
-        parameters["slurm"] = slurm.prefix
+    built = replace(choice.facts, device=device, pmi=choice.pmi)
+    for name, row in choice.policy.externals.items():
+        there = part.externals.get(name)
+        prefix = there.prefix if there and holds(row.when, built) else row.default
+        if row.parameter and prefix != row.default:
+            parameters.setdefault(row.parameter, prefix)
     return parameters
 
 
