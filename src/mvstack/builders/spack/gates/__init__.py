@@ -17,7 +17,7 @@ from mvstack.builders.spack.gates.nodes import (
     check_target,
     check_unique,
 )
-from mvstack.builders.spack.gates.planned import Broken, read_plan
+from mvstack.builders.spack.gates.planned import Broken, Case
 from mvstack.model.gates import GATES, Gates
 from mvstack.model.spack_lock import Lock
 from mvstack.plan.types import Plan
@@ -34,13 +34,13 @@ def check(
     ``deprecated`` is what ``deprecated_versions`` read from the recipes: without it the gate of
     that name has nothing to go by.
     """
-    planned = read_plan(plan)
+    case = Case(lock, plan, rules)
     found = [
-        *check_mpis_and_roots(lock, planned, rules),
-        *check_target(lock, planned, rules),
-        *check_compiler(lock, planned, rules),
-        *check_unique(lock, rules),
-        *check_known_bad(lock, rules),
-        *check_deprecated(lock, rules, deprecated or {}),
+        *check_mpis_and_roots(case),
+        *check_target(case),
+        *check_compiler(case),
+        *check_unique(case),
+        *check_known_bad(case),
+        *check_deprecated(case, deprecated or {}),
     ]
     return sorted(found, key=lambda one: (GATES.index(one.rule), one.package, one.found))

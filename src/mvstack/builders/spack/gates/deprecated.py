@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.model.constraint import Constraint, parse, sort_key
+from mvstack.model.constraint import parse, sort_key
 from mvstack.model.spack_lock import Lock
 from mvstack.support.errors import Problem
 
@@ -33,22 +33,13 @@ def deprecated_versions(lock: Lock, repos: Mapping[str, Path]) -> dict[tuple[str
     ``repos`` maps a namespace to its folder, the one that holds ``packages/``. A recipe that is not
     there or not readable is left out: that a package cannot be found is the solver's to say.
     """
-    found: dict[tuple[str, str], Standing] = {}
-    for namespace, name in sorted({(node.namespace, node.name) for node in lock.nodes.values()}):
-        folder = repos.get(namespace)
-        if folder is None:
-            continue
-        try:
-            text = recipe_of(folder, name).read_text(encoding="utf-8")
-            found[namespace, name] = standing(text)
-        except (OSError, ValueError, SyntaxError):
-            continue
-    return found
-
-
-def recipe_of(repository: Path, package: str) -> Path:
-    """The file of a package's recipe in a repository."""
-    return repository / "packages" / module_name(package) / "package.py"
+    names = sorted({(node.namespace, node.name) for node in lock.nodes.values()})
+    found = {
+        (namespace, name): _standing(name, [repos[namespace]])
+        for namespace, name in names
+        if namespace in repos
+    }
+    return {key: known for key, known in found.items() if known}
 
 
 def module_name(package: str) -> str:
@@ -105,19 +96,19 @@ def deprecated_roots(
     ``repos`` are folders of package repositories by namespace, the one that counts first before
     the others. Raises InvalidInput for a spec that cannot be read.
     """
-    problems = []
     asked = {
         (one.namespace, one.name, version.removeprefix("="))
-        for spec in specs
-        for one in _with_all_below(parse(spec))
+        for spec in map(parse, specs)
+        for one in (spec, *spec.below)
         for version in one.versions
         if version.startswith("=")
     }
+    problems = []
     for namespace, name, version in sorted(asked):
-        known = _standing(namespace, name, repos)
+        known = _standing(name, [repos[namespace]] if namespace in repos else repos.values())
         if known and version in known.deprecated:
             numbered = [one for one in known.current if one[:1].isdigit()]
-            series = [one for one in numbered if _same_series(one, version)]
+            series = [one for one in numbered if one.split(".")[0] == version.split(".")[0]]
             problems.append(
                 Problem(
                     f"the recipe of {name} calls version {version} deprecated",
@@ -130,20 +121,12 @@ def deprecated_roots(
     return problems
 
 
-def _with_all_below(one: Constraint) -> Iterable[Constraint]:
-    yield one
-    for below in one.below:
-        yield from _with_all_below(below)
-
-
-def _standing(namespace: str, name: str, repos: Mapping[str, Path]) -> Standing | None:
-    for folder in [repos[namespace]] if namespace in repos else repos.values():
+def _standing(package: str, repositories: Iterable[Path]) -> Standing | None:
+    """By the first of ``repositories`` that has a recipe of ``package`` that can be read."""
+    for folder in repositories:
+        recipe = folder / "packages" / module_name(package) / "package.py"
         try:
-            return standing(recipe_of(folder, name).read_text(encoding="utf-8"))
+            return standing(recipe.read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError):
             continue
     return None
-
-
-def _same_series(one: str, other: str) -> bool:
-    return one.split(".")[0] == other.split(".")[0]

@@ -2,77 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import archspec.cpu
 
 from mvstack.builders.spack.gates.deprecated import Standing
-from mvstack.builders.spack.gates.planned import Broken, Planned, broken
-from mvstack.model.constraint import matches_version, parse, satisfies, sort_key
-from mvstack.model.gates import Gates, Unique
-from mvstack.model.spack_lock import RUNTIME, Lock, Node
+from mvstack.builders.spack.gates.planned import Broken, Case
+from mvstack.model.constraint import parse, satisfies, sort_key
+from mvstack.model.gates import Unique
+from mvstack.model.spack_lock import RUNTIME, Node
 
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 """The virtual packages that a compiler provides."""
 
 
-def loaded(lock: Lock, planned: Planned) -> list[Node]:
+def loaded(case: Case) -> list[Node]:
     """What the programs of the planned packages load: all of it, but for the compiler's own."""
-    starts = [
-        root
-        for root in lock.root_nodes()
-        if not (planned.compiler_is_root and root.name == planned.compiler)
-    ]
-    return list(lock.closure(starts, RUNTIME))
+    own = case.compiler if case.compiler_is_root else ""
+    starts = [root for root in case.lock.root_nodes() if root.name != own]
+    return list(case.lock.closure(starts, RUNTIME))
 
 
-def check_target(lock: Lock, planned: Planned, rules: Gates) -> Iterable[Broken]:
+def check_target(case: Case) -> Iterable[Broken]:
     """Gate target."""
-    known = archspec.cpu.TARGETS.get(planned.target)
-    older = {planned.target, *(one.name for one in (known.ancestors if known else ()))}
-    runtime = {node.hash for node in loaded(lock, planned)}
-    for node in lock.nodes.values():
-        if node.external or node.name in rules.not_compiled.packages:
+    known = archspec.cpu.TARGETS.get(case.target)
+    older = {case.target, *(one.name for one in (known.ancestors if known else ()))}
+    runtime = {node.hash for node in loaded(case)}
+    for node in case.lock.nodes.values():
+        if node.external or node.name in case.rules.not_compiled.packages:
             continue
-        allowed = {planned.target} if node.hash in runtime else older
-        if node.target not in allowed:
-            said = f"target={node.target}, planned {planned.target}"
-            if node.hash not in runtime:
-                said += " or an ancestor of it, as a tool of the build"
-            passes = f"{node.name}@={node.version} target={planned.target}"
-            yield broken(rules, "target", str(node), said, passes)
+        tool = node.hash not in runtime
+        if node.target not in (older if tool else {case.target}):
+            said = f"target={node.target}, planned {case.target}"
+            said += " or an ancestor of it, as a tool of the build" if tool else ""
+            passes = f"{node.name}@={node.version} target={case.target}"
+            yield case.broken("target", node, said, passes)
 
 
-def check_compiler(lock: Lock, planned: Planned, rules: Gates) -> Iterable[Broken]:
+def check_compiler(case: Case) -> Iterable[Broken]:
     """Gate compiler."""
-    for node in loaded(lock, planned):
-        if node.external:
-            continue
-        for edge in node.dependencies:
-            compiler = lock.nodes[edge.hash]
-            languages = sorted(edge.virtuals & LANGUAGES)
-            if not languages or (
-                compiler.name == planned.compiler
-                and matches_version(compiler.version, (planned.compiler_version,))
-            ):
-                continue
-            want = f"{planned.compiler}@{planned.compiler_version}"
-            said = f"{', '.join(languages)} by {compiler}, planned {want}"
-            passes = f"{node.name}@={node.version} %{want}"
-            yield broken(rules, "compiler", str(node), said, passes)
+    want = f"{case.compiler}@{case.compiler_version}"
+    for node in loaded(case):
+        for edge in () if node.external else node.dependencies:
+            compiler, languages = case.lock.nodes[edge.hash], sorted(edge.virtuals & LANGUAGES)
+            if languages and not case.is_compiler(compiler):
+                said = f"{', '.join(languages)} by {compiler}, planned {want}"
+                passes = f"{node.name}@={node.version} %{want}"
+                yield case.broken("compiler", node, said, passes)
 
 
-def check_unique(lock: Lock, rules: Gates) -> Iterable[Broken]:
+def check_unique(case: Case) -> Iterable[Broken]:
     """Gate unique, within each root and within the whole environment."""
-    for row in rules.unique:
+    for row in case.rules.unique:
         if row.within == "environment":
-            yield from _more_than_one(row, "the environment", list(lock.nodes.values()))
+            yield from _more_than_one(row, "the environment", case.lock.nodes.values())
             continue
-        for root in lock.root_nodes():
-            yield from _more_than_one(row, str(root), list(lock.closure([root], RUNTIME)))
+        for root in case.lock.root_nodes():
+            yield from _more_than_one(row, str(root), list(case.lock.closure([root], RUNTIME)))
 
 
-def _more_than_one(row: Unique, where: str, nodes: list[Node]) -> Iterable[Broken]:
+def _more_than_one(row: Unique, where: str, nodes: Collection[Node]) -> Iterable[Broken]:
     for name in row.packages:
         same = sorted((node for node in nodes if node.name == name), key=_newest_first)
         if len(same) > 1:
@@ -86,30 +75,25 @@ def _newest_first(node: Node) -> tuple[list[tuple[int, int, str]], str]:
     return [(-rank, -number, word) for rank, number, word in sort_key(node.version)], node.hash
 
 
-def check_known_bad(lock: Lock, rules: Gates) -> Iterable[Broken]:
+def check_known_bad(case: Case) -> Iterable[Broken]:
     """Gate known-bad: the site's packages as well as ours."""
-    for row in rules.known_bad:
+    for row in case.rules.known_bad:
         wanted = parse(row.spec)
-        for node in lock.nodes.values():
-            if node.name == wanted.name and satisfies(lock, node, wanted):
-                yield Broken(
-                    str(node), "known-bad", row.spec, row.why, row.source, row.instead, row.id
-                )
+        for node in case.lock.nodes.values():
+            if node.name == wanted.name and satisfies(case.lock, node, wanted):
+                told = (row.spec, row.why, row.source, row.instead, row.id)
+                yield Broken(str(node), "known-bad", *told)
 
 
-def check_deprecated(
-    lock: Lock, rules: Gates, standing: Mapping[tuple[str, str], Standing]
-) -> Iterable[Broken]:
+def check_deprecated(case: Case, standing: Mapping[tuple[str, str], Standing]) -> Iterable[Broken]:
     """Gate deprecated, by what the recipes say; what a site provides it may have as it likes."""
-    for node in lock.nodes.values():
-        of_recipe = standing.get((node.namespace, node.name))
-        if node.external or of_recipe is None or node.version not in of_recipe.deprecated:
+    for node in case.lock.nodes.values():
+        known = standing.get((node.namespace, node.name))
+        if node.external or known is None or node.version not in known.deprecated:
             continue
-        passes = f"{node.name}@={of_recipe.current[0]}" if of_recipe.current else ""
-        yield broken(
-            rules,
-            "deprecated",
-            str(node),
-            f"{node.namespace}.{node.name} calls {node.version} deprecated",
-            passes or f"none of {node.namespace}.{node.name}: all its versions are deprecated",
-        )
+        name = f"{node.namespace}.{node.name}"
+        passes = f"none of {name}: all its versions are deprecated"
+        if known.current:
+            passes = f"{node.name}@={known.current[0]}"
+        said = f"{name} calls {node.version} deprecated"
+        yield case.broken("deprecated", node, said, passes)

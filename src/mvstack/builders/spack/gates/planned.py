@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from mvstack.model.constraint import Constraint, parse
+from mvstack.model.constraint import Constraint, matches_version, parse
 from mvstack.model.gates import GateId, Gates
+from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.targets import target_for
-from mvstack.plan.types import MpiBuild, Plan
+from mvstack.plan.types import Plan
 from mvstack.support.errors import CheckFailed, Problem
 
 
@@ -26,16 +27,6 @@ class Broken:
     passes: str
     row: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        """Plain data, for ``--json``."""
-        return {key: value for key, value in asdict(self).items() if value}
-
-
-def broken(rules: Gates, rule: GateId, package: str, found: str, passes: str) -> Broken:
-    """A Broken with the gate's own reason."""
-    gate = rules.gates[rule]
-    return Broken(package, rule, found, gate.why, gate.source, passes)
-
 
 SHOWN = 3
 """So many packages of one gate are told in full; of more the names."""
@@ -48,11 +39,11 @@ def gates_failed(found: list[Broken], where: str) -> CheckFailed:
     ones, with the names of the others.
     """
     problems: list[Problem] = []
-    by_gate: dict[tuple[str, str], list[Broken]] = {}
+    by_gate: dict[str, list[Broken]] = {}
     for one in found:
-        by_gate.setdefault((one.rule, one.row), []).append(one)
-    for (rule, row), same in by_gate.items():
-        title = f"gate {rule}{f' ({row})' if row else ''}"
+        title = f"gate {one.rule}{f' ({one.row})' if one.row else ''}"
+        by_gate.setdefault(title, []).append(one)
+    for title, same in by_gate.items():
         problems += [
             Problem(
                 title,
@@ -63,11 +54,9 @@ def gates_failed(found: list[Broken], where: str) -> CheckFailed:
             )
             for one in same[:SHOWN]
         ]
-        more = [one.package for one in same[SHOWN:]]
-        if more:
-            problems.append(
-                Problem(f"{title}: {len(more)} more of the same", where, found=", ".join(more))
-            )
+        if more := [one.package for one in same[SHOWN:]]:
+            told = f"{title}: {len(more)} more of the same"
+            problems.append(Problem(told, where, found=", ".join(more)))
     return CheckFailed(*problems, outcome="Nothing was installed.")
 
 
@@ -80,60 +69,56 @@ SPACK_COMPILERS = {
 
 
 @dataclass(frozen=True)
-class PlannedMpi:
-    """One MPI build: its module, its spec, and that of the library beneath its device."""
+class Wanted:
+    """A root that a plan asks for: an MPI, or a package over the MPI of the module ``mpi``.
 
-    module: str
-    spec: str
-    wanted: Constraint
-    transport_spec: str = ""
-    transport: Constraint | None = None
-
-
-@dataclass(frozen=True)
-class PlannedPackage:
-    """One package and the module of the MPI that it stands on, "" when it needs none."""
+    ``passes`` is the spec by which it is as planned, ``transport`` that of the library beneath an
+    MPI's device.
+    """
 
     title: str
-    spec: str
-    wanted: Constraint
-    mpi: str
+    passes: str
+    spec: Constraint
+    mpi: str = ""
+    transport: str = ""
 
 
-@dataclass(frozen=True)
-class Planned:
-    """The plan as far as a lock file can answer to it."""
+class Case:
+    """A lock file, what a plan asks of it, and the rules by which it is judged."""
 
-    mpis: tuple[PlannedMpi, ...]
-    packages: tuple[PlannedPackage, ...]
-    target: str
-    compiler: str
-    compiler_version: str
-    compiler_is_root: bool
-
-    def mpi(self, module: str) -> PlannedMpi | None:
-        """The MPI build of that module."""
-        return next((mpi for mpi in self.mpis if mpi.module == module), None)
-
-
-def read_plan(plan: Plan) -> Planned:
-    """What ``plan`` asks of Spack; packages that Spack has no recipe for are left out."""
-    name, version = plan.compiler["name"], plan.compiler["version"]
-    return Planned(
-        mpis=tuple(map(_mpi, plan.mpi)),
-        packages=tuple(
-            PlannedPackage(f"{one.name} {one.version}", one.spack, parse(one.spack), one.mpi)
+    def __init__(self, lock: Lock, plan: Plan, rules: Gates) -> None:
+        self.lock, self.rules = lock, rules
+        specs = {build.module: build.spack["spec"] for build in plan.mpi}
+        self.mpis = [
+            Wanted(
+                build.module,
+                build.spack["spec"],
+                parse(build.spack["spec"]),
+                transport=(build.spack["transport"] or {}).get("spec", ""),
+            )
+            for build in plan.mpi
+        ]
+        self.packages = [
+            Wanted(
+                f"{one.name} {one.version}" + (f" over {one.mpi}" if one.mpi else ""),
+                one.spack + (f" ^{specs[one.mpi]}" if one.mpi in specs else ""),
+                parse(one.spack),
+                one.mpi,
+            )
             for one in plan.packages
-            if one.spack
-        ),
-        target=target_for(plan.target, name, version),
-        compiler=SPACK_COMPILERS.get(name, name),
-        compiler_version=version,
-        compiler_is_root=plan.compiler["origin"] == "spack",
-    )
+            if one.spack  # else Spack has no recipe for it
+        ]
+        name, self.compiler_version = plan.compiler["name"], plan.compiler["version"]
+        self.compiler = SPACK_COMPILERS.get(name, name)
+        self.compiler_is_root = plan.compiler["origin"] == "spack"
+        self.target = target_for(plan.target, name, self.compiler_version)
 
+    def is_compiler(self, node: Node) -> bool:
+        """Whether ``node`` is the partition's compiler."""
+        version = (self.compiler_version,)
+        return node.name == self.compiler and matches_version(node.version, version)
 
-def _mpi(build: MpiBuild) -> PlannedMpi:
-    spec, transport = build.spack["spec"], build.spack["transport"]
-    text = transport["spec"] if transport else ""
-    return PlannedMpi(build.module, spec, parse(spec), text, parse(text) if text else None)
+    def broken(self, rule: GateId, package: Node | str, found: str, passes: str) -> Broken:
+        """A Broken with the gate's own reason."""
+        gate = self.rules.gates[rule]
+        return Broken(str(package), rule, found, gate.why, gate.source, passes)
