@@ -122,18 +122,17 @@ def _solved(
     # start-up time: only this command needs it
     from mvstack.builders.spack import handed
     from mvstack.builders.spack.environments import solved
-    from mvstack.builders.spack.resolve import built
 
     name, began = f"{plan.system}/{plan.partition}", time.monotonic()
     target = to / plan.system / plan.partition if to else None
-    for one, locked in solved(plan, root, place, progress):
-        what = one.what.rpartition(", ")[2]
+    for one, answer in solved(plan, root, place, progress):
         if target is not None:
-            file = target / ("compiler" if what == "compiler" else "") / handed.LOCK
+            file = target / one.file.relative_to(place / "rendered" / "spack")
             file.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(locked.file, file)
-        packages, count = len(locked.answer.nodes), len(built(locked.answer))
-        yield Solved(name, what, packages, count, round(time.monotonic() - began, 1))
+            shutil.copyfile(one.file, file)
+        what = "compiler" if one.file.parent.name == "compiler" else "stack"
+        seconds = round(time.monotonic() - began, 1)
+        yield Solved(name, what, len(answer.nodes), answer.built(), seconds)
         began = time.monotonic()
     if target is not None:
         handed.note(plan, target)

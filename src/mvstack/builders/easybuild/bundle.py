@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from mvstack.builders.base import graph_of
+from mvstack.builders.carry import carried
 from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.place import NotBelieved, Place, Unreachable
@@ -15,7 +16,7 @@ from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
 from mvstack.sources.fetch import Fetcher
-from mvstack.sources.store import Entry, Store
+from mvstack.sources.store import Store
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan
@@ -41,14 +42,8 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
         for node in build_order(plan):
             for spec in specs_of(node.key, rendered):
                 step.note(spec.filename)
-                fetched = fetcher.fetch(spec)
-                size = fetched.path.stat().st_size
-                if mirror.get(fetched.sha256) is None:
-                    entry = Entry(
-                        fetched.sha256, spec.filename, spec.name, size, fetched.place, fetched.note
-                    )
-                    mirror.add(fetched.path, entry, bool(spec.licence_page))
-                mirror.link_easybuild(spec.software, spec.filename, fetched.sha256)
+                sha256 = carried(fetcher, mirror, spec).sha256
+                mirror.link_easybuild(spec.software, spec.filename, sha256)
                 found.append(spec.filename)
     return sorted(set(found))
 

@@ -11,6 +11,7 @@ from mvstack.builders.base import Builder, Entry, Note, Rendered, Row, Run, Whic
 from mvstack.builders.spack import bundle, cache, handed, install, resolve, signing
 from mvstack.builders.spack.clone import home, load_pins
 from mvstack.builders.spack.environments import store_of
+from mvstack.builders.spack.lock import locks_of
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
 from mvstack.cache.use import Caches
@@ -55,9 +56,9 @@ class Spack:
 
     def installed(self, plan: Plan) -> frozenset[str]:
         there = resolve.installed(store_of(Path(plan.tree)))
-        folder = Path(plan.tree) / "rendered" / "spack"
-        locks = [one for one in (folder / "compiler", folder) if (one / handed.LOCK).is_file()]
-        nodes = [node for one in locks for node in resolve.built(resolve.read(one / handed.LOCK))]
+        nodes = [
+            node for one in locks_of(Path(plan.tree)) for node in resolve.built(resolve.read(one))
+        ]
         return frozenset(node.hash for node in nodes if node.hash in there)
 
     def push(

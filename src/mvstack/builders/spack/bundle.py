@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mvstack.builders.base import Row, Which
+from mvstack.builders.base import Which
+from mvstack.builders.carry import carried
 from mvstack.builders.spack.cache import push
 from mvstack.builders.spack.clone import clones, load_pins
 from mvstack.builders.spack.environments import solved
@@ -16,8 +17,9 @@ from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
 from mvstack.plan.types import Plan
-from mvstack.sources.fetch import Fetcher
-from mvstack.sources.store import Entry, Store
+from mvstack.sources.fetch import Fetched, Fetcher
+from mvstack.sources.spec import SourceSpec
+from mvstack.sources.store import Store
 from mvstack.support import git
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
@@ -52,30 +54,20 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     Concretizes first. Raises what that and fetching raise, and Refused for a source without a
     hash: no mirror can hold it.
     """
-    mirror, found = Store(target), []
+    mirror, files = Store(target), []
+
+    def bring(spec: SourceSpec) -> Fetched:
+        files.append(spec.filename)
+        return carried(fetcher, mirror, spec)
+
     with tempfile.TemporaryDirectory(prefix="mvstack-") as name:
         place = Path(name)
-        for one, locked in solved(plan, Path(plan.root), place, progress):
-            asked = {"parts": [], "sources": [node.hash for node in built(locked.answer)]}
-            answer = one.spack.ask("look", one.folder, asked, lambda _: None)
-            if answer["others"]:
-                raise _without_hash(plan, answer["others"])
-            rows = fetch(answer["sources"], [], fetcher, Records(place), progress)
-            for row in {one["sha256"]: one for own in rows.values() for one in own}.values():
-                _keep(row, fetcher.store, mirror)
-                found.append(row["file"])
-    return found
-
-
-def _keep(row: Row, store: Store, mirror: Store) -> None:
-    """Copy a source that was fetched into ``mirror``, where it is not there yet."""
-    key, path = row["sha256"], store.get(row["sha256"])
-    if path is None or mirror.get(key) is not None:
-        return
-    known = store.entry(key, "")
-    size, software = path.stat().st_size, known.software if known else ""
-    entry = Entry(key, row["file"], software, size, row["place"], row["note"])
-    mirror.add(path, entry, bool(row.get("page")))
+        for one, answer in solved(plan, Path(plan.root), place, progress):
+            asked = one.look((), [node.hash for node in built(answer)])
+            if asked["others"]:
+                raise _without_hash(plan, asked["others"])
+            fetch(asked, bring, Records(place), progress)
+    return files
 
 
 def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:

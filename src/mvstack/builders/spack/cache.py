@@ -12,6 +12,7 @@ from typing import Any
 
 from mvstack.builders.base import Row, Which
 from mvstack.builders.spack.environments import for_tree, store_of
+from mvstack.builders.spack.lock import locks_of
 from mvstack.builders.spack.resolve import built, installed, read
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg
@@ -42,14 +43,9 @@ def push(
         message = f"these are not installed in this tree: {', '.join(lost)}"
         raise _not_installed(message, tree, f"{made.system}/{made.partition}")
     rows = []
-    for folder in (tree / "rendered" / "spack" / "compiler", tree / "rendered" / "spack"):
-        if not (folder / "spack.lock").is_file():
-            continue
-        nodes = [
-            node
-            for node in built(read(folder / "spack.lock"))
-            if node.hash in (there if only is None else only)
-        ]
+    for file in locks_of(tree):
+        chosen = there if only is None else only
+        nodes = [node for node in built(read(file)) if node.hash in chosen]
         before = {node.hash for node in nodes if entry(cache, node.name, node.hash)}
         if not nodes:
             continue
@@ -60,9 +56,9 @@ def push(
             words += ["--only", "package"] if only is not None else []
             hashes = [] if only is None else [f"/{node.hash}" for node in nodes]
             cache.mkdir(parents=True, exist_ok=True)
-            words = ["-e", str(folder), "buildcache", "push", *words, cache.as_uri(), *hashes]
+            words = ["-e", str(file.parent), "buildcache", "push", *words, cache.as_uri(), *hashes]
             with tempfile.TemporaryDirectory(prefix="mvstack-") as state, gpg.agent_home():
-                isolated = for_tree(made, progress, None, Path(state))
+                isolated = for_tree(Path(made.root), tree, progress, state=Path(state))
                 Spack(isolated, Path(state) / "logs").run("push", *words, note=step.note)
         rows += [
             {

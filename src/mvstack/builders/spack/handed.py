@@ -11,21 +11,19 @@ compiler, whose place in the tree is part of every hash.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mvstack.builders.spack import lock
 from mvstack.builders.spack.environments import files_of, inputs_of
+from mvstack.builders.spack.lock import LOCK as LOCK
+from mvstack.builders.spack.lock import RECORDS, known_inputs
 from mvstack.plan.types import Plan
 from mvstack.render.spack import compiler_of
 from mvstack.support.errors import Refused
 from mvstack.support.files import write_atomically
 
-# The lock and its record beside it, and where both stand in a tree.
-LOCK = "spack.lock"
-_PAIRS = ((LOCK, "lock.json"), ("compiler/spack.lock", "lock-compiler.json"))
+NAMES = {*RECORDS, *RECORDS.values()}
 
 
 def inputs(plan: Plan) -> str:
@@ -37,31 +35,26 @@ def inputs(plan: Plan) -> str:
 
 def hand_on(plan: Plan, to: Path) -> None:
     """Copy the locks of the tree of ``plan``, with records, into the folder ``to``."""
-    for name, _ in _PAIRS:
-        source = Path(plan.tree) / "rendered" / "spack" / name
-        if source.is_file():
-            _copy(source, to / name)
+    write(texts(Path(plan.tree) / "rendered" / "spack"), to)
     note(plan, to)
 
 
 def note(plan: Plan, folder: Path) -> None:
     """Write the records of locks of ``plan`` in ``folder`` (`mvstack spack lock --to`)."""
-    for name, record in _PAIRS:
+    for name, record in RECORDS.items():
         if (folder / name).is_file():
             write_atomically(folder / record, json.dumps({"inputs": inputs(plan)}) + "\n")
 
 
 def texts(folder: Path) -> dict[str, str]:
     """The locks in ``folder`` and their records, as far as they are there, by name."""
-    names = [name for pair in _PAIRS for name in pair]
-    return {name: (folder / name).read_text() for name in names if (folder / name).is_file()}
+    return {name: (folder / name).read_text() for name in NAMES if (folder / name).is_file()}
 
 
 def write(files: Mapping[str, str], to: Path) -> None:
     """Write what :func:`texts` gave below ``to``, and nothing that it would not give."""
-    for name in (name for pair in _PAIRS for name in pair if name in files):
-        (to / name).parent.mkdir(parents=True, exist_ok=True)
-        (to / name).write_text(files[name])
+    for name in NAMES & files.keys():
+        write_atomically(to / name, files[name])
 
 
 def check(given: Path, plan: Plan) -> list[tuple[str, Path, str]]:
@@ -71,11 +64,11 @@ def check(given: Path, plan: Plan) -> list[tuple[str, Path, str]]:
     """
     folder, wanted = given.parent, inputs(plan)
     pairs = []
-    for name, record in _PAIRS:
+    for name, record in RECORDS.items():
         source = given if name == LOCK else folder / name
         if not source.is_file() and name != LOCK:
             continue
-        found = lock.known_inputs(folder / record)
+        found = known_inputs(folder / record)
         if not source.is_file() or found != wanted:
             raise _refused(plan, source, folder / record, found, wanted)
         pairs.append((name, source, record))
@@ -99,10 +92,11 @@ def put(given: Path, plan: Plan, inputs_here: str) -> None:
     """
     tree = Path(plan.tree)
     for name, source, record in check(given, plan):
-        target, kept = tree / "rendered" / "spack" / name, tree / "records" / record
-        same = target.is_file() and target.read_bytes() == source.read_bytes()
-        if not (same and lock.known_inputs(kept) == inputs_here):
-            _copy(source, target)
+        target, kept, text = tree / "rendered" / "spack" / name, tree / "records" / record, ""
+        if target.is_file() and known_inputs(kept) == inputs_here:
+            text = target.read_text()
+        if text != (handed := source.read_text()):
+            write_atomically(target, handed)
             write_atomically(kept, json.dumps({"inputs": inputs_here}) + "\n")
 
 
@@ -121,8 +115,3 @@ def _refused(plan: Plan, source: Path, record: Path, found: str, wanted: str) ->
         "run on the same commit" + (", below the same root" if compiler_of(plan)["built"] else ""),
         outcome="Nothing was installed.",
     )
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)

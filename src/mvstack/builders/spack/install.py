@@ -10,24 +10,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.base import Row, Run, lost
 from mvstack.builders.spack import handed, lock
 from mvstack.builders.spack.cache import offered
 from mvstack.builders.spack.environments import (
-    Environment,
     environments_of,
     files_of,
     for_tree,
     inputs_of,
-    mirrors_of,
-    record_of,
     store_of,
 )
+from mvstack.builders.spack.installing import build, build_each
+from mvstack.builders.spack.lock import LOCK, RECORDS, Environment
 from mvstack.builders.spack.modules import Part, content_of, loader_folders, module_text, parts_of
-from mvstack.builders.spack.resolve import built, installed, read
+from mvstack.builders.spack.resolve import installed, read
 from mvstack.builders.spack.resolve import pending as missing
 from mvstack.builders.spack.runner import Spack
 from mvstack.model.spack_lock import Lock, Node
@@ -69,10 +67,8 @@ def install(plan: Plan, run: Run) -> list[Row]:
             handed.put(run.lock, plan, inputs)
         _write(files, tree, inputs)
         records.plan(plan.as_dict())
-        isolated = for_tree(plan, run.progress, run.jobs)
-        isolated = replace(isolated, mirrors=mirrors_of(run.caches))
-        isolated.write()
-        environments = environments_of(isolated, plan, inputs)
+        isolated = for_tree(root, tree, run.progress, run.jobs, run.caches)
+        environments = environments_of(isolated, plan, inputs, tree, tree / "logs")
         if run.wanted is not None:
             return install_part(environments, run.wanted, run)
         rows = [row for one in environments[:-1] for row in _compiler(one, run)]
@@ -80,7 +76,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         found = stack.locked(run.progress)
         lock.through_the_gates(found, plan, isolated.clones)
         parts = parts_of(plan)
-        roots = _roots(stack.spack, found, plan, parts)
+        roots = _roots(stack, parts)
         todo = stack.pending(found)
         in_caches = offered(run.caches, todo) if run.caches else set()
         texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
@@ -91,9 +87,9 @@ def install(plan: Plan, run: Run) -> list[Row]:
             core.withdraw(core.core_module(plan))
         if todo:
             by_hash = {roots[part.key]: part for part in parts if part.key in roots}
-            rows += stack.build(todo, by_hash, run, in_caches)
+            rows += build(stack, todo, by_hash, run, in_caches)
         else:
-            run.progress.skip("install", f"{len(built(found.answer))} packages", "already there")
+            run.progress.skip("install", f"{found.built()} packages", "already there")
         if changed:
             _modules(stack.spack, plan, changed, roots, run.progress)
         _forgotten(tree, records, {part.file for part in parts})
@@ -111,12 +107,12 @@ def install_part(
     written. Raises InvalidInput for a hash that no lock has, Refused for what cannot be obtained.
     """
     found = [(one, one.locked(run.progress)) for one in environments]
-    if left := wanted - {key for _, solved in found for key in solved.answer.nodes}:
+    if left := wanted - {key for _, answer in found for key in answer.nodes}:
         raise InvalidInput(
             *(
                 Problem(
                     f"no package of this plan has the hash {key}",
-                    ", ".join(str(solved.file) for _, solved in found),
+                    ", ".join(str(one.file) for one, _ in found),
                     todo="have all jobs take the lock that the pipeline was made from",
                 )
                 for key in sorted(left)
@@ -126,12 +122,12 @@ def install_part(
     last, stack = found[-1]
     lock.through_the_gates(stack, last.plan, last.spack.isolated.clones)
     rows: list[Row] = []
-    for one, solved in found:
-        roots = wanted & set(solved.answer.nodes)
-        if one is not last and wanted & set(stack.answer.nodes):
-            roots |= {root.hash for root in solved.answer.roots}
+    for one, answer in found:
+        roots = wanted & set(answer.nodes)
+        if one is not last and wanted & set(stack.nodes):
+            roots |= {root.hash for root in answer.roots}
         if roots:
-            rows += _part(one, solved.answer, roots, wanted, run)
+            rows += _part(one, answer, roots, wanted, run)
     return rows
 
 
@@ -165,7 +161,7 @@ def _part(
     if not order:
         run.progress.skip("install", f"{len(roots)} packages", "already there")
         return []
-    return environment.build_each(order, answer, run, in_caches)
+    return build_each(environment, order, answer, run, in_caches)
 
 
 def _above(below: Node, needed: Sequence[Node]) -> list[str]:
@@ -180,7 +176,7 @@ def _compiler(compiler: Environment, run: Run) -> list[Row]:
     todo = compiler.pending(compiler.locked(run.progress))
     if not todo and Path(compiler_of(compiler.plan)["prefix"]).exists():
         return []
-    return compiler.build(todo, {}, run, offered(run.caches, todo) if run.caches else ())
+    return build(compiler, todo, {}, run, offered(run.caches, todo) if run.caches else ())
 
 
 def pending(plan: Plan) -> list[Row]:
@@ -190,8 +186,8 @@ def pending(plan: Plan) -> list[Row]:
     """
     tree = Path(plan.tree)
     inputs = inputs_of(files_of(plan))
-    file = tree / "rendered" / "spack" / "spack.lock"
-    if file.is_file() and lock.known_inputs(record_of(tree)) == inputs:
+    file = tree / "rendered" / "spack" / LOCK
+    if file.is_file() and lock.known_inputs(tree / "records" / RECORDS[LOCK]) == inputs:
         nodes = missing(read(file), installed(store_of(tree)))
         return [
             {
@@ -218,27 +214,22 @@ def pending(plan: Plan) -> list[Row]:
 
 def _write(files: dict[str, str], tree: Path, inputs: str) -> None:
     """Write what is rendered; locks beside it stay as long as their inputs stand."""
-    for name, record in (("spack", "lock"), ("spack/compiler", "lock-compiler")):
-        kept = tree / "rendered" / name / "spack.lock"
-        known = lock.known_inputs(tree / "records" / f"{record}.json")
-        if kept.is_file() and known == inputs:
-            files = {**files, f"{name}/spack.lock": kept.read_text()}
+    for name, record in RECORDS.items():
+        kept = tree / "rendered" / "spack" / name
+        if kept.is_file() and lock.known_inputs(tree / "records" / record) == inputs:
+            files = {**files, f"spack/{name}": kept.read_text()}
     write(files, tree / "rendered")
 
 
-def _roots(spack: Spack, found: lock.Locked, plan: Plan, parts: list[Part]) -> dict[str, str]:
+def _roots(stack: Environment, parts: list[Part]) -> dict[str, str]:
     """Key of each part of the plan → hash of the root that it concretized to."""
-    record = record_of(Path(plan.tree))
     asked = [{"key": part.key, "spec": part.spec, "over": part.over} for part in parts if part.spec]
-    known = json.loads(record.read_text())
-    mark = hashes.of(asked, found.inputs)
-    if known.get("asked") == mark:
-        roots: dict[str, str] = known["roots"]
-        return roots
-    answer = spack.ask("look", found.file.parent, {"parts": asked, "sources": []}, lambda _: None)
-    roots = answer["roots"]
-    lock.missing_roots(plan, asked, roots)
-    write_atomically(record, json.dumps({**known, "asked": mark, "roots": roots}, indent=1) + "\n")
+    known, mark = json.loads(stack.record.read_text()), hashes.of(asked, stack.inputs)
+    if known.get("asked") != mark:
+        known |= {"asked": mark, "roots": stack.look(asked, ())["roots"]}
+        lock.missing_roots(stack.plan, asked, known["roots"])
+        write_atomically(stack.record, json.dumps(known, indent=1) + "\n")
+    roots: dict[str, str] = known["roots"]
     return roots
 
 

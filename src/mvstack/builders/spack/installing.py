@@ -1,4 +1,4 @@
-"""One run of `spack install`: each package a step of progress and a row of the records."""
+"""Install what is pending of an environment: each package a step of progress and a record."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import re
 import shutil
 import socket
 import time
-from dataclasses import dataclass
+from collections.abc import Container
 from pathlib import Path
 
 from mvstack.builders.base import Row, Run
+from mvstack.builders.spack import sources
+from mvstack.builders.spack.lock import Environment
 from mvstack.builders.spack.modules import Part
-from mvstack.builders.spack.resolve import installed
-from mvstack.builders.spack.runner import Package, Said, Spack
-from mvstack.model.spack_lock import Node
-from mvstack.plan.types import Plan
+from mvstack.builders.spack.resolve import installed, pending
+from mvstack.builders.spack.runner import Package, Said
+from mvstack.model.spack_lock import Lock, Node
 from mvstack.support.errors import BuildFailed, Problem
 from mvstack.support.progress import Step
 from mvstack.tree.records import Records
@@ -27,26 +28,70 @@ LAST = 4  # lines of a failed build that an error quotes
 _TELLING = re.compile(r"\berror\b|\bError\b|\*\*\*|undefined reference|No such file|cannot find")
 
 
-@dataclass(frozen=True)
-class Todo:
-    """What to install: packages, and by their hashes the parts of the plan and sources of each."""
+def build(
+    environment: Environment,
+    todo: list[Node],
+    parts: dict[str, Part],
+    run: Run,
+    offered: Container[str] = (),
+) -> list[Row]:
+    """Fetch the sources of ``todo`` and install it; a row for each package.
 
-    nodes: list[Node]
-    parts: dict[str, Part]
-    sources: dict[str, list[Row]]
+    What is ``offered`` (hashes) comes from a cache and needs no source; ``parts`` are the parts
+    of the plan by hash. Where the caches alone are to be used, nothing is compiled.
+    """
+    if run.caches and run.caches.only:
+        return _Installing(environment, todo, parts, {}, run).install("--use-buildcache", "only")
+    fetched = _fetched(environment, [one.hash for one in todo if one.hash not in offered], run)
+    return _Installing(environment, todo, parts, fetched, run).install()
 
 
-class Installing:
-    """Installs what is pending of one environment."""
+def build_each(
+    environment: Environment, order: list[Node], answer: Lock, run: Run, offered: Container[str]
+) -> list[Row]:
+    """Install each of ``order`` alone, and what it needs from caches; a row for each package.
 
-    def __init__(self, spack: Spack, folder: Path, plan: Plan, todo: Todo, run: Run) -> None:
-        self.spack, self.folder, self.plan, self.progress = spack, folder, plan, run.progress
-        self.nodes = {node.hash: node for node in todo.nodes}
-        self.parts, self.sources = todo.parts, todo.sources
-        self.records = Records(Path(plan.tree))
+    What is ``offered`` (hashes) comes from a cache, the others of ``order`` are built; nothing
+    else is.
+    """
+    to_build = [node.hash for node in order if node.hash not in offered]
+    fetched = _fetched(environment, to_build, run) if to_build else {}
+    rows: list[Row] = []
+    for node in order:
+        there = installed(environment.spack.isolated.store)
+        # [] where another one has brought it along
+        if needed := pending(answer, there, offered, [node.hash]):
+            how = "only" if node.hash in offered else "never"
+            words = ("--use-buildcache", f"package:{how},dependencies:only", f"/{node.hash}")
+            rows += _Installing(environment, needed, {}, fetched, run).install(*words)
+    return rows
+
+
+def _fetched(environment: Environment, hashes: list[str], run: Run) -> dict[str, list[Row]]:
+    """Bring the sources of what is to be built into the mirror."""
+    records = Records(Path(environment.plan.tree))
+    return sources.fetch(environment.look((), hashes), run.fetcher.fetch, records, run.progress)
+
+
+class _Installing:
+    """One run of ``spack install``."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        todo: list[Node],
+        parts: dict[str, Part],
+        fetched: dict[str, list[Row]],
+        run: Run,
+    ) -> None:
+        self.spack, self.folder = environment.spack, environment.file.parent
+        self.plan, self.progress = environment.plan, run.progress
+        self.nodes = {node.hash: node for node in todo}
+        self.parts, self.sources = parts, fetched
+        self.records = Records(Path(self.plan.tree))
         self.rows: list[Row] = []
         self.said = Said(self._event)
-        self._open: contextlib.ExitStack | None = None
+        self._open = contextlib.ExitStack()
         self._step: Step | None = None
         self._package: Package | None = None
         self._began = ""
@@ -79,7 +124,6 @@ class Installing:
             self._package = package
             self._began = time.strftime("%FT%TZ", time.gmtime())
             title = f"{node.name} {node.version}" + (f" ({package.count})" if package.count else "")
-            self._open = contextlib.ExitStack()
             self._step = self._open.enter_context(self.progress.step("package", title))
         elif event == "phase" and self._step:
             self._step.note(package.phase)
@@ -95,11 +139,9 @@ class Installing:
 
     def _close(self, error: BaseException | None) -> None:
         """End the step of the package that was under way, as failed if ``error`` says so."""
-        opened, self._open, self._step = self._open, None, None
-        if opened is None:
-            return
+        self._step = None
         with contextlib.suppress(BuildFailed, KeyboardInterrupt):
-            opened.__exit__(type(error) if error else None, error, None)
+            self._open.__exit__(type(error) if error else None, error, None)
 
     def _row(self, node: Node, package: Package, result: str, log: str = "") -> None:
         part = self.parts.get(node.hash)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from mvstack.builders.spack.gates.deprecated import deprecated_roots, deprecated
 from mvstack.builders.spack.gates.planned import gates_failed
 from mvstack.builders.spack.isolated import RECIPES
 from mvstack.builders.spack.repositories import contents
-from mvstack.builders.spack.resolve import built, read
+from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.runner import INSIDE, Spack
 from mvstack.model.gates import load_gates
-from mvstack.model.spack_lock import Lock
+from mvstack.model.spack_lock import Lock, Node
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import Plan
@@ -27,25 +27,85 @@ from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, CheckFailed, Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
+from mvstack.support.progress import Progress
 
-SOLVE = INSIDE / "concretize.py"
 SCHEME = 1  # counts up when this file comes to ask Spack otherwise for the same inputs
-Note = Callable[[str], None]
+LOCK = "spack.lock"
+RECORDS = {f"compiler/{LOCK}": "lock-compiler.json", LOCK: "lock.json"}
+"""The locks of a tree, below rendered/spack, and what is known of each, below records.
+
+The first is of the compiler, where Spack builds that.
+"""
+
+
+def locks_of(tree: Path) -> list[Path]:
+    """The locks that are there in a tree."""
+    places = [tree / "rendered" / "spack" / name for name in RECORDS]
+    return [place for place in places if place.is_file()]
 
 
 @dataclass(frozen=True)
-class Locked:
-    """The solver's answer for one environment; ``seconds`` is 0 when it was known already."""
+class Environment:
+    """One environment of a plan; ``what`` names it to people.
 
+    ``file`` is its lock, and ``record`` says what that was made from; ``inputs`` is what decides it
+    now.
+    """
+
+    spack: Spack
+    plan: Plan
+    what: str
     file: Path
-    answer: Lock
+    record: Path
     inputs: str
-    seconds: float
 
-    @property
-    def fresh(self) -> bool:
-        """Whether the solver was asked just now."""
-        return self.seconds > 0
+    def locked(self, progress: Progress) -> Lock:
+        """The lock, solved for now if the one that stands there is of other inputs.
+
+        Raises Refused when a root's version is deprecated, BuildFailed with the solver's words when
+        nothing fits.
+        """
+        if self.file.is_file() and known_inputs(self.record) == self.inputs:
+            progress.skip("concretize", self.what, "its inputs are as they were")
+            return read(self.file)
+        with progress.step("concretize", self.what, log=self.spack.log("concretize")) as step:
+            answer = self._solved(step.note)
+            step.note(f"{len(answer.nodes)} packages")
+        return answer
+
+    def _solved(self, note: Callable[[str], None]) -> Lock:
+        folder = self.file.parent
+        _no_deprecated_root(folder / "spack.yaml", self.spack.isolated.clones)
+        self.file.unlink(missing_ok=True)
+        # Spack copies recipes there, and stumbles over what one that was killed left of it.
+        shutil.rmtree(folder / ".spack-env" / "repos", ignore_errors=True)
+        began = time.monotonic()
+        script = str(INSIDE / "concretize.py")
+        try:
+            self.spack.run("concretize", "-e", str(folder), "python", script, note=note)
+        except BuildFailed as error:
+            raise _unsolvable(error, self.what) from None
+        answer = read(self.file)
+        row = {
+            "inputs": self.inputs,
+            "seconds": round(time.monotonic() - began, 1),
+            "packages": len(answer.nodes),
+            "built": answer.built(),
+            "when": time.strftime("%FT%TZ", time.gmtime()),
+        }
+        write_atomically(self.record, json.dumps(row, indent=1) + "\n")
+        return answer
+
+    def pending(self, answer: Lock) -> list[Node]:
+        """What of its lock is not installed."""
+        return pending(answer, installed(self.spack.isolated.store))
+
+    def look(
+        self, parts: Collection[Mapping[str, str]], sources: Collection[str]
+    ) -> dict[str, Any]:
+        """What inside/look.py says of parts of the plan and of the sources of packages (hashes)."""
+        asked = {"parts": list(parts), "sources": list(sources)}
+        return self.spack.ask("look", self.file.parent, asked, lambda _: None)
 
 
 def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
@@ -75,41 +135,6 @@ def environment_files(files: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def concretized(
-    spack: Spack, folder: Path, inputs: str, record: Path, note: Note, what: str
-) -> Locked:
-    """The lock of the environment in ``folder``: the one that stands there, or a new one.
-
-    ``what`` names the environment in errors.
-
-    ``record`` says which inputs the lock that stands there was made from. Raises Refused when a
-    root's version is deprecated, BuildFailed with the solver's words when nothing fits.
-    """
-    file = folder / "spack.lock"
-    if file.is_file() and known_inputs(record) == inputs:
-        return Locked(file, read(file), inputs, 0.0)
-    _no_deprecated_root(folder / "spack.yaml", spack.isolated.clones)
-    file.unlink(missing_ok=True)
-    # Spack copies recipes there, and stumbles over what one that was killed left of it.
-    shutil.rmtree(folder / ".spack-env" / "repos", ignore_errors=True)
-    began = time.monotonic()
-    try:
-        spack.run("concretize", "-e", str(folder), "python", str(SOLVE), note=note)
-    except BuildFailed as error:
-        raise _unsolvable(error, what) from None
-    seconds = max(time.monotonic() - began, 0.001)
-    answer = read(file)
-    row = {
-        "inputs": inputs,
-        "seconds": round(seconds, 1),
-        "packages": len(answer.nodes),
-        "built": len(built(answer)),
-        "when": time.strftime("%FT%TZ", time.gmtime()),
-    }
-    write_atomically(record, json.dumps(row, indent=1) + "\n")
-    return Locked(file, answer, inputs, seconds)
-
-
 def _no_deprecated_root(file: Path, clones: Clones) -> None:
     """Refuse at once what the solver refuses after minutes, where the environment allows none."""
     environment = read_yaml(file).data["spack"]
@@ -120,14 +145,13 @@ def _no_deprecated_root(file: Path, clones: Clones) -> None:
         raise Refused(*problems, outcome="Nothing was solved for.")
 
 
-def through_the_gates(locked: Locked, plan: Plan, clones: Clones) -> None:
+def through_the_gates(answer: Lock, plan: Plan, clones: Clones) -> None:
     """Raise CheckFailed, with a problem for each broken gate, when a lock is not as planned.
 
     The lock stays where it is: it is what the gates' messages speak of.
     """
-    bad = deprecated_versions(locked.answer, {"builtin": clones.builtin, "mvapich_stack": RECIPES})
-    broken = check(locked.answer, plan, load_gates(), deprecated=bad)
-    if broken:
+    bad = deprecated_versions(answer, {"builtin": clones.builtin, "mvapich_stack": RECIPES})
+    if broken := check(answer, plan, load_gates(), deprecated=bad):
         raise gates_failed(broken, where=f"{plan.system}/{plan.partition}")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from mvstack.sources.fetch import Fetcher
+from mvstack.sources.fetch import Fetched
 from mvstack.sources.files import extension
 from mvstack.sources.spec import SourceSpec, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, SourceError, together
@@ -17,27 +18,28 @@ Row = dict[str, Any]
 
 
 def fetch(
-    rows: list[Row], others: list[str], fetcher: Fetcher, records: Records, progress: Progress
+    answer: Row, bring: Callable[[SourceSpec], Fetched], records: Records, progress: Progress
 ) -> dict[str, list[Row]]:
-    """Every file of ``rows`` into the mirror; hash of a package → what records keep of its files.
+    """``bring`` every file of an answer of inside/look.py; what records keep of them, by package.
 
-    ``others`` are sources without a SHA-256 (clones of git): Spack fetches them when it builds.
+    Sources without a SHA-256 (clones of git) are left out: Spack fetches them when it builds.
     Raises one SourceError with every file that cannot be obtained.
     """
     found: dict[str, list[Row]] = {}
     errors: list[MvstackError] = []
     done: dict[str, Row] = {}
-    with progress.step("sources", f"{len({row['sha256'] for row in rows})} files") as step:
-        for other in others:
+    files = {row["sha256"] for row in answer["sources"]}
+    with progress.step("sources", f"{len(files)} files") as step:
+        for other in answer["others"]:
             step.note(f"left to Spack: {other}")
-        for row in rows:
+        for row in answer["sources"]:
             if row["sha256"] not in done:
                 step.note(f"{row['package']} {row['version']}: {row['file']}")
                 spec = source_of(row)
                 if spec is None:
                     continue  # Spack packs it in a way that the mirror has no name for
                 try:
-                    done[row["sha256"]] = fetcher.fetch(spec).as_dict()
+                    done[row["sha256"]] = bring(spec).as_dict()
                 except SourceError as error:
                     errors.append(error)
                     continue
