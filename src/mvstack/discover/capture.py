@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mvstack.model.base import first_error
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 from mvstack.support.files import write_atomically
 
 TIMED_OUT: Literal["timed out"] = "timed out"
@@ -51,14 +52,11 @@ def read_capture(file: Path) -> Capture:
     try:
         return Capture.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
         raise InvalidInput(
-            Problem(
-                "this is not a capture of a machine",
-                relative(file),
-                found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-                todo="make one with `mvstack discover --capture FILE`",
-            )
+            "this is not a capture of a machine",
+            relative(file),
+            found=first_error(error),
+            todo="make one with `mvstack discover --capture FILE`",
         ) from None
 
 
@@ -66,11 +64,9 @@ def must_be_new(file: Path) -> None:
     """Raise InvalidInput when there is something of that name."""
     if file.exists() or file.is_symlink():
         raise InvalidInput(
-            Problem(
-                "there is a file of that name already",
-                relative(file),
-                todo="name a file that does not exist yet",
-            )
+            "there is a file of that name already",
+            relative(file),
+            todo="name a file that does not exist yet",
         )
 
 
@@ -80,12 +76,10 @@ def write_capture(seen: Capture, file: Path) -> None:
         write_atomically(file, as_text(seen), mode=None)
     except OSError as error:
         raise InvalidInput(
-            Problem(
-                "the capture cannot be written",
-                relative(file),
-                found=error.strerror or str(error),
-                todo="name a file on a disk that you may write to",
-            )
+            "the capture cannot be written",
+            relative(file),
+            found=error.strerror or str(error),
+            todo="name a file on a disk that you may write to",
         ) from error
 
 

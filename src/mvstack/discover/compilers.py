@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from mvstack.discover.machine import Compiler, Findings
+from mvstack.discover.machine import Compiler, Machine
 from mvstack.discover.view import View
 
-GCC_NEWEST, GCC_OLDEST = 20, 7
-SUFFIXES = ("", *(f"-{n}" for n in range(GCC_NEWEST, GCC_OLDEST - 1, -1)))
+SUFFIXES = ("", *(f"-{n}" for n in range(20, 6, -1)))
 """gcc, gcc-20 … gcc-7: the names under which distributions install GCC side by side."""
 
 OTHERS = {
@@ -21,52 +20,44 @@ OTHERS = {
 }
 """Name of a compiler, and its command."""
 
-COMMANDS: tuple[tuple[str, ...], ...] = tuple(
-    (tool, "--version")
-    for tool in (
-        *(f"{base}{suffix}" for base in ("gcc", "g++", "gfortran") for suffix in SUFFIXES),
-        *OTHERS.values(),
-    )
-)
+TOOLS = [f"{base}{suffix}" for base in ("gcc", "g++", "gfortran") for suffix in SUFFIXES]
+TOOLS += OTHERS.values()
 
 
-def read_compilers(view: View, findings: Findings) -> tuple[Compiler | None, list[Compiler]]:
+def read_compilers(view: View, machine: Machine) -> None:
     """The GCC to build with (None: there is none that is known) and all compilers found."""
     if not view.tools_known:
-        findings.found("compiler", "no tool's output is known for this root")
-        return None, []
-    gccs = [gcc for gcc in (_gcc(view, suffix, findings) for suffix in SUFFIXES) if gcc]
+        machine.found("compiler", "no tool's output is known for this root")
+        return
+    gccs = [gcc for gcc in (_gcc(view, suffix, machine) for suffix in SUFFIXES) if gcc]
     best = next((gcc for gcc in gccs if gcc.complete), gccs[0] if gccs else None)
-    if best is None:
-        findings.found("compiler", "no gcc on PATH")
-    else:
-        findings.found("compiler", f"{best.path} --version")
+    machine.found("compiler", f"{best.path} --version" if best else "no gcc on PATH", best)
+    if best is not None:
         for what, path in (("C++ (g++)", best.cxx), ("Fortran (gfortran)", best.fortran)):
             if not path:
-                findings.note(f"gcc {best.version} at {best.path} comes without {what}")
-    if best is not None and gccs[0] is not best:
-        findings.note(
-            f"{gccs[0].path} ({gccs[0].version}) has no C++ or no Fortran beside it: "
-            f"{best.path} ({best.version}) was taken"
-        )
+                machine.note(f"gcc {best.version} at {best.path} comes without {what}")
+        if gccs[0] is not best:
+            machine.note(
+                f"{gccs[0].path} ({gccs[0].version}) has no C++ or no Fortran beside it: "
+                f"{best.path} ({best.version}) was taken"
+            )
     # A toolset off PATH is told of, never taken: its exact version is not known here.
-    gccs += _toolsets(view)
     others = [other for other in (_other(view, *row) for row in OTHERS.items()) if other]
-    return best, [*gccs, *others]
+    machine.compilers = [*gccs, *_toolsets(view), *others]
 
 
-def _gcc(view: View, suffix: str, findings: Findings) -> Compiler | None:
+def _gcc(view: View, suffix: str, machine: Machine) -> Compiler | None:
     version = _gnu_version(view, f"gcc{suffix}")
     if not version:
-        if view.ask(f"gcc{suffix}", "--version") is not None:
-            findings.note(f"gcc{suffix} is here and is no GNU compiler that tells its version")
+        if view.ask(f"gcc{suffix} --version") is not None:
+            machine.note(f"gcc{suffix} is here and is no GNU compiler that tells its version")
         return None
     companions = {}
     for tool in ("g++", "gfortran"):
         other = _gnu_version(view, f"{tool}{suffix}")
         companions[tool] = _path(view, f"{tool}{suffix}") if other == version else ""
         if other and other != version:
-            findings.note(f"{tool}{suffix} is {other}, gcc{suffix} is {version}: not of one set")
+            machine.note(f"{tool}{suffix} is {other}, gcc{suffix} is {version}: not of one set")
     return Compiler(
         name="gcc",
         version=version,
@@ -78,9 +69,8 @@ def _gcc(view: View, suffix: str, findings: Findings) -> Compiler | None:
 
 def _gnu_version(view: View, tool: str) -> str:
     """The version in ``gcc (Debian 12.2.0-14) 12.2.0``: what follows the brackets."""
-    text = view.say(tool, "--version")
-    first = text.splitlines()[0] if text.strip() else ""
-    match = re.match(r"(?:\S*gcc|\S*g\+\+|GNU Fortran)\S* \(.*\) ([0-9]+(?:\.[0-9]+){1,3})", first)
+    said = view.say(f"{tool} --version")
+    match = re.match(r"(?:\S*gcc|\S*g\+\+|GNU Fortran)\S* \(.*\) ([0-9]+(?:\.[0-9]+){1,3})", said)
     return match[1] if match else ""
 
 
@@ -100,7 +90,7 @@ def _toolsets(view: View) -> list[Compiler]:
 
 
 def _other(view: View, name: str, command: str) -> Compiler | None:
-    text = view.say(command, "--version")
+    text = view.say(f"{command} --version")
     match = re.search(r"(?:V|[Vv]ersion:?\s+|release\s+|\s)([0-9]+\.[0-9][0-9.]*)", text)
     if match is None:
         return None

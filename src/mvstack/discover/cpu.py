@@ -3,54 +3,40 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from archspec.cpu import TARGETS
 
-from mvstack.discover.machine import Findings
+from mvstack.discover.machine import Machine
 from mvstack.discover.view import View
 
 GIB = 1 << 30
 
 
-@dataclass(frozen=True)
-class Node:
-    """The processors, such as "2 x AMD EPYC 7742"; cores and memory that a job here may use."""
-
-    title: str
-    target: str | None
-    cores: int | None
-    memory_gb: int | None
-
-
-def read_cpu(view: View, findings: Findings) -> Node:
+def read_cpu(view: View, machine: Machine) -> None:
     """Look at /proc/cpuinfo, the topology below /sys, affinity, cgroups and /proc/meminfo."""
     text = view.text("/proc/cpuinfo")
     blocks = _records(text or "")
-    if not blocks:
-        lacking = "cannot be read" if text is None else "holds nothing that can be read"
-        findings.found("cores", f"/proc/cpuinfo {lacking}")
-    target = _target(view, findings)
+    target = view.target()
+    if target in TARGETS:
+        machine.found("target", "archspec's name of the processor", target)
+    else:
+        machine.found("target", "archspec has not named the processor")
     places = _places(view, blocks)
     first = blocks[0] if blocks else {}
-    model = (first.get("model name") or first.get("cpu", ""))[:100] or target or "unknown CPU"
+    model = (first.get("model name") or first.get("cpu", ""))[:100]
+    model = model or machine.target or "unknown CPU"
     sockets = len({socket for socket, _ in places.values()})
-    return Node(
-        title=f"{sockets} x {model}" if sockets else model,
-        target=target,
-        cores=_usable(view, places, findings),
-        memory_gb=_memory(view, findings),
-    )
-
-
-def _target(view: View, findings: Findings) -> str | None:
-    name = view.target()
-    if name not in TARGETS:
-        findings.found("target", "archspec has not named the processor")
-        return None
-    findings.found("target", "archspec's name of the processor")
-    return name
+    machine.cpu = f"{sockets} x {model}" if sockets else model
+    if places:
+        _read_cores(view, places, machine)
+    elif blocks:
+        machine.found("cores", "/proc/cpuinfo numbers no processor")
+    else:
+        lacking = "cannot be read" if text is None else "holds nothing that can be read"
+        machine.found("cores", f"/proc/cpuinfo {lacking}")
+    _read_memory(view, machine)
 
 
 def _records(cpuinfo: str) -> list[dict[str, str]]:
@@ -82,31 +68,29 @@ def _places(view: View, blocks: list[dict[str, str]]) -> dict[int, tuple[str, st
     return places
 
 
-def _usable(view: View, places: dict[int, tuple[str, str]], findings: Findings) -> int | None:
+def _read_cores(view: View, places: dict[int, tuple[str, str]], machine: Machine) -> None:
     """Cores that this process may run on: the machine's, less affinity and cgroup quota."""
-    if not places:
-        findings.how.setdefault("cores", "/proc/cpuinfo numbers no processor")
-        return None
     total = len(set(places.values()))
     how = f"/proc/cpuinfo: {len(places)} threads on {total} cores"
-    allowed = cpu_list(_status_field(view, "Cpus_allowed_list"))
+    affinity = view.search("/proc/self/status", r"^Cpus_allowed_list:\s*(.*)$")
+    allowed = cpu_list(affinity[1]) if affinity else set()
     mine = {number for number in places if not allowed or number in allowed}
     cores = len({places[number] for number in mine}) or total
     if cores < total:
         how += f", {cores} of them allowed by this process's affinity"
-        findings.note(
+        machine.note(
             f"this process may run on {cores} of {total} cores (affinity): cores says {cores}"
         )
-    quota = _cpu_quota(view)
+    limits = _limits(view, "cpu.max", r"([1-9][0-9]{0,14}) ([1-9][0-9]{0,14})")
+    quota = min((int(limit[1]) / int(limit[2]) for limit in limits), default=None)
     if quota is not None and quota < cores:
         limited = max(1, int(quota))
-        findings.note(
+        machine.note(
             f"a cgroup limits this process to {quota:g} CPUs of {cores} cores: cores says {limited}"
         )
         how += f", {quota:g} CPUs by cgroup quota"
         cores = limited
-    findings.found("cores", how)
-    return cores
+    machine.found("cores", how, cores)
 
 
 def cpu_list(text: str) -> set[int]:
@@ -120,49 +104,27 @@ def cpu_list(text: str) -> set[int]:
     return numbers
 
 
-def _status_field(view: View, name: str) -> str:
-    match = re.search(rf"^{name}:\s*(.*)$", view.text("/proc/self/status") or "", re.M)
-    return match[1] if match else ""
-
-
-def _memory(view: View, findings: Findings) -> int | None:
-    match = re.search(r"^MemTotal:\s*([0-9]{1,15}) kB", view.text("/proc/meminfo") or "", re.M)
+def _read_memory(view: View, machine: Machine) -> None:
+    match = view.search("/proc/meminfo", r"^MemTotal:\s*([0-9]{1,15}) kB")
     if match is None:
-        findings.found("memory_gb", "/proc/meminfo has no MemTotal")
-        return None
+        machine.found("memory_gb", "/proc/meminfo has no MemTotal")
+        return
     total, how = int(match[1]) * 1024, "/proc/meminfo: MemTotal in GiB, rounded down"
-    limit = _memory_limit(view)
-    if limit is not None and limit < total:
-        findings.note(f"a cgroup limits memory to {limit / GIB:.1f} of {total / GIB:.1f} GiB")
+    limits = _limits(view, "memory.max", r"([1-9][0-9]{0,19})")
+    limit = min((int(limit[1]) for limit in limits), default=total)
+    if limit < total:
+        machine.note(f"a cgroup limits memory to {limit / GIB:.1f} of {total / GIB:.1f} GiB")
         total, how = limit, "cgroup memory limit in GiB, rounded down"
-    findings.found("memory_gb", how)
+    machine.found("memory_gb", how, max(1, total // GIB))
     if total < GIB:
-        findings.note(f"memory is {total / GIB:.2f} GiB: memory_gb says 1, the least it can")
-    return max(1, total // GIB)
+        machine.note(f"memory is {total / GIB:.2f} GiB: memory_gb says 1, the least it can")
 
 
-def _cpu_quota(view: View) -> float | None:
-    """CPUs that may be used at a time, or None for no limit."""
-    limits = []
-    for folder in _groups(view):
-        match = re.fullmatch(r"([0-9]{1,15}) ([0-9]{1,15})", view.word(f"{folder}/cpu.max"))
-        if match and int(match[1]) and int(match[2]):
-            limits.append(int(match[1]) / int(match[2]))
-    return min(limits, default=None)
-
-
-def _memory_limit(view: View) -> int | None:
-    """Bytes that may be used, or None for no limit."""
-    words = [view.word(f"{folder}/memory.max") for folder in _groups(view)]
-    return min(
-        (int(word) for word in words if re.fullmatch(r"[1-9][0-9]{0,19}", word)), default=None
-    )
-
-
-def _groups(view: View) -> list[str]:
-    """The folders of this process's cgroup (version 2) and of all above it."""
-    match = re.search(r"^0::(/.*)$", view.text("/proc/self/cgroup") or "", re.M)
-    if match is None or ".." in match[1].split("/"):
-        return ["/sys/fs/cgroup"]
-    path = PurePosixPath(match[1])
-    return [f"/sys/fs/cgroup{one}".rstrip("/") for one in (path, *path.parents)]
+def _limits(view: View, file: str, pattern: str) -> Iterator[re.Match[str]]:
+    """What limits this process: ``file`` of its cgroup (version 2) and of all above it."""
+    group = view.search("/proc/self/cgroup", r"^0::(/.*)$")
+    path = PurePosixPath(group[1] if group and ".." not in group[1].split("/") else "/")
+    for one in (path, *path.parents):
+        match = re.fullmatch(pattern, view.word(f"/sys/fs/cgroup{one}".rstrip("/") + f"/{file}"))
+        if match:
+            yield match

@@ -16,23 +16,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from mvstack.discover.machine import Findings, Library
-from mvstack.discover.scheduler import Launch, slurm_version
+from mvstack.discover.machine import Library, Machine
+from mvstack.discover.scheduler import slurm_mpi, slurm_version
 from mvstack.discover.view import View
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How one package shows itself; ``prefixes`` are places beside the usual ones.
+    """How one package shows itself: a header, pkg-config's file, the tools that tell its version.
 
-    A prefix ending in ``/*`` stands for the versions installed below it, the newest first.
+    ``prefixes`` are places to look in before /usr/local and /usr (``usual``); one ending in ``/*``
+    stands for the versions installed below it, the newest first, and ``{triple}`` for Debian's name
+    of the architecture.
     """
 
     name: str
     header: str
     pc: str = ""
-    tools: tuple[tuple[str, ...], ...] = ()
+    tools: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
+    usual: bool = True
 
 
 WANTED = (
@@ -40,42 +43,26 @@ WANTED = (
         "libfabric",
         "rdma/fabric.h",
         "libfabric",
-        (("fi_info", "--version"),),
+        ("fi_info --version",),
         ("/opt/cray/libfabric/*", "/opt/amazon/efa"),
     ),
-    Wanted("ucx", "ucp/api/ucp.h", "ucx", (("ucx_info", "-v"),)),
-    Wanted(
-        "hwloc",
-        "hwloc.h",
-        "hwloc",
-        (("lstopo-no-graphics", "--version"), ("hwloc-info", "--version")),
-    ),
-    Wanted("pmix", "pmix.h", "pmix", (), ("/opt/pmix/*",)),
+    Wanted("ucx", "ucp/api/ucp.h", "ucx", ("ucx_info -v",)),
+    Wanted("hwloc", "hwloc.h", "hwloc", ("lstopo-no-graphics --version", "hwloc-info --version")),
+    Wanted("pmix", "pmix.h", "pmix", (), ("/usr/lib/{triple}/pmix2", "/opt/pmix/*")),
     Wanted("rdma-core", "infiniband/verbs.h", "libibverbs"),
     Wanted("numactl", "numa.h", "numa"),
     Wanted("libpciaccess", "pciaccess.h", "pciaccess"),
     Wanted("xpmem", "xpmem.h", "", (), ("/opt/xpmem", "/opt/cray/xpmem/default")),
-    Wanted("cray-pmi", "pmi2.h", "cray-pmi", (), ("/opt/cray/pe/pmi/default",)),
-    Wanted("cuda", "cuda_runtime_api.h", "", (("nvcc", "--version"),)),
-    Wanted("hip", "hip/hip_runtime.h", "", (("hipcc", "--version"),)),
+    # pmi2.h below /usr may be Slurm's
+    Wanted("cray-pmi", "pmi2.h", "cray-pmi", (), ("/opt/cray/pe/pmi/default",), usual=False),
+    Wanted("cuda", "cuda_runtime_api.h", "", ("nvcc --version",), usual=False),
+    Wanted("hip", "hip/hip_runtime.h", "", ("hipcc --version",), usual=False),
 )
 """The packages looked for, except Slurm's."""
-
-NO_USUAL = {"cray-pmi", "cuda", "hip"}
-"""Looked for in places of their own only: pmi2.h below /usr may be Slurm's."""
-
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("fi_info", "-l"),
-    ("fi_info", "-e"),
-    ("ucx_info", "-d"),
-    ("ucx_info", "-b"),
-    *(tool for wanted in WANTED for tool in wanted.tools),
-)
 
 TRIPLES = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
 TRIPLES |= {"ppc64le": "powerpc64le-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 VERSION = r"([0-9]+\.[0-9]+[0-9A-Za-z.]*)"
-
 
 DEFINED = {
     "verbs": "HAVE_IB",
@@ -102,40 +89,40 @@ SILENT = ("cxi", "efa", "opx", "psm", "psm2", "psm3", "verbs", "usnic", "gni")
 """Providers that list themselves only where they find their adapter."""
 
 
-def read_libraries(
-    view: View, architecture: str, launch: Launch, findings: Findings
-) -> list[Library]:
+def read_libraries(view: View, machine: Machine) -> None:
     """The packages that an MPI can be built on, and Slurm, which starts programs."""
-    triple = TRIPLES.get(architecture, "")
-    found = [_look(view, wanted, triple, findings) for wanted in WANTED]
-    found.append(_slurm(view, launch, triple))
-    return [_details(view, library, triple) for library in found if library is not None]
+    triple = TRIPLES.get(view.say("uname -m").strip(), "")
+    found = [_look(view, wanted, triple, machine) for wanted in WANTED]
+    found.append(_slurm(view, triple, machine))
+    machine.externals = [library for library in found if library is not None]
 
 
-def _look(view: View, wanted: Wanted, triple: str, findings: Findings) -> Library | None:
-    places = _prefixes(view, wanted, triple)
-    prefixes = [prefix for prefix in places if _include(view, wanted, prefix, triple)]
+def _look(view: View, wanted: Wanted, triple: str, machine: Machine) -> Library | None:
+    prefixes = [
+        prefix
+        for prefix in _prefixes(view, wanted, triple)
+        if any(view.exists(f"{one}/{wanted.header}") for one in _include(wanted, prefix, triple))
+    ]
     if not prefixes:
         return None
     if len(prefixes) > 1:
-        findings.note(f"{wanted.name} with headers below {', '.join(prefixes)}: the first")
+        machine.note(f"{wanted.name} with headers below {', '.join(prefixes)}: the first")
     version = _version(view, wanted, prefixes[0], triple)
-    return Library(name=wanted.name, version=version, prefix=prefixes[0])
+    library = Library(name=wanted.name, version=version, prefix=prefixes[0])
+    _describe(view, library, triple)
+    return library
 
 
 def _prefixes(view: View, wanted: Wanted, triple: str) -> list[str]:
-    """Where to look: beside the tools on PATH, and in the usual places."""
-    places = [_above_bin(view.which(tool[0])) for tool in wanted.tools]
-    if wanted.name == "pmix" and triple:
-        places.append(f"/usr/lib/{triple}/pmix2")  # Debian's: include and lib are below it
+    """Where to look: beside the tools on PATH, in the package's own places, in the usual ones."""
+    places = [_above_bin(view.which(tool.split()[0])) for tool in wanted.tools]
     for place in wanted.prefixes:
         if place.endswith("/*"):
             base = place[:-2]
             places += [f"{base}/{name}" for name in reversed(view.names(base))]
-        else:
-            places.append(place)
-    if wanted.name not in NO_USUAL:
-        places += ["/usr/local", "/usr"]
+        elif triple or "{triple}" not in place:
+            places.append(place.format(triple=triple))
+    places += ["/usr/local", "/usr"] if wanted.usual else []
     return list(dict.fromkeys(place for place in places if place))
 
 
@@ -147,31 +134,34 @@ def _above_bin(path: str) -> str:
     return ""
 
 
-def _include(view: View, wanted: Wanted, prefix: str, triple: str) -> str:
-    """The folder that holds the package's header, or ""."""
-    folders = [f"{prefix}/include"]
-    if triple:
-        folders.append(f"{prefix}/include/{triple}")
-    if wanted.name == "cuda":
-        folders.append(f"{prefix}/targets/x86_64-linux/include")
-    return next((f for f in folders if view.exists(f"{f}/{wanted.header}")), "")
+def _include(wanted: Wanted, prefix: str, triple: str) -> list[str]:
+    """The folders below ``prefix`` that may hold the package's header."""
+    folders = [f"{prefix}/include", *([f"{prefix}/include/{triple}"] if triple else [])]
+    return [
+        *folders,
+        *([f"{prefix}/targets/x86_64-linux/include"] if wanted.name == "cuda" else []),
+    ]
+
+
+def _libs(prefix: str, triple: str) -> list[str]:
+    """The folders below ``prefix`` that may hold libraries."""
+    return [f"{prefix}/lib64", f"{prefix}/lib", *([f"{prefix}/lib/{triple}"] if triple else [])]
 
 
 def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None:
     """The version by pkg-config's file, by a tool of this prefix, or by the folder's name."""
-    places = [f"{prefix}/{folder}" for folder in ("lib64", "lib", f"lib/{triple}", "share")]
-    if prefix.startswith(f"/usr/lib/{triple}/"):
+    places = [*_libs(prefix, triple), f"{prefix}/share"]
+    if triple and prefix.startswith(f"/usr/lib/{triple}/"):
         places.append(f"/usr/lib/{triple}")
-    for place in places:
-        text = view.text(f"{place}/pkgconfig/{wanted.pc}.pc") if wanted.pc else None
-        match = re.search(rf"^Version:\s*{VERSION}", text or "", re.M)
+    for place in places if wanted.pc else []:
+        match = view.search(f"{place}/pkgconfig/{wanted.pc}.pc", rf"^Version:\s*{VERSION}")
         if match:
             return _rdma_core(match[1]) if wanted.name == "rdma-core" else match[1]
     for tool in wanted.tools:
-        where = view.which(tool[0])
+        where = view.which(tool.split()[0])
         if where and _above_bin(where) != prefix:
             continue
-        match = re.search(rf"(?:V|[Vv]ersion:? |: |\s){VERSION}", view.say(*tool))
+        match = re.search(rf"(?:V|[Vv]ersion:? |: |\s){VERSION}", view.say(tool))
         if match:
             return match[1]
     match = re.fullmatch(VERSION, PurePosixPath(prefix).name)
@@ -184,24 +174,20 @@ def _rdma_core(version: str) -> str:
     return ".".join(parts[2:]) if len(parts) == 4 else version
 
 
-def _details(view: View, library: Library, triple: str) -> Library:
+def _describe(view: View, library: Library, triple: str) -> None:
     """libfabric's providers, UCX's transports and variants, by the tool of the same prefix."""
     tool = {"libfabric": "fi_info", "ucx": "ucx_info"}.get(library.name)
     if tool is None or _above_bin(view.which(tool)) not in ("", library.prefix):
-        return library
+        return
     if tool == "fi_info":
-        listed = providers(view.say("fi_info", "-l"))
-        also = silent_providers(view.say("fi_info", "-e"), listed)
-        return library.model_copy(update={"providers": [*listed, *also], "idle": also})
-    places = ["lib64", "lib", *([f"lib/{triple}"] if triple else [])]
-    folders = [f"{library.prefix}/{lib}/ucx" for lib in places]
+        listed = providers(view.say("fi_info -l"))
+        library.idle = silent_providers(view.say("fi_info -e"), listed)
+        library.providers = [*listed, *library.idle]
+        return
+    folders = [f"{lib}/ucx" for lib in _libs(library.prefix, triple)]
     modules = [name for folder in folders for name in view.names(folder)]
-    return library.model_copy(
-        update={
-            "transports": transports(view.say("ucx_info", "-d")),
-            "variants": ucx_variants(view.say("ucx_info", "-b"), modules),
-        }
-    )
+    library.transports = transports(view.say("ucx_info -d"))
+    library.variants = ucx_variants(view.say("ucx_info -b"), modules)
 
 
 def providers(text: str) -> list[str]:
@@ -216,20 +202,21 @@ def transports(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"^#\s+Transport:\s+([\w-]{1,30})\s*$", text, re.M)))
 
 
-def _slurm(view: View, launch: Launch, triple: str) -> Library | None:
+def _slurm(view: View, triple: str, machine: Machine) -> Library | None:
     """Slurm where it starts programs, or where its headers are: an image is built without it."""
     tool = view.which("srun") or view.which("sinfo")
     prefix = _above_bin(tool) or "/usr"
     headers = any(view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h"))
-    if launch.scheduler != "slurm" and not (tool and headers):
+    starts = machine.scheduler == "slurm"
+    if not starts and not (tool and headers):
         return None
     return Library(
         name="slurm",
-        version=slurm_version(view.say("sinfo", "--version")) or None,
+        version=slurm_version(view.say("sinfo --version")) or None,
         prefix=prefix,
         headers=headers,
-        mpi=launch.mpi or slurm_modules(view.names, prefix, triple),
-        idle=[] if launch.scheduler == "slurm" else ["slurm"],
+        mpi=(starts and slurm_mpi(view)) or slurm_modules(view.names, prefix, triple),
+        idle=[] if starts else ["slurm"],
     )
 
 
@@ -264,13 +251,9 @@ def silent_providers(variables: str, listed: Iterable[str]) -> list[str]:
 
 def slurm_modules(names: Callable[[str], list[str]], prefix: str, triple: str) -> list[str]:
     """Slurm's MPI plugins by their files, as ``srun --mpi=list`` would name them."""
-    folders = [f"{prefix}/lib64/slurm", f"{prefix}/lib/slurm"]
-    if triple:
-        folders += [f"{prefix}/lib/{triple}/slurm-wlm", f"{prefix}/lib/{triple}/slurm"]
-    for folder in folders:
-        found = [
-            match[1] for name in names(folder) if (match := re.fullmatch(r"mpi_(\w+)\.so", name))
-        ]
-        if found:
-            return found
+    for lib in _libs(prefix, triple):
+        for folder in ("slurm-wlm", "slurm"):  # Debian's, and that of others
+            plugins = [re.fullmatch(r"mpi_(\w+)\.so", name) for name in names(f"{lib}/{folder}")]
+            if found := [match[1] for match in plugins if match]:
+                return found
     return []

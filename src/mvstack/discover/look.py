@@ -5,29 +5,31 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mvstack.discover import compilers, libraries, scheduler, site
 from mvstack.discover.capture import TIMED_OUT, Capture, must_be_new, read_capture, write_capture
+from mvstack.discover.compilers import TOOLS, read_compilers
 from mvstack.discover.cpu import read_cpu
 from mvstack.discover.fabric import choose_fabric
 from mvstack.discover.gpu import read_gpus
-from mvstack.discover.machine import Findings, Machine
+from mvstack.discover.libraries import WANTED, read_libraries
+from mvstack.discover.machine import Machine
 from mvstack.discover.ports import read_ports
+from mvstack.discover.scheduler import BATCH, read_scheduler
+from mvstack.discover.site import note_limits, read_mounts
 from mvstack.discover.system import read_os
 from mvstack.discover.view import View
 from mvstack.model.load import load_policy
 from mvstack.model.policy import Policy
 from mvstack.model.vocabulary import policy_folders
 
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("uname", "-m"),
-    ("systemd-detect-virt", "--vm"),
-    ("nvidia-smi", "-L"),
-    *scheduler.COMMANDS,
-    *libraries.COMMANDS,
-    *compilers.COMMANDS,
-    *site.COMMANDS,
+COMMANDS = (
+    *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", "df -Pk /dev/shm"),
+    *("sinfo --version", "scontrol show config", "srun --mpi=list", "flux --version"),
+    *("fi_info -l", "fi_info -e", "ucx_info -d", "ucx_info -b"),
+    *(batch.question for batch in BATCH.values()),
+    *(tool for wanted in WANTED for tool in wanted.tools),
+    *(f"{tool} --version" for tool in TOOLS),
 )
-"""Every question asked of a tool."""
+"""What readers ask of tools, asked at once before them so that one slow tool adds to no other."""
 
 
 def look(machine: Path | Capture = Path("/")) -> Machine:
@@ -51,56 +53,28 @@ def capture(file: Path) -> None:
 
 def examine(view: View) -> Machine:
     """``look`` through a view, which then knows all that was looked at."""
-    findings = Findings()
-    view.ask_together(COMMANDS)
-    system = read_os(view, findings)
-    node = read_cpu(view, findings)
-    launch = scheduler.read_scheduler(view, findings)
+    machine = Machine()
     policy = _policy(tuple(policy_folders()))
-    ports = read_ports(view, policy.fabrics, findings)
-    order = list(policy.fabrics)
-    choice = choose_fabric(view, ports, order, launch.scheduler, system.hypervisor, findings)
-    gpus = read_gpus(view, findings)
-    compiler, all_compilers = compilers.read_compilers(view, findings)
-    externals = libraries.read_libraries(view, view.say("uname", "-m").strip(), launch, findings)
+    view.ask_together(COMMANDS)
+    read_os(view, machine)
+    read_cpu(view, machine)
+    read_scheduler(view, machine)
+    ports = read_ports(view, policy.fabrics, machine)
+    choose_fabric(view, ports, list(policy.fabrics), machine)
+    read_gpus(view, machine)
+    read_compilers(view, machine)
+    read_libraries(view, machine)
     drivers = {one: name for name, row in policy.file_systems.items() for one in row.mounts}
-    file_systems = site.read_mounts(view, drivers, findings)
-    site.note_limits(view, choice.fabric, findings)
-    _say_unanswered(view, findings)
-    return Machine(
-        hostname=system.hostname,
-        os=system.name,
-        scheduler=launch.scheduler,
-        cores=node.cores,
-        memory_gb=node.memory_gb,
-        target=node.target,
-        fabric=choice.fabric,
-        nic=choice.nic,
-        gpu=gpus.gpu,
-        gpus=gpus.count,
-        launcher=launch.launcher,
-        pmi=launch.pmi,
-        file_systems=file_systems,
-        compiler=compiler,
-        externals=externals,
-        os_title=system.title,
-        hypervisor=system.hypervisor,
-        cpu=node.title,
-        accelerators=gpus.accelerators,
-        compilers=all_compilers,
-        notes=findings.notes,
-        how=findings.how,
-    )
+    read_mounts(view, drivers, machine)
+    note_limits(view, machine)
+    for command, status in sorted(view.seen.failed.items()):
+        if status == TIMED_OUT:
+            machine.note(f"{command} did not answer in time: what it knows is taken as unknown")
+    for path in sorted(view.seen.denied):
+        machine.note(f"no permission to read {path}: what it holds is not known")
+    return machine
 
 
 @cache
 def _policy(_: tuple[Path, ...]) -> Policy:
     return load_policy()
-
-
-def _say_unanswered(view: View, findings: Findings) -> None:
-    for command, status in sorted(view.seen.failed.items()):
-        if status == TIMED_OUT:
-            findings.note(f"{command} did not answer in time: what it knows is taken as unknown")
-    for path in sorted(view.seen.denied):
-        findings.note(f"no permission to read {path}: what it holds is not known")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,11 +12,17 @@ from mvstack.support.units import one_line
 NOT_FOUND = "not found: fill in"
 LONGEST = 400  # characters of a note
 
+REQUIRED = (
+    *("os", "scheduler", "cores", "memory_gb", "target"),
+    *("fabric", "gpu", "launcher", "compiler"),
+)
+"""The fields that a system file cannot do without."""
+
 
 class Part(BaseModel):
     """A part of a machine; equal when all fields are."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
 
 class Accelerator(Part):
@@ -62,7 +68,7 @@ class Library(Part):
 
 
 class Machine(Part):
-    """A machine as it was found.
+    """A machine as it was found: each reader of this folder fills in the fields that it knows.
 
     The fields up to ``externals`` are those of a system file's partition and mean the same;
     the others say more. ``how`` tells for a field how it was found, ``notes`` what is unknown,
@@ -93,6 +99,17 @@ class Machine(Part):
     notes: list[str] = Field(default_factory=list)
     how: dict[str, str] = Field(default_factory=dict)
 
+    def note(self, text: str) -> None:
+        """Say ``text`` once, as one printable line whatever a file held."""
+        line = one_line(text, LONGEST)
+        if line not in self.notes:
+            self.notes.append(line)
+
+    def found(self, name: str, how: str, value: Any = None) -> None:
+        """Set the field ``name`` to ``value`` and say how that was found, or why there is none."""
+        setattr(self, name, value)
+        self.how[name] = one_line(how, LONGEST)
+
     def problems(self) -> list[Problem]:
         """One problem for each field that a system file needs and that was not found."""
         return [
@@ -105,35 +122,3 @@ class Machine(Part):
             for name in REQUIRED
             if getattr(self, name) is None
         ]
-
-
-REQUIRED = (
-    "os",
-    "scheduler",
-    "cores",
-    "memory_gb",
-    "target",
-    "fabric",
-    "gpu",
-    "launcher",
-    "compiler",
-)
-"""The fields that a system file cannot do without."""
-
-
-@dataclass
-class Findings:
-    """Notes (unknown, contradictory, worth knowing) and, for each field, how it was found."""
-
-    notes: list[str] = field(default_factory=list)
-    how: dict[str, str] = field(default_factory=dict)
-
-    def note(self, text: str) -> None:
-        """Say ``text`` once, as one printable line whatever a file held."""
-        line = one_line(text, LONGEST)
-        if line not in self.notes:
-            self.notes.append(line)
-
-    def found(self, name: str, how: str) -> None:
-        """Say how the field ``name`` was found."""
-        self.how[name] = one_line(how, LONGEST)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
-from mvstack.discover.machine import Findings
+from mvstack.discover.machine import Machine
 from mvstack.discover.view import View
 
 MAJOR_ONLY = {"debian", "rocky", "almalinux", "rhel", "centos", "ol", "sles", "amzn", "fedora"}
@@ -21,54 +20,37 @@ VIRTUAL = {"Amazon EC2", "QEMU", "Google", "VMware, Inc.", "Xen"}
 NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 
 
-@dataclass(frozen=True)
-class Os:
-    """The distribution (``debian12``), its title, and what is below it."""
-
-    name: str | None
-    title: str
-    hostname: str
-    hypervisor: str
-
-
-def read_os(view: View, findings: Findings) -> Os:
+def read_os(view: View, machine: Machine) -> None:
     """Look at /etc/os-release, the hypervisor and the container."""
-    name, title = _distribution(view, findings)
+    _read_distribution(view, machine)
     if container := _container(view):
-        findings.note(
+        machine.note(
             f"inside a container ({container}): devices, limits and libraries are the container's"
         )
-    return Os(
-        name=name,
-        title=title,
-        hostname=view.word("/proc/sys/kernel/hostname")[:100],
-        hypervisor=_hypervisor(view),
-    )
+    machine.hostname = view.word("/proc/sys/kernel/hostname")[:100]
+    machine.hypervisor = _hypervisor(view)
 
 
-def _distribution(view: View, findings: Findings) -> tuple[str | None, str]:
-    for path in ("/etc/os-release", "/usr/lib/os-release"):
-        text = view.text(path)
-        if text is not None:
-            break
-    else:
-        findings.found("os", "neither /etc/os-release nor /usr/lib/os-release can be read")
-        return None, ""
-    fields = _assignments(text)
+def _read_distribution(view: View, machine: Machine) -> None:
+    paths = ("/etc/os-release", "/usr/lib/os-release")
+    path = next((path for path in paths if view.text(path) is not None), "")
+    if not path:
+        machine.found("os", "neither /etc/os-release nor /usr/lib/os-release can be read")
+        return
+    fields = _assignments(view.text(path) or "")
     ident, version = fields.get("ID", "").lower(), fields.get("VERSION_ID", "")
-    title = fields.get("PRETTY_NAME", "")[:100]
+    title = machine.os_title = fields.get("PRETTY_NAME", "")[:100]
     if not ident:
-        findings.found("os", f"{path} has no ID")
-        return None, title
+        machine.found("os", f"{path} has no ID")
+        return
     ident = SAME_AS.get(ident, ident)
     if not version:
-        findings.note(f"{path} has no VERSION_ID: {ident} is a rolling or unreleased distribution")
+        machine.note(f"{path} has no VERSION_ID: {ident} is a rolling or unreleased distribution")
     name = ident + (version.split(".")[0] if ident in MAJOR_ONLY else version)
-    if not NAME.fullmatch(name):
-        findings.found("os", f"{path} names {name!r}, which is not a valid name in a system file")
-        return None, title
-    findings.found("os", f"{path}: ID and VERSION_ID" + (f" ({title})" if title else ""))
-    return name, title
+    if NAME.fullmatch(name):
+        machine.found("os", f"{path}: ID and VERSION_ID" + (f" ({title})" if title else ""), name)
+    else:
+        machine.found("os", f"{path} names {name!r}, which is not a valid name in a system file")
 
 
 def _assignments(text: str) -> dict[str, str]:
@@ -100,9 +82,9 @@ def _container(view: View) -> str:
 def _hypervisor(view: View) -> str:
     vendor = view.word("/sys/class/dmi/id/sys_vendor")
     product = view.word("/sys/class/dmi/id/product_name")
-    flagged = re.search(r"^flags\s*:.*\bhypervisor\b", view.text("/proc/cpuinfo") or "", re.M)
+    flagged = view.search("/proc/cpuinfo", r"^flags\s*:.*\bhypervisor\b")
     if not flagged and vendor not in VIRTUAL:  # Arm has no such flag
         return ""
-    detected = view.say("systemd-detect-virt", "--vm").strip()
+    detected = view.say("systemd-detect-virt --vm").strip()
     named = " ".join(word for word in (vendor, product) if word)
     return (named or ("" if detected == "none" else detected) or "unnamed")[:100]

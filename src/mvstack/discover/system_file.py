@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import date
+from typing import Any
 
 from mvstack.discover.machine import NOT_FOUND, Library, Machine
 from mvstack.support.units import one_line
@@ -26,109 +27,33 @@ def system_yaml(
     """
     day = (today or date.today()).isoformat()
     host = one_line(machine.hostname) or "a machine without a name"
+    remarks = [f"#   - {one_line(note)}" for note in machine.notes]
+    title = (
+        f"{machine.hostname or 'This machine'}, {machine.os_title or machine.os or 'unknown OS'}"
+    )
+    one = "this one; how many alike there are cannot be seen from here"
     lines = [
         f"# Found by `mvstack discover` on {host} on {day}: edit freely; "
         "`mvstack check FILE` validates it.",
-        *_remarks("Worth knowing:", machine.notes),
-        _line(0, "name", _plain(name), ""),
-        _line(0, "title", _text(_system_title(machine)), ""),
+        *(["# Worth knowing:", *remarks] if remarks else []),
+        _line(0, "name", name),
+        _line(0, "title", title),
         _line(0, "builder", builder, "easybuild or spack: yours to choose"),
-        _found(0, machine, "os", machine.os),
-        _found(0, machine, "scheduler", machine.scheduler),
+        _found(0, machine, "os"),
+        _found(0, machine, "scheduler"),
         "partitions:",
         "  node:",
-        _line(4, "title", _text(_node_title(machine)), ""),
-        _line(4, "nodes", "1", "this one; how many alike there are cannot be seen from here"),
-        *_node(machine),
+        _line(4, "title", _node_title(machine)),
+        _line(4, "nodes", 1, one),
+        *(_found(4, machine, key) for key in ("cores", "memory_gb", "target", "fabric")),
+        *([_found(4, machine, "nic")] if machine.nic else []),
+        *(_found(4, machine, key) for key in ("gpu", "gpus", "launcher")),
+        *([_found(4, machine, "pmi")] if machine.pmi else []),
+        _found(4, machine, "file_systems"),
+        *_compiler(machine),
+        *_externals(machine.externals),
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _node(machine: Machine) -> list[str]:
-    keys = ("cores", "memory_gb", "target", "fabric", "nic", "gpu", "gpus", "launcher", "pmi")
-    optional = ("nic", "pmi")
-    values = {key: getattr(machine, key) for key in keys}
-    lines = [
-        _found(4, machine, key, value)
-        for key, value in values.items()
-        if value is not None or key not in optional
-    ]
-    how = machine.how.get("file_systems", "") if machine.file_systems else NOT_FOUND
-    lines.append(_line(4, "file_systems", _flow(machine.file_systems), how))
-    return [*lines, *_compiler(machine), *_externals(machine.externals)]
-
-
-def _compiler(machine: Machine) -> list[str]:
-    best = machine.compiler
-    value = None
-    if best is not None:
-        value = f"{{name: {best.name}, version: {_text(best.version)}, origin: system}}"
-    line = _found(4, machine, "compiler", value)
-    if best is not None and not best.complete:
-        companions = (("C++", best.cxx), ("Fortran", best.fortran))
-        line += f"; without {' and '.join(what for what, path in companions if not path)}"
-    others = [
-        f"{other.name} {other.version} {other.path}"
-        for other in machine.compilers
-        if best is None or (other.name, other.version) != (best.name, best.version)
-    ]
-    return [line, *([f"    # also here: {one_line(', '.join(others))}"] if others else [])]
-
-
-def _externals(libraries: list[Library]) -> list[str]:
-    lines = ["    externals:" if libraries else "    externals: {}"]
-    for item in libraries:
-        fields = [f"version: {_text(item.version)}"] if item.version else []
-        fields.append(f"prefix: {_text(item.prefix)}")
-        for key in ("providers", "transports", "mpi"):
-            values = getattr(item, key)
-            fields += [f"{key}: {_flow(values)}"] if values else []
-        fields += [f"variants: {_text(item.variants)}"] if item.variants else []
-        how = "headers are there" if item.headers else "no headers: starts programs only"
-        if item.idle:
-            how += "; no controller answers" if item.name == "slurm" else ""
-            how += f"; no adapter here for {', '.join(item.idle)}" if item.name != "slurm" else ""
-        how += "" if item.version else f"; version {NOT_FOUND}"
-        lines.append(_line(6, item.name, "{" + ", ".join(fields) + "}", how))
-    return lines
-
-
-def _found(indent: int, machine: Machine, key: str, value: object) -> str:
-    """A line with its value and how it was found; or the key alone and why there is no value."""
-    how = machine.how.get(key, "")
-    if value is None:
-        return _line(indent, key, "", NOT_FOUND + (f" ({how})" if how else ""))
-    # A flow (list, mapping) is YAML already.
-    text = _plain(value) if isinstance(value, str) and value[:1] not in ("[", "{") else str(value)
-    return _line(indent, key, text, how)
-
-
-def _line(indent: int, key: str, value: str, comment: str) -> str:
-    text = f"{' ' * indent}{key}: {value}".rstrip()
-    return f"{text:<{COLUMN}}  # {one_line(comment)}" if comment else text
-
-
-def _remarks(title: str, notes: list[str]) -> list[str]:
-    return [f"# {title}", *(f"#   - {one_line(note)}" for note in notes)] if notes else []
-
-
-def _text(text: str) -> str:
-    """A YAML string in double quotes: JSON's are that, on one line and without surprises."""
-    return json.dumps(one_line(text), ensure_ascii=False)
-
-
-def _flow(words: list[str]) -> str:
-    return "[" + ", ".join(_plain(word) for word in words) + "]"
-
-
-def _plain(word: str) -> str:
-    """A word as YAML reads it back: in quotes where it would be taken for something else."""
-    plain = re.fullmatch(r"[a-z][a-z0-9_.-]*", word) and word not in TAKEN
-    return word if plain else _text(word)
-
-
-def _system_title(machine: Machine) -> str:
-    return f"{machine.hostname or 'This machine'}, {machine.os_title or machine.os or 'unknown OS'}"
 
 
 def _node_title(machine: Machine) -> str:
@@ -136,3 +61,63 @@ def _node_title(machine: Machine) -> str:
     for item in machine.accelerators:
         text += f", {item.count} x {', '.join(item.models) or item.gpu}"
     return f"{text}, virtual ({machine.hypervisor})" if machine.hypervisor else text
+
+
+def _compiler(machine: Machine) -> list[str]:
+    best = machine.compiler
+    if best is None:
+        line, known = _found(4, machine, "compiler"), None
+    else:
+        found = {"name": best.name, "version": best.version, "origin": "system"}
+        lacking = [
+            what for what, path in (("C++", best.cxx), ("Fortran", best.fortran)) if not path
+        ]
+        how = machine.how["compiler"] + (f"; without {' and '.join(lacking)}" if lacking else "")
+        line, known = _line(4, "compiler", found, how), (best.name, best.version)
+    others = [
+        f"{other.name} {other.version} {other.path}"
+        for other in machine.compilers
+        if (other.name, other.version) != known
+    ]
+    return [line, *([f"    # also here: {one_line(', '.join(others))}"] if others else [])]
+
+
+def _externals(libraries: list[Library]) -> list[str]:
+    lines = ["    externals:" if libraries else "    externals: {}"]
+    for item in libraries:
+        how = "headers are there" if item.headers else "no headers: starts programs only"
+        if item.idle:
+            idle = f"no adapter here for {', '.join(item.idle)}"
+            how += f"; {'no controller answers' if item.name == 'slurm' else idle}"
+        how += "" if item.version else f"; version {NOT_FOUND}"
+        fields = ("version", "prefix", "providers", "transports", "mpi", "variants")
+        found = {key: value for key in fields if (value := getattr(item, key))}
+        lines.append(_line(6, item.name, found, how))
+    return lines
+
+
+def _found(indent: int, machine: Machine, key: str) -> str:
+    """A line with its value and how it was found; or the key alone and why there is no value."""
+    value, how = getattr(machine, key), machine.how.get(key, "")
+    if value in (None, []):
+        how = f"{NOT_FOUND} ({how})" if how else NOT_FOUND
+    return _line(indent, key, value, how)
+
+
+def _line(indent: int, key: str, value: Any, comment: str = "") -> str:
+    text = f"{' ' * indent}{key}: {_flow(value)}".rstrip()
+    return f"{text:<{COLUMN}}  # {one_line(comment)}" if comment else text
+
+
+def _flow(value: Any) -> str:
+    """``value`` on one line of YAML, text in quotes where it would be taken for something else."""
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, int) or (re.fullmatch(r"[a-z][a-z0-9_.-]*", value) and value not in TAKEN):
+        return str(value)
+    # JSON's strings are YAML's: on one line and without surprises
+    return json.dumps(one_line(value), ensure_ascii=False)

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import archspec.cpu
 
 from mvstack.discover.capture import TIMED_OUT, Capture
-from mvstack.support.processes import run
+from mvstack.support.processes import Done, english, run
 
 T = TypeVar("T")
 
@@ -31,27 +29,12 @@ TIMEOUT = 5.0
 """Seconds a tool may take: a controller that is down makes some wait for minutes."""
 
 
-@dataclass(frozen=True)
-class Output:
-    """What a tool printed on both streams, and how it ended."""
-
-    text: str
-    status: int = 0
-    timed_out: bool = False
-
-    @property
-    def ok(self) -> bool:
-        """Whether the tool ended by itself and with success."""
-        return self.status == 0 and not self.timed_out
-
-
-def ask(command: list[str], timeout: float = TIMEOUT) -> Output | None:
+def ask(command: list[str], timeout: float = TIMEOUT) -> Done | None:
     """Run ``command``; None when it cannot be started (not executable, wrong architecture)."""
     try:
-        done = run(command, env={**os.environ, "LC_ALL": "C"}, limit=timeout, most=LIMIT)
+        return run(command, env=english(), limit=timeout, most=LIMIT)
     except (OSError, ValueError):
         return None
-    return Output(done.said, done.status, done.timed_out)
 
 
 class _Files:
@@ -80,9 +63,10 @@ class _Files:
     def which(self, tool: str) -> str:
         return (shutil.which(tool) or "") if self.live else ""
 
-    def ask(self, words: tuple[str, ...]) -> Output | None:
-        path = self.which(words[0])
-        return ask([path, *words[1:]]) if path else None
+    def ask(self, command: str) -> Done | None:
+        tool, *words = command.split()
+        path = self.which(tool)
+        return ask([path, *words]) if path else None
 
     def target(self) -> str:
         return archspec.cpu.host().name if self.live else ""
@@ -103,31 +87,24 @@ class _Kept:
     def __init__(self, capture: Capture) -> None:
         self.kept = capture
         self.tools_known = bool(capture.tools or capture.outputs)
-        self._below: dict[str, set[str]] = {}
+        self.tree: dict[str, set[str]] = {}  # each path that is there, and the names below it
         for path in (*capture.files, *capture.links, *capture.there):
+            self.tree.setdefault(path, set())
             parts = path.split("/")
             for end in range(1, len(parts)):
-                self._below.setdefault("/".join(parts[:end]) or "/", set()).add(parts[end])
+                self.tree.setdefault("/".join(parts[:end]) or "/", set()).add(parts[end])
 
     def text(self, path: str) -> str:
-        self._refuse(path)
-        if path not in self.kept.files:
-            raise FileNotFoundError(path)
         return self.kept.files[path]
 
     def names(self, path: str) -> list[str]:
-        self._refuse(path)
-        if path not in self._below and path not in self.kept.there:
-            raise FileNotFoundError(path)
-        return sorted(self._below.get(path, ()))
+        return list(self.tree[path])
 
     def link(self, path: str) -> str:
-        self._refuse(path)
-        return self.kept.links.get(path, "")
+        return self.kept.links[path]
 
     def exists(self, path: str) -> bool:
-        kept = self.kept
-        return any(path in one for one in (self._below, kept.files, kept.links, kept.there))
+        return path in self.tree
 
     def environment(self, name: str) -> str:
         return self.kept.environment.get(name, "")
@@ -135,21 +112,16 @@ class _Kept:
     def which(self, tool: str) -> str:
         return self.kept.tools.get(tool, "")
 
-    def ask(self, words: tuple[str, ...]) -> Output | None:
-        command = shlex.join(words)
+    def ask(self, command: str) -> Done | None:
         if command not in self.kept.outputs:
             return None
         failed = self.kept.failed.get(command, 0)
-        if failed == TIMED_OUT:
-            return Output(self.kept.outputs[command], -9, True)
-        return Output(self.kept.outputs[command], int(failed))
+        timed_out = failed == TIMED_OUT
+        status = -9 if timed_out else int(failed)
+        return Done(status, self.kept.outputs[command].encode(), b"", timed_out)
 
     def target(self) -> str:
         return self.kept.target
-
-    def _refuse(self, path: str) -> None:
-        if path in self.kept.denied:
-            raise PermissionError(path)
 
 
 class View:
@@ -160,7 +132,7 @@ class View:
         self.seen = Capture()
         if isinstance(machine, Capture):
             self.seen.denied |= machine.denied
-        self._asked: dict[tuple[str, ...], Output | None] = {}
+        self._asked: dict[str, Done | None] = {}
 
     @property
     def tools_known(self) -> bool:
@@ -177,6 +149,10 @@ class View:
     def word(self, path: str) -> str:
         """A one-line file without the white space around it; "" when it cannot be read."""
         return (self.text(path) or "").strip()
+
+    def search(self, path: str, pattern: str) -> re.Match[str] | None:
+        """The first place in a file that matches, where ^ and $ are the ends of a line."""
+        return re.search(pattern, self.text(path) or "", re.M)
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, in natural order (mlx5_2 before mlx5_10); [] when absent."""
@@ -197,11 +173,13 @@ class View:
         return Path(target).name
 
     def _read(self, read: Callable[[str], T], path: str) -> T | None:
+        if path in self.seen.denied:
+            return None
         try:
             return read(path)
         except PermissionError:
             self.seen.denied.add(path)
-        except (OSError, ValueError):
+        except (OSError, ValueError, LookupError):
             pass
         return None
 
@@ -235,28 +213,27 @@ class View:
         self.seen.tools[tool] = path
         return path
 
-    def ask(self, *words: str) -> Output | None:
-        """What a tool printed (both streams); None when this machine has no such tool."""
-        if words not in self._asked:
-            self._asked[words] = self.source.ask(words)
-        output = self._asked[words]
-        if output is not None:
-            command = shlex.join(words)
-            self.seen.outputs[command] = output.text
-            if not output.ok:
-                self.seen.failed[command] = TIMED_OUT if output.timed_out else output.status
-        return output
+    def ask(self, command: str) -> Done | None:
+        """How a command ended and what it printed; None when this machine has no such tool."""
+        if command not in self._asked:
+            self._asked[command] = self.source.ask(command)
+        done = self._asked[command]
+        if done is not None:
+            self.seen.outputs[command] = done.said
+            if not done.ok:
+                self.seen.failed[command] = TIMED_OUT if done.timed_out else done.status
+        return done
 
-    def say(self, *words: str) -> str:
-        """The text of a tool that succeeded, otherwise ""."""
-        output = self.ask(*words)
-        return output.text if output is not None and output.ok else ""
+    def say(self, command: str) -> str:
+        """What a command printed that succeeded, otherwise ""."""
+        done = self.ask(command)
+        return done.said if done is not None and done.ok else ""
 
-    def ask_together(self, commands: Iterable[tuple[str, ...]]) -> None:
+    def ask_together(self, commands: Iterable[str]) -> None:
         """Run these now, side by side, so that one slow tool does not add to another."""
         if self.source.live:
             with ThreadPoolExecutor(max_workers=8) as pool:
-                list(pool.map(lambda command: self.ask(*command), commands))
+                list(pool.map(self.ask, commands))
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
