@@ -10,8 +10,6 @@ import os
 import shlex
 from pathlib import Path
 
-BACKENDS = {"srun": "srun", "hydra": "mpiexec", "flux": "mpiexec", "mpirun_rsh": "mpirun"}
-
 
 def read_plan():
     """The plan that `mvstack` rendered or installed."""
@@ -75,7 +73,7 @@ site_configuration = {
                 {
                     "name": PLAN["partition"],
                     "scheduler": SCHEDULER,
-                    "launcher": BACKENDS.get(FIRST["launcher"], "local"),
+                    "launcher": PLAN.get("starter", "local"),
                     "access": PLAN.get("access", []),
                     # One job at a time: a benchmark beside another check measures both.
                     "max_jobs": 1 if SCHEDULER == "local" else 8,

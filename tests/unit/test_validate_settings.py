@@ -5,15 +5,24 @@ from __future__ import annotations
 import copy
 import json
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.config import load_config
+from reframe.core.exceptions import ConfigError
+from reframe.core.schedulers import Job
 
+from mvstack.model.load import load_policy, load_release, parse_system
+from mvstack.plan.make import make_plan
+from mvstack.render.templates import template
+from mvstack.support.errors import InvalidInput
 from mvstack.test.results import environment_name
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = ROOT / "reframe" / "settings.py"
+POLICY = load_policy()
 MPI = {
     "product": "mvapich",
     "version": "4.1",
@@ -73,17 +82,122 @@ def test_one_environment_for_each_mpi_build(site):
     }
 
 
-def test_srun_goes_through_slurm_and_hydra_runs_here(site):
-    partition = site(PLAN)["systems"][0]["partitions"][0]
-    assert (partition["scheduler"], partition["launcher"]) == ("squeue", "srun")
-    plan = copy.deepcopy(PLAN)
-    for mpi in plan["mpi"]:
-        mpi["launcher"] = "hydra"
-    partition = site(plan)["systems"][0]["partitions"][0]
-    assert (partition["scheduler"], partition["launcher"]) == ("local", "mpiexec")
-    assert partition["max_jobs"] == 1
-    plan["scheduler"] = "slurm"
-    assert site(plan)["systems"][0]["partitions"][0]["scheduler"] == "slurm"
+MACHINE = """\
+name: mine
+os: rocky9
+{scheduler}
+partitions:
+  cpu:
+    nodes: {nodes}
+    cores: 64
+    memory_gb: 512
+    target: zen3
+    fabric: infiniband
+    launcher: {launcher}
+    scheduler_options: [-q debug]
+    compiler: {{version: "12.2.0"}}
+"""
+
+
+def planned(launcher, scheduler="", nodes=8):
+    """The plan of a partition with this launcher, as settings.py reads it."""
+    named = f"scheduler: {scheduler}" if scheduler else ""
+    text = MACHINE.format(launcher=launcher, scheduler=named, nodes=nodes)
+    system = parse_system(text, Path("mine.yaml"))
+    return make_plan(system, "cpu", load_release(), POLICY)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "scheduler", "backend", "starter"),
+    [
+        ("srun", "slurm", "squeue", "srun"),
+        ("srun", "", "squeue", "srun"),
+        ("srun", "none", "squeue", "srun"),
+        ("hydra", "slurm", "squeue", "mpiexec"),
+        ("hydra", "pbs", "pbs", "mpiexec"),
+        ("hydra", "torque", "torque", "mpiexec"),
+        ("hydra", "lsf", "lsf", "mpiexec"),
+        ("jsrun", "lsf", "lsf", "local"),
+        ("flux", "flux", "flux", "local"),
+        ("flux", "", "flux", "local"),
+        ("mpijob", "kubernetes", "local", "mpirun"),
+        ("hydra", "none", "local", "mpiexec"),
+        ("mpirun_rsh", "slurm", "squeue", "mpirun"),
+    ],
+)
+def test_checks_go_through_the_scheduler_of_the_partition(
+    site, tmp_path, launcher, scheduler, backend, starter
+):
+    if launcher == "jsrun":
+        launcher = "jsrun\n    mpi: {product: mvapich2}"
+    plan = planned(launcher, scheduler)
+    partition = site(plan.as_dict())["systems"][0]["partitions"][0]
+    assert (partition["scheduler"], partition["launcher"]) == (backend, starter)
+    assert partition["access"] == ["-q debug"]
+    assert partition["max_jobs"] == (1 if backend == "local" else 8)
+    own = tmp_path / "settings.py"  # which ReFrame would read once only
+    own.write_text(SETTINGS.read_text())
+    read = load_config(str(own))
+    read.validate()
+    read.select_subconfig("mine:cpu")
+    assert read.get("systems/0/partitions/0/scheduler") == backend
+
+
+@pytest.mark.parametrize("name", sorted(POLICY.schedulers))
+def test_reframe_has_every_backend_and_launcher_of_the_policy(name):
+    backend = POLICY.schedulers[name].reframe
+    if backend == "flux" and find_spec("flux") is None:
+        with pytest.raises(ConfigError, match="no flux Python bindings"):
+            getscheduler(backend)
+    else:
+        assert getscheduler(backend)
+    for program in POLICY.programs.values():
+        assert getlauncher(program.reframe)
+
+
+def test_a_header_asks_for_nodes_in_the_words_of_reframes_own(monkeypatch):
+    """The job that a module's help shows, and the one that a check becomes."""
+    for name in ("pbs", "torque", "lsf"):
+        backend = getscheduler(POLICY.schedulers[name].reframe)
+        monkeypatch.setattr(backend, "get_option", lambda self, option: None)
+        job = Job.create(backend(), getlauncher("local")(), name="a")
+        job.num_tasks, job.num_tasks_per_node, job.time_limit = 128, 64, "10m"
+        theirs = {line.split(":mpiprocs")[0] for line in job.scheduler.emit_preamble(job)}
+        ours = POLICY.schedulers[name].lines(2, 64, 0, [])
+        assert ours[0].split(":ncpus")[0] in theirs
+
+
+@pytest.mark.parametrize(
+    ("launcher", "scheduler", "lines", "submit"),
+    [
+        ("srun", "slurm", ["#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=64"], "sbatch job.sh"),
+        ("hydra", "pbs", ["#PBS -l select=2:ncpus=64:mpiprocs=64"], "qsub job.sh"),
+        ("hydra", "lsf", ["#BSUB -nnodes 2"], "bsub < job.sh"),
+        ("flux", "flux", ["# flux: --nodes=2"], "flux batch job.sh"),
+    ],
+)
+def test_the_help_of_a_module_shows_a_job(launcher, scheduler, lines, submit):
+    plan = planned(launcher, scheduler)
+    said = template("usage.txt", plan=plan, build=plan.mpi[0])
+    assert all(f"    {line}\n" in said for line in [*lines, "#!/bin/bash"])
+    assert f"`{submit}` submits a job" in said and "-q debug\n" in said
+    assert "128 ./PROGRAM" in said and "#SBATCH --gpus" not in said
+    alone = planned("hydra", "none")
+    assert "submits" not in template("usage.txt", plan=alone, build=alone.mpi[0])
+
+
+def test_many_nodes_without_a_scheduler_are_refused_unless_that_is_said():
+    with pytest.raises(InvalidInput) as caught:
+        planned("hydra")
+    (problem,) = caught.value.problems
+    assert problem.where == "mine.yaml:6" and "8 nodes, and no scheduler" in problem.message
+    assert "never on two" in problem.because and "pbs" in problem.allowed
+    assert planned("hydra", "none").scheduler == "local"
+    assert planned("hydra", nodes=1).scheduler == "local"
+
+
+def test_a_partition_may_have_a_scheduler_of_its_own():
+    assert planned("hydra\n    scheduler: pbs", "slurm").scheduler == "pbs"
 
 
 def test_a_failing_line_ends_the_job_script_with_and_without_slurm(site):

@@ -26,6 +26,7 @@ from mvstack.model.vocabulary import (
     Pmi,
     Product,
     Provision,
+    Scheduler,
 )
 
 
@@ -291,10 +292,40 @@ class GpuRow(Row):
 
 
 class Program(Row):
-    """What starts ranks: the process manager by EasyBuild's word, and by Spack's if it differs."""
+    """What starts ranks: the process manager by EasyBuild's word, and by Spack's if it differs.
+
+    ``scheduler`` is the one that it belongs to, for systems whose file names none; ``reframe`` is
+    ReFrame's launcher of its kind.
+    """
 
     manager: Name
     spack: Name | None = None
+    scheduler: Scheduler = "none"
+    reframe: Name = "local"
+
+
+class SchedulerRow(Row):
+    """A scheduler: ReFrame's backend for it, how a job is submitted, the header of its script."""
+
+    reframe: Name
+    submit: Text = ""
+    directive: Text = ""
+    header: list[Text] = Field(default_factory=list)
+    first: Text = ""
+
+    def lines(self, nodes: int, per_node: int, gpus: int, more: list[str]) -> list[str]:
+        """The first lines of a job for so many nodes, ranks and GPUs of each; ``more`` options."""
+        asked = [one for one in self.header if gpus or "{gpus}" not in one]
+        values = {"nodes": nodes, "per_node": per_node, "gpus": gpus}
+        options = [*(one.format(**values) for one in asked), *more]
+        return [f"{self.directive} {one}" for one in options] + [self.first] * bool(self.first)
+
+    @field_validator("header")
+    @classmethod
+    def _placeholders(cls, value: list[str]) -> list[str]:
+        if set(re.findall(r"{(.*?)}", " ".join(value))) - {"nodes", "per_node", "gpus"}:
+            raise ValueError("{nodes}, {per_node} and {gpus} are filled in, and no other {…}")
+        return value
 
 
 class PmiRow(Row):
@@ -334,6 +365,7 @@ class Policy(Strict):
     launchers: list[LauncherRow] = Field(default_factory=list)
     programs: dict[Name, Program] = Field(default_factory=dict)
     pmis: dict[Name, PmiRow] = Field(default_factory=dict)
+    schedulers: dict[Name, SchedulerRow] = Field(default_factory=dict)
     refusals: list[RefusalRow] = Field(default_factory=list)
     rails: list[RailRow] = Field(default_factory=list)
     products: dict[Name, ProductRow] = Field(default_factory=dict)
@@ -357,6 +389,7 @@ FILES: dict[str, type[Strict]] = {
         "gpus": ("gpus", "interfaces"),
         "builds": ("builds",),
         "launchers": ("launchers", "programs", "pmis"),
+        "schedulers": ("schedulers",),
         "refusals": ("refusals",),
         "rails": ("rails",),
         "products": ("products",),

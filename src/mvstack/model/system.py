@@ -134,6 +134,7 @@ class Partition(Strict):
     near: list[Near] = Field(default_factory=list)
     launcher: Launcher
     pmi: Pmi | None = None
+    scheduler: Scheduler | None = None
     os: Name | None = None
     scheduler_options: list[Text] = Field(default_factory=list)
     file_systems: list[Name] = Field(default_factory=list)
@@ -245,6 +246,10 @@ class System(Strict):
         """``file:line: system/partition`` for an error message, at ``field`` of the partition."""
         line = self.at("partitions", partition, *field)
         return f"{line}: {self.name}/{partition}" if line else f"{self.name}/{partition}"
+
+    def scheduler_of(self, partition: str) -> str:
+        """The scheduler that the file names for ``partition``."""
+        return self.partitions[partition].scheduler or self.scheduler
 
     def os_of(self, partition: str) -> str:
         """The operating system of ``partition``."""

@@ -24,6 +24,7 @@ ROWS = {
     "gpu": ("gpus", "gpus"),
     "launcher": ("launchers", "programs"),
     "pmi": ("launchers", "pmis"),
+    "scheduler": ("schedulers", "schedulers"),
     "product": ("products", "products"),
     "file system": ("file-systems", "file_systems"),
     "external": ("externals", "externals"),
@@ -114,6 +115,7 @@ Fabric = Annotated[str, Word("fabric")]
 Gpu = Annotated[str, Word("gpu")]
 Launcher = Annotated[str, Word("launcher")]
 Pmi = Annotated[str, Word("pmi")]
+Scheduler = Annotated[str, Word("scheduler")]
 Product = Annotated[str, Word("product")]
 FileSystem = Annotated[str, Word("file system")]
 ExternalName = Annotated[str, Word("external")]
@@ -121,7 +123,6 @@ Provider = Annotated[str, Word("provider")]
 
 GpuKind = Literal["none", "nvidia", "amd", "intel"]
 Builder = Literal["easybuild", "spack"]
-Scheduler = Literal["none", "slurm", "flux", "pbs", "lsf", "kubernetes"]
 Origin = Literal["system", "easybuild", "spack", "external"]
 Profile = Literal["default", "small", "full"]
 Provision = Literal["external", "embedded", "none"]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mvstack.model.policy import Policy, Setting
+from mvstack.model.policy import Policy, SchedulerRow, Setting
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose, holds
-from mvstack.plan.offers import check_offers
+from mvstack.plan.offers import check_offers, scheduler_of
 from mvstack.plan.packages import packages_of
 from mvstack.plan.rails import rail_settings
 from mvstack.plan.targets import options_for
@@ -81,6 +81,7 @@ def make_plan(
     builds = [
         _mpi_build(system, partition, choice, device, policy, taken) for device in choice.devices
     ]
+    scheduler = policy.schedulers[scheduler_of(system, partition, policy)]
     profile = given.profile or part.profile or "default"
     given = replace(given, profile=profile)
     chosen, left_out = packages_of(release, system, partition, choice, builds, given)
@@ -95,7 +96,9 @@ def make_plan(
         os=choice.facts.os,
         target=part.target,
         cores=part.cores,
-        scheduler="squeue" if part.launcher == "srun" else "local",
+        scheduler=scheduler.reframe,
+        starter=policy.programs[part.launcher].reframe,
+        job=_job(part, scheduler),
         access=list(part.scheduler_options),
         compiler=part.compiler.model_dump(),
         mpi=builds,
@@ -113,6 +116,15 @@ def make_plan(
         if system.discover
         else options_for(part.target, part.compiler.name, part.compiler.version),
     )
+
+
+def _job(part: Partition, scheduler: SchedulerRow) -> dict[str, Any]:
+    """A job that the module's help shows; {} where nothing is submitted."""
+    if not scheduler.submit:
+        return {}
+    nodes, per_node = min(part.nodes, 2), part.gpus or part.cores
+    lines = scheduler.lines(nodes, per_node, part.gpus, part.scheduler_options)
+    return {"submit": scheduler.submit, "lines": lines, "ranks": nodes * per_node}
 
 
 def _check_without(system: System, partition: str, release: Release) -> None:

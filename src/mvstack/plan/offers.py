@@ -86,6 +86,25 @@ def _transports(external: External, transport: str) -> bool:
     )
 
 
+def scheduler_of(system: System, partition: str, policy: Policy) -> str:
+    """The scheduler of ``partition``: as its file says, else the one its launcher belongs to.
+
+    Raises InvalidInput for several nodes of which nobody says who gives them to a job.
+    """
+    part, named = system.partitions[partition], system.scheduler_of(partition)
+    said = part.scheduler is not None or "scheduler" in system.model_fields_set
+    found = policy.programs[part.launcher].scheduler if named == "none" else named
+    if found == "none" and not said and part.nodes > 1:
+        raise InvalidInput(
+            f"{partition}: {part.nodes} nodes, and no scheduler is named",
+            system.at("partitions", partition, "nodes"),
+            allowed=listed(policy.schedulers),
+            because="checks would run on the node where they are started, and never on two",
+            todo="set `scheduler:` (none, if there is no scheduler)",
+        )
+    return found
+
+
 def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     """What `mvstack check` warns of: nothing is wrong yet, and a later step may refuse it."""
     part = system.partitions[partition]

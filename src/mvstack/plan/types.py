@@ -117,6 +117,10 @@ class Plan:
     packages: list[Package]
     passed_over: list[dict[str, str]]
     externals: list[dict[str, str]] = field(default_factory=list)
+    # ReFrame's launcher; its scheduler is above
+    starter: str = "local"
+    # how a job is submitted, the first lines of its script, its ranks; {} without a scheduler
+    job: dict[str, Any] = field(default_factory=dict)
     fallback: str = ""
     profile: str = "default"
     # packages of the profile that this partition does not get, each with the reason
