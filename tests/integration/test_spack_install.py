@@ -19,7 +19,7 @@ import pytest
 from install_tree import plan_in
 
 from mvstack.builders.base import Run
-from mvstack.builders.spack import environments, installing, lock, modules
+from mvstack.builders.spack import environments, lock, modules
 from mvstack.builders.spack import install as installation
 from mvstack.builders.spack.builder import BUILDER
 from mvstack.builders.spack.clone import Clones
@@ -201,14 +201,6 @@ def test_every_module_is_lua(tree: Tree) -> None:
     luac = shutil.which("luac5.3") or shutil.which("luac") or ""
     for name in tree.modules():
         subprocess.run([luac, "-p", str(tree.tree / "modules" / name)], check=True)
-
-
-def test_only_the_objects_of_the_package_that_is_built_are_counted(tmp_path: Path) -> None:
-    for stage, name in (("spack-stage-a-1-abc", "a.o"), ("spack-stage-a-1-old", "b.o")):
-        (tmp_path / stage / "src").mkdir(parents=True)
-        (tmp_path / stage / "src" / name).touch()
-        (tmp_path / stage / "src" / "a.c").touch()
-    assert installing._objects(tmp_path, "abc") == 1
 
 
 # --- what is ended in the middle ------------------------------------------------------------------

@@ -22,7 +22,7 @@ from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
 from mvstack.sources.fetch import Fetcher
-from mvstack.support.errors import Problem
+from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
 
 Row = dict[str, Any]
@@ -199,15 +199,25 @@ def graph_of(plan: Plan) -> Graph:
     return builder_of(plan.builder).resolve(rendered_here(plan))
 
 
-def lost(
-    name: str, where: str, needed_by: Iterable[str], content: str, places: list[str]
-) -> Problem:
-    """What to say of ``name``, which was neither to be built here nor to be obtained elsewhere."""
-    return Problem(
-        f"{name} is needed and is not to be built here, and nobody handed it over",
-        where,
-        found=f"looked for {content} in: {', '.join(places)}",
-        because=f"needed by {', '.join(needed_by)}",
-        todo="see whether the job that builds it ran and ended well, whether its handover folder "
-        "was taken, and whether it has expired; or have it built here too, by naming it as wanted",
-    )
+def refuse_lost(
+    plan: Plan, caches: Caches | None, absent: Iterable[tuple[str, str, list[str]]]
+) -> None:
+    """Raise Refused for what was neither to be built here nor to be obtained elsewhere.
+
+    ``absent`` has the name of each, what was looked for, and what needs it.
+    """
+    places = [plan.tree, *(one.name for one in (caches.places if caches else ()))]
+    problems = [
+        Problem(
+            f"{name} is needed and is not to be built here, and nobody handed it over",
+            f"{plan.system}/{plan.partition}",
+            found=f"looked for {content} in: {', '.join(places)}",
+            because=f"needed by {', '.join(needed_by)}",
+            todo="see whether the job that builds it ran and ended well, whether its handover "
+            "folder was taken, and whether it has expired; or have it built here too, by naming "
+            "it as wanted",
+        )
+        for name, content, needed_by in absent
+    ]
+    if problems:
+        raise Refused(*problems, outcome="Nothing was built.")

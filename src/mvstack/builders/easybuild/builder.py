@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Builder, Entry, Note, Rendered, Row, Run, Which, graph_of
+from mvstack.builders.base import Builder, Note, Rendered, Row, Which, graph_of
 from mvstack.builders.easybuild import bundle, install, signing
 from mvstack.cache import push, store
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
-from mvstack.cache.use import Caches
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.easybuild import build_order
-from mvstack.plan.graph import Graph, Node
+from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan
 from mvstack.plan.usage import usage_of
-from mvstack.sources.fetch import Fetcher
 from mvstack.support.errors import Problem
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed
@@ -34,8 +31,11 @@ class EasyBuild:
     words: tuple[str, ...] = ("easyconfig", "parameters")
     requirements: tuple[str, ...] = ()
 
-    def resolve(self, rendered: Rendered) -> Graph:
-        return install.resolve(rendered)
+    resolve = staticmethod(install.resolve)
+    install = staticmethod(install.install)
+    entries = staticmethod(signing.entries)
+    sources = staticmethod(bundle.sources)
+    binaries = staticmethod(bundle.binaries)
 
     def environment(self, rendered: Rendered) -> dict[str, str]:
         return {}
@@ -76,23 +76,15 @@ class EasyBuild:
     def steps(self, plan: Plan) -> int:
         return len(build_order(plan))
 
-    def install(self, plan: Plan, run: Run) -> list[Row]:
-        return install.install(plan, run)
-
     def installed(self, plan: Plan) -> frozenset[str]:
         return frozenset(Records(Path(plan.tree)).hashes())
 
-    def push(
-        self, plan: dict[str, Any], to: Place, key: Key, progress: Progress, which: Which
-    ) -> list[Row]:
+    def push(self, plan: Row, to: Place, key: Key, progress: Progress, which: Which) -> list[Row]:
         return push.push(plan, to, key, progress, which.replace, which.only)
 
     def cached(self, place: Place, os_name: str, node: Node) -> int | None:
         entry = store.find(place, os_name, node.content)
         return len(entry.manifest.tree) if entry else None
-
-    def entries(self, handover: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
-        return signing.entries(handover)
 
     def share(self, plan: Plan, folder: Path) -> None:
         pass  # it is a package of Python, installed with mvstack
@@ -102,15 +94,6 @@ class EasyBuild:
 
     def tools(self, plan: Plan, target: Path, note: Note) -> None:
         pass  # among the wheels
-
-    def sources(self, plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
-        return bundle.sources(plan, fetcher, target, progress)
-
-    def binaries(
-        self, plan: Plan, caches: Caches, target: Place, progress: Progress
-    ) -> tuple[list[str], int]:
-        signed_by = bundle.binaries(plan, caches, target, progress)
-        return signed_by, bundle.longest_root(plan, target)
 
 
 BUILDER: Builder = EasyBuild()

@@ -58,8 +58,10 @@ def _stock(plan: Plan, easyconfig: str) -> Refused:
     )
 
 
-def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> list[str]:
-    """Bring an entry for every package of ``plan`` into the cache ``target``; who signed them.
+def binaries(
+    plan: Plan, caches: Caches, target: Place, progress: Progress
+) -> tuple[list[str], int]:
+    """Bring an entry for every package of ``plan`` into the cache ``target``; see base.Builder.
 
     From the tree that is installed here, and from ``caches``. Raises Refused for what neither has.
     """
@@ -90,10 +92,10 @@ def binaries(plan: Plan, caches: Caches, target: Place, progress: Progress) -> l
             "that has them: --cache",
             outcome="The bundle is not complete.",
         )
-    return list(signers)
+    return list(signers), _longest_root(plan, target)
 
 
-def longest_root(plan: Plan, cache: Place) -> int:
+def _longest_root(plan: Plan, cache: Place) -> int:
     """How many characters an install root may have, for all binaries of ``cache`` to fit."""
     below = len(plan.tree) - len(plan.root)
     return min(

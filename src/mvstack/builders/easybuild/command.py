@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shlex
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from mvstack.builders.following import follow_into, lines_of, objects_in
 from mvstack.plan.easyconfigs import FOLDER, folders
 from mvstack.support.errors import BuildFailed
-from mvstack.support.processes import follow
 from mvstack.tree.folder import MARK
 from mvstack.tree.modules import lmod_command
 
@@ -34,7 +34,6 @@ class EasyBuild:
     optimization: str = ""
     from_distribution: tuple[str, ...] = ()
     python: Path | None = None
-    extra: tuple[str, ...] = field(default_factory=tuple)
 
     @property
     def build(self) -> Path:
@@ -81,7 +80,7 @@ class EasyBuild:
             options.append(f"--filter-deps={','.join(self.from_distribution)}")
         if self.jobs:
             options.append(f"--parallel={self.jobs}")
-        return [*_program(), *options, *self.extra, *more, easyconfig]
+        return [*_program(), *options, *more, easyconfig]
 
     def environment(self) -> dict[str, str]:
         """The environment of EasyBuild: ours, without modules and settings of the caller."""
@@ -106,11 +105,10 @@ class EasyBuild:
 
 @dataclass
 class Built:
-    """How one run of EasyBuild went: its steps with their seconds, and the log."""
+    """How one run of EasyBuild went: its seconds, in all and of each step."""
 
     seconds: float
     steps: dict[str, float]
-    log: Path
 
 
 def run(
@@ -125,61 +123,37 @@ def run(
     Raises BuildFailed with EasyBuild's own last words when it fails. Whatever ends this function
     ends EasyBuild and all its children with it.
     """
-    command = easybuild.command(easyconfig, *more)
-    (easybuild.tree / "logs" / "tmp").mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
-    with log.open("w", buffering=1) as stream:  # a line at a time, so that it can be followed
-        stream.write(shlex.join(command) + "\n")
-        stream.flush()
-        timed = _Steps(easybuild.build, stream.write, note)
-        try:
-            status = follow(command, easybuild.environment(), line=timed.line, tick=timed.tick)
-        finally:
-            steps = timed.all()
-    seconds = time.monotonic() - began
-    if status:
-        raise _failure(easyconfig, status, log)
-    shutil.rmtree(easybuild.build, ignore_errors=True)
-    return Built(seconds, {name: round(value, 1) for name, value in steps.items()}, log)
+    began = since = time.monotonic()
+    step, steps = "starting", dict[str, float]()
 
-
-class _Steps:
-    """The steps that EasyBuild says it is at, with their seconds."""
-
-    def __init__(
-        self, build: Path, write: Callable[[str], object], note: Callable[[str], None]
-    ) -> None:
-        self.build, self.write, self.note = build, write, note
-        self.step, self.since = "starting", time.monotonic()
-        self.found: dict[str, float] = {}
-
-    def line(self, text: str) -> None:
-        """One line of its output."""
-        self.write(text + "\n")
-        if found := STEP.match(text):
-            self.all()
-            self.step = found.group(1)
-            self.note(self.step)
-
-    def tick(self) -> None:
-        """It has said nothing for a while: what is compiled can be counted."""
-        building = self.step == "building"
-        self.note(f"{self.step}, {_objects(self.build)} objects" if building else self.step)
-
-    def all(self) -> dict[str, float]:
-        """The seconds of each step until now."""
+    def passed(to: str) -> None:
+        nonlocal step, since
         now = time.monotonic()
-        self.found[self.step] = self.found.get(self.step, 0.0) + now - self.since
-        self.since = now
-        return self.found
+        steps[step] = steps.get(step, 0.0) + now - since
+        step, since = to, now
 
+    def line(text: str) -> None:
+        if found := STEP.match(text):
+            passed(found[1])
+            note(step)
 
-def _objects(folder: Path) -> int:
-    return sum(name.endswith(".o") for _, _, names in os.walk(folder) for name in names)
+    def tick() -> None:
+        # it has said nothing for a while: what is compiled can be counted
+        building = step == "building"
+        note(f"{step}, {objects_in([easybuild.build])} objects" if building else step)
+
+    (easybuild.tree / "logs" / "tmp").mkdir(parents=True, exist_ok=True)
+    command = easybuild.command(easyconfig, *more)
+    if status := follow_into(log, command, easybuild.environment(), line, tick):
+        raise _failure(easyconfig, status, log)
+    passed("")
+    shutil.rmtree(easybuild.build, ignore_errors=True)
+    seconds = time.monotonic() - began
+    return Built(seconds, {name: round(value, 1) for name, value in steps.items()})
 
 
 def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    lines = lines_of(log)
     said = [line for line in lines if line.startswith(("ERROR", "== FAILED", "** "))] or lines[-3:]
     printed = _printed("\n".join(lines))
     return BuildFailed(
@@ -199,12 +173,9 @@ LAST = 8  # lines of a command's output that an error quotes
 def _printed(log: str) -> str:
     """The end of what the failed command printed; EasyBuild's log names the file that holds it."""
     for found in reversed(OUTPUT.findall(log)):
-        try:
-            text = Path(found[0] or found[1]).read_text(errors="replace")
-        except OSError:
-            continue
-        if lines := [line.strip() for line in text.splitlines() if line.strip()]:
-            return " | ".join(lines[-LAST:])[-1500:]
+        with contextlib.suppress(OSError):
+            if lines := lines_of(Path(found[0] or found[1])):
+                return " | ".join(lines[-LAST:])[-1500:]
     return ""
 
 

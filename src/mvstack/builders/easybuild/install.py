@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mvstack.builders.base import Rendered, Row, Run, lost, rendered_here
+from mvstack.builders.base import Rendered, Row, Run, refuse_lost, rendered_here
 from mvstack.builders.easybuild import command as eb
 from mvstack.builders.easybuild import python
 from mvstack.cache import use
@@ -30,7 +30,6 @@ from mvstack.support.errors import (
     InvalidInput,
     MvstackError,
     Problem,
-    Refused,
     together,
 )
 from mvstack.support.progress import Progress
@@ -65,12 +64,12 @@ def install(plan: Plan, run: Run) -> list[Row]:
         records.plan(plan.as_dict())
         todo = work(resolve(rendered), tree)
         if run.wanted is not None:
-            todo = considered(plan, todo, run.wanted)
+            todo = _considered(plan, todo, run.wanted)
         missing = [item for item in todo if item.state is not State.PRESENT]
         offered = use.offers(run.caches, missing, plan, progress) if run.caches and missing else {}
         to_build = [item for item in missing if item.node.key not in offered]
         if run.wanted is not None:
-            all_wanted(plan, to_build, run.wanted, run.caches)
+            _refuse_others(plan, to_build, run.wanted, run.caches)
         sources = _fetch(to_build, tree, run) if to_build else {}
         easybuild = _easybuild(plan, run, with_python=bool(to_build))
         _withdraw_changed(todo, plan)
@@ -97,17 +96,9 @@ def _easybuild(plan: Plan, run: Run, with_python: bool) -> eb.EasyBuild:
     tree, system = Path(plan.tree), plan.compiler["origin"] == "system"
     # what lies beneath packages comes from where the compiler comes from
     provided = tuple(of_the_distribution(plan.os, plan.profile)) if system else ()
-    return eb.EasyBuild(
-        Path(plan.root),
-        tree,
-        tree / "rendered",
-        system,
-        run.umask,
-        run.jobs,
-        plan.optimization,
-        provided,
-        python.for_builds(tree) if with_python and "Python" in provided else None,
-    )
+    python_of = python.for_builds(tree) if with_python and "Python" in provided else None
+    told = (run.umask, run.jobs, plan.optimization, provided, python_of)
+    return eb.EasyBuild(Path(plan.root), tree, tree / "rendered", system, *told)
 
 
 def _usage(todo: list[Work], files: Mapping[str, str]) -> None:
@@ -214,7 +205,7 @@ def specs_of(easyconfig: str, rendered: Path | None = None) -> list[SourceSpec]:
     return specs_from_easyconfigs([path]) if path else []
 
 
-def considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Work]:
+def _considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Work]:
     """Of ``todo`` what is wanted and what that stands on, in the same order.
 
     Raises InvalidInput for what is wanted and not in the plan.
@@ -237,25 +228,21 @@ def considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Wor
     return [item for item in todo if item.node.key in wanted | needed]
 
 
-def all_wanted(
+def _refuse_others(
     plan: Plan, to_build: list[Work], wanted: frozenset[str], caches: Caches | None
 ) -> None:
     """Raise Refused for what would be built and is not wanted: it should have been had."""
-    absent = [item.node for item in to_build if item.node.key not in wanted]
-    if not absent:
-        return
-    use.clear(plan)
-    places = [plan.tree, *(one.name for one in (caches.places if caches else ()))]
-    raise Refused(
-        *(
-            lost(
-                node.key,
-                f"{plan.system}/{plan.partition}",
-                [one.node.key for one in to_build if node.key in one.node.needs],
-                f"content {node.content} for {plan.os}",
-                places,
-            )
-            for node in absent
-        ),
-        outcome="Nothing was built.",
-    )
+    if absent := [item.node for item in to_build if item.node.key not in wanted]:
+        use.clear(plan)
+        refuse_lost(
+            plan,
+            caches,
+            (
+                (
+                    node.key,
+                    f"content {node.content} for {plan.os}",
+                    [one.node.key for one in to_build if node.key in one.node.needs],
+                )
+                for node in absent
+            ),
+        )

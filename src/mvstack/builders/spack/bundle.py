@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from mvstack.builders.base import Which
+from mvstack.builders.base import Note, Which
 from mvstack.builders.carry import carried
 from mvstack.builders.spack.cache import push
 from mvstack.builders.spack.clone import clones, load_pins
@@ -16,6 +15,7 @@ from mvstack.builders.spack.resolve import built
 from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
+from mvstack.cache.use import Caches
 from mvstack.plan.types import Plan
 from mvstack.sources.fetch import Fetched, Fetcher
 from mvstack.sources.spec import SourceSpec
@@ -29,10 +29,11 @@ from mvstack.tree.records import Records, kept_plan
 GITCONFIG = "[safe]\n\tdirectory = *\n"
 
 
-def repositories(root: Path, target: Path, note: Callable[[str], None]) -> None:
+def repositories(plan: Plan, target: Path, note: Note) -> None:
     """Spack and its packages at their pins, as repositories to clone from (one commit each)."""
     pins = load_pins()
-    cloned = clones(root, pins, note)
+    cloned = clones(Path(plan.root), pins, note)
+    target = target / "spack"
     target.mkdir(parents=True, exist_ok=True)
     (target / "gitconfig").write_text(GITCONFIG)
     for pin, folder in ((pins.spack, cloned.spack), (pins.packages, cloned.packages)):
@@ -70,8 +71,10 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     return files
 
 
-def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
-    """Push what is installed here into the cache ``target``; who signed it."""
+def binaries(
+    plan: Plan, caches: Caches, target: Place, progress: Progress
+) -> tuple[list[str], int]:
+    """Push what is installed here into the cache ``target``; see base.Builder."""
     try:
         data = kept_plan(Path(plan.tree))
     except (OSError, ValueError):
@@ -83,7 +86,7 @@ def binaries(plan: Plan, target: Place, progress: Progress) -> list[str]:
         ) from None
     own = gpg.own_key()
     push(data, target, own, progress, Which())
-    return [own.fingerprint]
+    return [own.fingerprint], len(plan.root)
 
 
 def _without_hash(plan: Plan, others: list[str]) -> Refused:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from mvstack.builders.base import Row, Run, lost
+from mvstack.builders.base import Row, Run, refuse_lost
 from mvstack.builders.spack import handed, lock
 from mvstack.builders.spack.cache import offered
 from mvstack.builders.spack.environments import (
@@ -27,13 +27,12 @@ from mvstack.builders.spack.lock import LOCK, RECORDS, Environment
 from mvstack.builders.spack.modules import Part, content_of, loader_folders, module_text, parts_of
 from mvstack.builders.spack.resolve import installed, read
 from mvstack.builders.spack.resolve import pending as missing
-from mvstack.builders.spack.runner import Spack
 from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.render.spack import compiler_of
 from mvstack.support import hashes
-from mvstack.support.errors import InvalidInput, Missing, Problem, Refused
+from mvstack.support.errors import InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 from mvstack.tree import modules as core
@@ -62,11 +61,10 @@ def install(plan: Plan, run: Run) -> list[Row]:
         end_leftovers(tree)
         enough_room(root, FREE_GB)
         own(tree, run.group)
-        records = Records(tree)
         if run.lock is not None:
             handed.put(run.lock, plan, inputs)
         _write(files, tree, inputs)
-        records.plan(plan.as_dict())
+        Records(tree).plan(plan.as_dict())
         isolated = for_tree(root, tree, run.progress, run.jobs, run.caches)
         environments = environments_of(isolated, plan, inputs, tree, tree / "logs")
         if run.wanted is not None:
@@ -80,7 +78,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         todo = stack.pending(found)
         in_caches = offered(run.caches, todo) if run.caches else set()
         texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
-        changed = _changed(tree, records, texts)
+        changed = _changed(tree, texts)
         if todo or changed:
             for part in changed:
                 core.withdraw(tree / "modules" / part.file)
@@ -91,8 +89,8 @@ def install(plan: Plan, run: Run) -> list[Row]:
         else:
             run.progress.skip("install", f"{found.built()} packages", "already there")
         if changed:
-            _modules(stack.spack, plan, changed, roots, run.progress)
-        _forgotten(tree, records, {part.file for part in parts})
+            _modules(stack, changed, roots, run.progress)
+        _forgotten(tree, {part.file for part in parts})
         core.publish(plan, lmod)
     return rows
 
@@ -138,25 +136,12 @@ def _part(
     wanted: frozenset[str],
     run: Run,
 ) -> list[Row]:
-    plan, starts = environment.plan, sorted(roots)
-    there = installed(environment.spack.isolated.store)
+    there, starts = installed(environment.spack.isolated.store), sorted(roots)
     in_caches = offered(run.caches, missing(answer, there, (), starts)) if run.caches else set()
     needed = missing(answer, there, in_caches, starts)
-    places = [plan.tree, *(place.name for place in (run.caches.places if run.caches else ()))]
-    if absent := [node for node in needed if node.hash not in wanted | in_caches]:
-        raise Refused(
-            *(
-                lost(
-                    str(node),
-                    f"{plan.system}/{plan.partition}",
-                    _above(node, needed),
-                    f"hash {node.hash}",
-                    places,
-                )
-                for node in absent
-            ),
-            outcome="Nothing was built.",
-        )
+    absent = [node for node in needed if node.hash not in wanted | in_caches]
+    told = ((str(node), f"hash {node.hash}", _above(node, needed)) for node in absent)
+    refuse_lost(environment.plan, run.caches, told)
     order = [node for node in needed if node.hash in roots]
     if not order:
         run.progress.skip("install", f"{len(roots)} packages", "already there")
@@ -189,27 +174,12 @@ def pending(plan: Plan) -> list[Row]:
     file = tree / "rendered" / "spack" / LOCK
     if file.is_file() and lock.known_inputs(tree / "records" / RECORDS[LOCK]) == inputs:
         nodes = missing(read(file), installed(store_of(tree)))
-        return [
-            {
-                "result": "would build",
-                "package": node.name,
-                "version": node.version,
-                "module": "",
-                "hash": node.hash,
-            }
-            for node in nodes
-        ]
-    return [
-        {
-            "result": "would concretize and build",
-            "package": part.spec,
-            "version": "",
-            "module": part.key,
-            "hash": "",
-        }
-        for part in parts_of(plan)
-        if part.spec
-    ]
+        told = [("would build", node.name, node.version, "", node.hash) for node in nodes]
+    else:
+        parts = [part for part in parts_of(plan) if part.spec]
+        told = [("would concretize and build", part.spec, "", part.key, "") for part in parts]
+    names = ("result", "package", "version", "module", "hash")
+    return [dict(zip(names, row, strict=True)) for row in told]
 
 
 def _write(files: dict[str, str], tree: Path, inputs: str) -> None:
@@ -233,9 +203,9 @@ def _roots(stack: Environment, parts: list[Part]) -> dict[str, str]:
     return roots
 
 
-def _changed(tree: Path, records: Records, wanted: dict[Part, str]) -> dict[Part, str]:
+def _changed(tree: Path, wanted: dict[Part, str]) -> dict[Part, str]:
     """The modules that are not there, or not as they must be."""
-    known = records.hashes()
+    known = Records(tree).hashes()
     return {
         part: content
         for part, content in wanted.items()
@@ -244,16 +214,10 @@ def _changed(tree: Path, records: Records, wanted: dict[Part, str]) -> dict[Part
 
 
 def _modules(
-    spack: Spack,
-    plan: Plan,
-    wanted: dict[Part, str],
-    roots: dict[str, str],
-    progress: Progress,
+    stack: Environment, wanted: dict[Part, str], roots: dict[str, str], progress: Progress
 ) -> None:
     """Write every module whole, those below first, and note what each was made from."""
-    tree = Path(plan.tree)
-    records = Records(tree)
-    there = installed(store_of(tree))
+    plan, tree = stack.plan, Path(stack.plan.tree)
     asked = [
         {
             "key": part.key,
@@ -264,25 +228,25 @@ def _modules(
         for part in wanted
         if part.key in roots
     ]
-    absent = [row["key"] for row in asked if row["hash"] not in there]
-    if absent:
+    there = installed(store_of(tree))
+    if absent := [row["key"] for row in asked if row["hash"] not in there]:
         raise Missing(
             "Spack says that it installed this, and its database does not know it",
             ", ".join(absent),
             todo=f"look at {store_of(tree)}/.spack-db, then the same command again",
         )
-    folder = tree / "rendered" / "spack"
-    with progress.step("modules", f"{len(wanted)} of {plan.system}/{plan.partition}") as step:
-        found = spack.ask("modules", folder, {"parts": asked}, step.note)
+    with progress.step("modules", f"{len(wanted)} of {stack.what}") as step:
+        found = stack.spack.ask("modules", stack.file.parent, {"parts": asked}, step.note)
         loader = loader_folders()
         for part, content in wanted.items():
             text = module_text(plan, part, found.get(part.key, {}), loader)
             write_atomically(tree / "modules" / part.file, text)
-            records.built(part.file, content)
+            Records(tree).built(part.file, content)
 
 
-def _forgotten(tree: Path, records: Records, files: set[str]) -> None:
+def _forgotten(tree: Path, files: set[str]) -> None:
     """Take away modules that an earlier plan of this tree had and this one has not."""
+    records = Records(tree)
     for file in set(records.hashes()) - files:
         core.withdraw(tree / "modules" / file)
         records.forget(file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import os
 import re
 import shutil
 import socket
@@ -13,6 +12,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from mvstack.builders.base import Row, Run
+from mvstack.builders.following import lines_of, objects_in
 from mvstack.builders.spack import sources
 from mvstack.builders.spack.lock import Environment
 from mvstack.builders.spack.modules import Part
@@ -98,14 +98,12 @@ class _Installing:
 
     def install(self, *more: str) -> list[Row]:
         """Run it to its end; the rows of what was built. Raises BuildFailed for what failed."""
-        log = self.spack.log("install")
         words = ("-e", str(self.folder), "install", *more)
         what = f"{len(self.nodes)} packages with Spack"
-        with self.progress.step("install", what, log=log):
+        with self.progress.step("install", what, log=self.spack.log("install")):
             try:
-                status = self.spack.status(log, words, self.said, tick=self._tick)
-                if status:
-                    raise self._failure(status, log)
+                if status := self.spack.status("install", words, self.said, tick=self._tick):
+                    raise self._failure(status)
             except BaseException as error:
                 self._close(error)
                 raise
@@ -134,7 +132,8 @@ class _Installing:
     def _tick(self) -> None:
         current = self.said.current
         if current and self._step and current.phase:
-            count = _objects(self.spack.isolated.stage, current.hash)
+            # others' stages are left by who was killed
+            count = objects_in(self.spack.isolated.stage.glob(f"*-{current.hash}"))
             self._step.note(f"{current.phase}, {count} objects" if count else current.phase)
 
     def _close(self, error: BaseException | None) -> None:
@@ -180,7 +179,7 @@ class _Installing:
 
     # --- when it failed ----------------------------------------------------------------------
 
-    def _failure(self, status: int, log: Path) -> BuildFailed:
+    def _failure(self, status: int) -> BuildFailed:
         """The error of a run that failed: which package, which phase, which log, its last words."""
         failed = [self.said.packages[key] for key in self.said.failed if key in self.said.packages]
         if not failed and self.said.current:
@@ -202,7 +201,7 @@ class _Installing:
                 )
             )
         if not problems:
-            return self.spack.failure("install", status, log, self.said)
+            return self.spack.failure("install", status)
         return BuildFailed(
             *problems,
             outcome="What was installed before stays; no module of what failed can be loaded.",
@@ -223,18 +222,7 @@ class _Installing:
 
 def _telling(log: Path, errors: list[str]) -> list[str]:
     """The lines of a log that a person should see first."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    lines = lines_of(log)
     telling = [line for line in lines if _TELLING.search(line)]
     chosen = [*dict.fromkeys(errors[:1]), *(telling[:2] + telling[-LAST:]), *lines[-2:]]
     return [line[:300] for line in dict.fromkeys(chosen)]
-
-
-def _objects(folder: Path, of: str) -> int:
-    """Compiled files of the package with this hash: others' stages are left by who was killed."""
-    stages = folder.glob(f"*-{of}")
-    return sum(
-        name.endswith((".o", ".lo"))
-        for stage in stages
-        for _, _, names in os.walk(stage)
-        for name in names
-    )

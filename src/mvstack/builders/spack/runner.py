@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.following import follow_into, lines_of
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.support.errors import BuildFailed
-from mvstack.support.processes import follow
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _INSTALLING = re.compile(r"^==> Installing (\S+)-(\w{32})(?: \[(\d+)/(\d+)\])?")
@@ -113,23 +112,13 @@ class Spack:
     isolated: Isolated
     logs: Path
 
-    def run(
-        self,
-        name: str,
-        *words: str,
-        note: Note = lambda _: None,
-        tick: Callable[[], object] = lambda: None,
-        line: Callable[[str], object] = lambda _: None,
-    ) -> Said:
-        """Run one spack command, its output in ``<logs>/spack-<name>.log``; what it said.
+    def run(self, name: str, *words: str, note: Note = lambda _: None) -> None:
+        """Run one spack command, its output in ``<logs>/spack-<name>.log``.
 
         Raises BuildFailed with Spack's own words when it fails.
         """
-        log, said = self.log(name), Said()
-        status = self.status(log, words, said, note=note, tick=tick, line=line)
-        if status:
-            raise self.failure(name, status, log, said)
-        return said
+        if status := self.status(name, words, Said(), note):
+            raise self.failure(name, status)
 
     def log(self, name: str) -> Path:
         """The log file of a command."""
@@ -137,28 +126,22 @@ class Spack:
 
     def status(
         self,
-        log: Path,
+        name: str,
         words: tuple[str, ...],
         said: Said,
-        *,
         note: Note = lambda _: None,
         tick: Callable[[], object] = lambda: None,
-        line: Callable[[str], object] = lambda _: None,
     ) -> int:
         """Run one spack command and take in what it says; its exit status."""
-        command = self.isolated.command(*words)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", buffering=1) as stream:  # a line at a time, so that it can be followed
-            stream.write(shlex.join(command) + "\n")
 
-            def each(raw: str) -> None:
-                text = said.line(raw)
-                stream.write(text + "\n")
-                if text.strip():
-                    note(text.strip().removeprefix("==> "))
-                line(text)
+        def line(raw: str) -> str:
+            text = said.line(raw)
+            if text.strip():
+                note(text.strip().removeprefix("==> "))
+            return text
 
-            return follow(command, self.isolated.environment(), line=each, tick=tick, cwd=self.logs)
+        command, environment = self.isolated.command(*words), self.isolated.environment()
+        return follow_into(self.log(name), command, environment, line, tick)
 
     def ask(self, name: str, folder: Path, request: dict[str, Any], note: Note) -> dict[str, Any]:
         """Run inside/<name>.py over the environment in ``folder``; its answer."""
@@ -171,16 +154,14 @@ class Spack:
             found: dict[str, Any] = json.loads(answer.read_text())
             return found
 
-    def failure(self, name: str, status: int, log: Path, said: Said) -> BuildFailed:
+    def failure(self, name: str, status: int) -> BuildFailed:
         """The error of a command that failed, out of what it said."""
-        lines = [one.strip() for one in log.read_text(errors="replace").splitlines()[1:]]
-        lines = [one for one in lines if one]
+        lines = lines_of(self.log(name))[1:]
         # the solver's reasons stand below its error
         first = next((n for n, one in enumerate(lines) if "Error: " in one), -LAST)
-        kept = list(dict.fromkeys(lines[first:]))
         return BuildFailed(
             f"`spack {name}` failed (status {status})",
-            str(log),
-            found=" | ".join(kept)[:1500],
+            str(self.log(name)),
+            found=" | ".join(dict.fromkeys(lines[first:]))[:1500],
             todo="read the log named above, correct the cause, and run the same command again",
         )

@@ -1,0 +1,48 @@
+"""What builders share of following a program: its log, and what of that a person should see."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from mvstack.support.processes import follow
+
+
+def follow_into(
+    log: Path,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    line: Callable[[str], str | None],
+    tick: Callable[[], object],
+) -> int:
+    """Run ``command``, which stands first in ``log``, and its output after it; its exit status.
+
+    ``line`` is told of each line and may say what is to be written in its place.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", buffering=1) as stream:  # a line at a time, so that it can be followed
+        stream.write(shlex.join(command) + "\n")
+
+        def each(text: str) -> None:
+            other = line(text)
+            stream.write((text if other is None else other) + "\n")
+
+        return follow(command, environment, line=each, tick=tick, cwd=log.parent)
+
+
+def lines_of(file: Path) -> list[str]:
+    """The lines of a log that say something."""
+    lines = (line.strip() for line in file.read_text(errors="replace").splitlines())
+    return [line for line in lines if line]
+
+
+def objects_in(folders: Iterable[Path]) -> int:
+    """How many files have been compiled there."""
+    return sum(
+        name.endswith((".o", ".lo"))
+        for folder in folders
+        for _, _, names in os.walk(folder)
+        for name in names
+    )
