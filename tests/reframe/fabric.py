@@ -16,3 +16,26 @@ def transports(said):
     """UCX's transports as its log of endpoints (UCX_LOG_LEVEL=info) names them."""
     rows = re.findall(r"ep_cfg\[\d+\]: (.*)$", said, re.M)
     return {name for row in rows for name in re.findall(r"(\w+)/\w+", row)}
+
+
+# The device whose runtime says which provider or transports are in use, and where to look.
+SAYS = {
+    "provider": ("ch4:ofi", providers, "FI_PROVIDER and `fi_info -l`"),
+    "transports": ("ch4:ucx", transports, "UCX_TLS, `ucx_info -d`"),
+    "memory": ("ch4:ucx", transports, "the transports of the GPU in `ucx_info -d`"),
+}
+
+
+def fault(said, device, planned):
+    """What speaks against messages going as planned; "" if nothing does.
+
+    Of each list that was planned one must be in use: TCP with a GPU's transport beside it is TCP.
+    """
+    for kind, (netmod, read, look) in SAYS.items():
+        used, wanted = read(said), planned.get(kind)
+        if wanted and device == netmod and not used & set(wanted):
+            return (
+                f"the {kind} is {', '.join(sorted(used)) or 'not named'}; planned was "
+                f"{' or '.join(wanted)}. Look at {look}"
+            )
+    return ""

@@ -7,11 +7,8 @@ import reframe as rfm
 from reframe.core.builtins import run_after, sanity_function
 from reframe.core.exceptions import SanityError
 
-from fabric import providers, transports
+from fabric import fault
 from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
-
-# The device whose runtime says which provider or transport is in use.
-NETMOD = {"provider": "ch4:ofi", "transport": "ch4:ucx"}
 
 
 @rfm.simple_test
@@ -66,13 +63,5 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     def fabric_is_what_was_planned(self, said, planned):
         """What carries the messages is among what was planned; TCP unnoticed is no success."""
-        for kind, used, wanted, look in (
-            ("provider", providers(said), planned.get("provider"), "FI_PROVIDER and `fi_info -l`"),
-            ("transport", transports(said), planned.get("transports"), "UCX_TLS, `ucx_info -d`"),
-        ):
-            asked = wanted and self.mpi["device"] == NETMOD[kind]
-            if asked and not any(name in used for name in wanted):
-                raise SanityError(
-                    f"the {kind} is {', '.join(sorted(used)) or 'not named'}; planned was "
-                    f"{' or '.join(wanted)}. Look at {look}"
-                )
+        if wrong := fault(said, self.mpi["device"], planned):
+            raise SanityError(wrong)

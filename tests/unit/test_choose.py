@@ -6,6 +6,7 @@ from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.system import Wish
 from mvstack.model.vocabulary import words
 from mvstack.plan.choose import choose
+from mvstack.plan.make import mpi_build
 from mvstack.support.errors import Refused
 
 FABRICS, GPUS, LAUNCHERS = words("fabric"), words("gpu"), words("launcher")
@@ -215,6 +216,61 @@ def test_every_row_of_the_policy_is_reached():
     assert {row.id for row in POLICY.builds} - builds == {"fallback-mpich"}
     assert {row.id for row in POLICY.launchers} - launchers == set()
     assert {row.id for row in POLICY.refusals} - refusals == set()
+
+
+def built(**facts):
+    """The build of a partition that gets one, as the plan has it."""
+    choice = chosen(**facts)
+    return mpi_build(machine(**facts).partitions["cpu"], choice, choice.devices[0])
+
+
+@pytest.mark.parametrize(
+    ("facts", "provider"),
+    [
+        ({"fabric": "slingshot-11", "gpu": "nvidia", "os": "sles15"}, "cxi"),
+        ({"fabric": "slingshot-11", "gpu": "amd", "gpu_arch": "gfx90a", "os": "sles15"}, "cxi"),
+        ({"fabric": "slingshot-11", "gpu": "amd-mi300a", "os": "rocky9"}, "cxi"),
+        ({"fabric": "efa", "gpu": "nvidia", "os": "ubuntu22.04"}, "efa"),
+        ({"fabric": "tcp", "gpu": "nvidia"}, "tcp"),
+        ({"fabric": "tcp", "gpu": "amd", "gpu_arch": "gfx90a"}, "tcp"),
+    ],
+)
+def test_gpus_over_libfabric_have_the_provider_of_their_fabric(facts, provider):
+    made = built(**facts)
+    assert made.environment["FI_PROVIDER"]["value"] == provider
+    assert made.believe["provider"] == [provider]
+    assert f"fabrics={provider}," in made.spack["transport"]["spec"]
+    others = {"cxi", "efa", "opx", "verbs"} - {provider}
+    asked = made.spack["transport"]["spec"].split()[1].removeprefix("fabrics=").split(",")
+    assert not others & set(asked)  # on Perlmutter `fabrics=efa,cxi,…` was asked for
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"gpu": "amd", "gpu_model": "MI250X-OAM"}, {"+rocm", "amdgpu_target=gfx90a"}),
+        ({"gpu": "amd", "gpu_arch": "gfx942"}, {"+rocm", "amdgpu_target=gfx942"}),
+        ({"gpu": "nvidia", "gpu_arch": "sm_80"}, {"+cuda", "cuda_arch=80"}),
+        ({"gpu": "nvidia"}, {"+cuda"}),
+    ],
+)
+def test_a_source_build_is_for_the_architecture_of_the_gpus(facts, words):
+    spec = built(fabric="slingshot-11", os="sles15", **facts).spack["spec"].split()
+    gpus = ("+", "amdgpu", "cuda_arch")
+    assert {word for word in spec if word.startswith(gpus)} - {"+omb"} == words
+
+
+def test_omni_path_by_psm2_for_who_asks():
+    asked = built(fabric="omni-path", mpi=Wish(provider="psm2"))
+    assert asked.environment["FI_PROVIDER"]["value"] == "psm2"
+    assert asked.believe["provider"] == ["psm2"]
+    assert built(fabric="omni-path").believe["provider"] == ["opx"]
+    own = built(fabric="omni-path", mpi=Wish(product="mvapich2"))
+    assert (own.device, own.spack["transport"]["spec"]) == ("ch3:psm", "opa-psm2")
+    assert "fabrics:=psm2" in own.spack["spec"].split()
+    assert built(fabric="omni-path", launcher="mpirun_rsh").device == "ch3:psm"
+    because = refused(fabric="slingshot-11", mpi=Wish(provider="psm2")).because
+    assert "provider psm2 is none for fabric slingshot-11: libfabric has cxi" in because
 
 
 def test_mpich_is_there_for_who_asks_for_it_and_nobody_else():

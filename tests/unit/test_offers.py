@@ -25,6 +25,7 @@ partitions:
     fabric: {fabric}
     launcher: {launcher}
     pmi: {pmi}
+    {gpus}
     compiler: {{version: "12.2.0"}}
     externals:
       {external}
@@ -32,7 +33,7 @@ partitions:
 
 
 def problems(**words: str) -> list[Problem]:
-    words = {"launcher": "hydra", "pmi": "simple", **words}
+    words = {"launcher": "hydra", "pmi": "simple", "gpus": "gpu: none", **words}
     system = parse_system(TEXT.format(**words), Path("mine.yaml"))
     try:
         make_plan(system, "cpu", RELEASE, POLICY)
@@ -58,8 +59,62 @@ def test_what_carries_the_messages_must_be_there(fabric: str, external: str, lac
     found = problems(fabric=fabric, external=external)
     assert bool(found) == bool(lacking)
     for one in found:
-        assert one.where == "mine.yaml:13" and lacking in one.message
+        assert one.where == "mine.yaml:14" and lacking in one.message
         assert one.found and one.because and one.todo
+
+
+@pytest.mark.parametrize(
+    ("fabric", "gpu", "external", "lacking"),
+    [
+        ("efa", "nvidia", "libfabric: {prefix: /x, providers: [efa]}", "+cuda"),
+        ("efa", "nvidia", "libfabric: {prefix: /x, providers: [efa], variants: +cuda}", ""),
+        ("efa", "nvidia", "libfabric: {prefix: /x, providers: [tcp], variants: +cuda}", "efa"),
+        ("slingshot-11", "amd", "libfabric: {prefix: /x, providers: [cxi]}", "+rocm"),
+        ("slingshot-11", "amd", "libfabric: {prefix: /x, variants: +rocm}", ""),
+        ("infiniband", "nvidia", "ucx: {prefix: /x, variants: +cuda +gdrcopy}", ""),
+        ("infiniband", "nvidia", "ucx: {prefix: /x, variants: +cuda}", "+gdrcopy"),
+        (
+            "infiniband",
+            "nvidia",
+            "ucx: {prefix: /x, transports: [tcp, cuda_copy], variants: +cuda +gdrcopy}",
+            "rc_mlx5",
+        ),
+        (
+            "infiniband",
+            "intel",
+            "ucx: {prefix: /x, transports: [rc_mlx5, tcp]}",
+            "ze_copy",
+        ),
+        ("infiniband", "intel", "ucx: {prefix: /x, transports: [rc_mlx5, ze_copy]}", ""),
+        ("infiniband", "intel", "rdma-core: {prefix: /usr}", "a ucx with ze_copy"),
+    ],
+)
+def test_what_carries_gpu_buffers_must_be_there(
+    fabric: str, gpu: str, external: str, lacking: str
+) -> None:
+    gpus = f"gpu: {gpu}\n    gpus: 4" + ("\n    gpu_arch: gfx90a" if gpu == "amd" else "")
+    found = problems(fabric=fabric, gpus=gpus, external=external)
+    assert [lacking in one.message for one in found] == ([True] if lacking else []), found
+    for one in found:
+        assert one.because and one.todo and one.where.startswith("mine.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "fits"),
+    [
+        ("gpus: 4", False),
+        ("gpus: 4\n    gpu_model: W6800", False),
+        ("gpus: 4\n    gpu_model: MI250X", True),
+        ("gpus: 4\n    gpu_arch: gfx1030", True),
+    ],
+)
+def test_a_source_build_for_amd_needs_the_architecture(gpus: str, fits: bool) -> None:
+    # rocky9 has a MVAPICH-Plus for hydra on Slingshot 11, so that TCP is what is built from source
+    external = "libfabric: {prefix: /x, variants: +rocm}"
+    found = problems(fabric="tcp", gpus=f"gpu: amd\n    {gpus}", external=external)
+    assert ["gpu_arch is not set" in one.message for one in found] == ([] if fits else [True])
+    for one in found:
+        assert one.where == "mine.yaml:11" and one.allowed and "gpu_arch:" in one.todo
 
 
 @pytest.mark.parametrize(
@@ -75,12 +130,16 @@ def test_an_external_that_nobody_knows_is_told_with_the_nearest() -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_system(
             TEXT.format(
-                fabric="tcp", launcher="hydra", pmi="simple", external="libfabrc: {prefix: /usr}"
+                fabric="tcp",
+                launcher="hydra",
+                pmi="simple",
+                gpus="gpu: none",
+                external="libfabrc: {prefix: /usr}",
             ),
             Path("mine.yaml"),
         )
     (problem,) = caught.value.problems
-    assert (problem.where.split(":")[1], problem.nearest) == ("13", "libfabric")
+    assert (problem.where.split(":")[1], problem.nearest) == ("14", "libfabric")
     assert "externals.yaml" in problem.todo
 
 
@@ -107,6 +166,7 @@ partitions:
     assert "this path is not plain" in said["mine.yaml:3"]
     assert "did you mean lustre?" in said["mine.yaml:11"]
     assert "no easyconfig" in said["mine.yaml:12"]
+    assert "over TCP" in said["mine.yaml:9"]
     assert "mine.yaml:10" in said  # launcher srun: neither a pmi nor a Slurm
 
 

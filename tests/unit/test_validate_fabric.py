@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from fabric import providers, transports  # noqa: E402
+from fabric import fault, providers, transports  # noqa: E402
 
 OFI = (ROOT / "data" / "validate" / "summary_ofi.txt").read_text()
 UCX = (ROOT / "data" / "validate" / "summary_ucx.txt").read_text()
@@ -31,3 +33,29 @@ def test_the_transports_of_the_endpoints():
 def test_each_says_nothing_of_the_other():
     assert providers(UCX) == set()
     assert transports(OFI) == set()
+
+
+PLANNED = {"provider": [], "transports": ["rc_mlx5", "ud_verbs"], "memory": ["cuda_copy"]}
+
+
+@pytest.mark.parametrize(
+    ("lanes", "wrong"),
+    [
+        ("rc_mlx5/mlx5_0:1 cuda_copy/cuda", ""),
+        ("self/memory ud_verbs/mlx5_0:1 cuda_copy/cuda", ""),
+        ("tcp/eth0 cuda_copy/cuda", "the transports is cuda_copy, tcp"),
+        ("posix/memory cma/memory cuda_copy/cuda", "the transports is"),
+        ("rc_mlx5/mlx5_0:1", "the memory is rc_mlx5"),
+        ("", "the transports is not named"),
+    ],
+)
+def test_fabric_and_gpu_are_asked_for_both(lanes: str, wrong: str) -> None:
+    said = f"[1795260314.1] [vm:1:0] ucp_worker.c:1855 UCX  INFO  ep_cfg[1]: tag({lanes})"
+    found = fault(said, "ch4:ucx", PLANNED)
+    assert (wrong in found) if wrong else not found
+    assert fault(said, "ch3:mrail", PLANNED) == ""
+
+
+def test_another_provider_is_told() -> None:
+    assert "planned was cxi" in fault(OFI, "ch4:ofi", {"provider": ["cxi"]})
+    assert fault(OFI, "ch4:ofi", {"provider": ["tcp"]}) == ""

@@ -82,7 +82,9 @@ def _build(build: MpiBuild, default: bool) -> Group:
     if believe["provider"]:
         seen.append("provider " + " or ".join(believe["provider"]))
     if believe["transports"]:
-        seen.append("transports " + ", ".join(believe["transports"]))
+        seen.append("transports " + " or ".join(believe["transports"]))
+    if believe.get("memory"):
+        seen.append("GPU memory by " + " or ".join(believe["memory"]))
     rows.append(("believed", "when a check sees " + "; ".join(seen)))
     if build.not_upstream:
         rows.append(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mvstack.model.base import M, validated
-from mvstack.model.policy import FILES, BuildRow, FabricRow, Policy
+from mvstack.model.policy import FILES, Policy
 from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
 from mvstack.model.vocabulary import policy_folders, policy_of
@@ -138,8 +138,7 @@ def load_policy(folder: Path | None = None) -> Policy:
                     problems += error.problems
         if problems:
             raise InvalidInput(*problems)
-        builds = [_with_variants(row, parts["fabrics"]) for row in parts["builds"]]
-        return Policy(**{**parts, "builds": builds})
+        return Policy(**parts)
 
 
 def _unknown_files(site: Path, ours: Path) -> list[Problem]:
@@ -158,17 +157,6 @@ def _unknown_files(site: Path, ours: Path) -> list[Problem]:
         for path in sorted(site.glob("*.y*ml"))
         if path.name not in known or not path.is_file()
     ]
-
-
-def _with_variants(row: BuildRow, fabrics: dict[str, FabricRow]) -> BuildRow:
-    """``row``; a transport of it without variants has those of the row's first fabric."""
-    fabric = fabrics.get(next(iter(row.when.fabric), ""))
-    filled = {
-        device: (fabric and not one.variants and fabric.transport(device)) or one
-        for device, one in row.use.transports.items()
-    }
-    use = row.use.model_copy(update={"transports": filled})
-    return row.model_copy(update={"use": use})
 
 
 def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:

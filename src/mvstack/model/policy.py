@@ -12,6 +12,7 @@ The names of the other rows (fabrics, GPUs, products, …) are the words of hand
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -72,9 +73,9 @@ class Setting(Reasoned):
 
 
 class Transport(Strict):
-    """The library beneath the device, who provides it, and the variants that the fabric needs."""
+    """The library beneath the device, who provides it, and variants of the row's own."""
 
-    library: Literal["libfabric", "ucx", "rdma-core", "psm2", "none"]
+    library: Literal["libfabric", "ucx", "rdma-core", "opa-psm2", "none"]
     provision: Provision = "external"
     variants: Text = ""
 
@@ -90,10 +91,23 @@ class Use(Strict):
 
 
 class Believe(Strict):
-    """What a check must see at run time to believe that this is the build which was planned."""
+    """What a check must see at run time: of each list that is not empty, at least one.
+
+    ``transports`` carry messages over the fabric, ``memory`` are those that reach GPU buffers.
+    """
 
     providers: list[Text] = Field(default_factory=list)
     transports: list[Text] = Field(default_factory=list)
+    memory: list[Text] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Beneath:
+    """What stands beneath one device of a row on one fabric with one kind of GPU."""
+
+    transport: Transport
+    environment: dict[str, Setting]
+    believe: Believe
 
 
 class BuildRow(Reasoned):
@@ -198,13 +212,18 @@ class Embedded(Strict):
 
 
 class Libfabric(Strict):
-    """libfabric's providers for a fabric, in Spack's words; ``provider`` is for FI_PROVIDER."""
+    """libfabric's providers for a fabric, in Spack's words; ``provider`` is for FI_PROVIDER.
+
+    ``alternatives`` are providers that a site may ask for instead (``mpi: {provider: …}``).
+    """
 
     fabrics: Annotated[list[Name], Field(min_length=1)]
-    provider: Text = ""
+    provider: Text
+    alternatives: dict[Name, Reasoned] = Field(default_factory=dict)
+    environment: dict[Variable, Setting] = Field(default_factory=dict)
     embedded: Embedded | None = None
-    why: Text = ""
-    source: Text = ""
+    why: Text
+    source: Text
 
     @property
     def variants(self) -> str:
@@ -216,7 +235,8 @@ class Ucx(Strict):
     """UCX's variants for a fabric; ``believe`` are the transports that prove it."""
 
     variants: Text
-    believe: list[Text] = Field(default_factory=list)
+    believe: Annotated[list[Text], Field(min_length=1)]
+    environment: dict[Variable, Setting] = Field(default_factory=dict)
     embedded: Embedded | None = None
 
 
@@ -230,9 +250,13 @@ class Seen(Strict):
 
 
 class FabricRow(Row):
-    """One fabric: what drives it, how it is seen, and MVAPICH's devices for it without GPUs."""
+    """One fabric: what drives it, how it is seen, and MVAPICH's devices for it without GPUs.
+
+    ``loud`` is said wherever a partition with it is checked, explained or installed.
+    """
 
     title: Text
+    loud: Text = ""
     devices: list[Literal["ch4:ofi", "ch4:ucx"]] = Field(default_factory=list)
     libfabric: Libfabric | None = None
     ucx: Ucx | None = None
@@ -246,49 +270,46 @@ class FabricRow(Row):
                 raise ValueError(f"device {device} needs a field {library}")
         return self
 
-    def transport(self, device: str) -> Transport | None:
-        """What the fabric asks of the library beneath ``device``; None where it has none."""
-        if device == "ch4:ucx" and self.ucx:
-            return Transport(library="ucx", variants=f"{self.ucx.variants} {UCX_ALWAYS}".strip())
-        if device == "ch4:ofi" and self.libfabric:
-            return Transport(library="libfabric", variants=self.libfabric.variants)
-        return None
-
     def build(self, name: str) -> BuildRow | None:
         """The row that ``devices`` stand for among those of builds.yaml; None without them."""
         if not self.devices:
             return None
-        believe, environment = Believe(), {}
-        if self.ucx and "ch4:ucx" in self.devices:
-            believe = Believe(transports=self.ucx.believe)
-        if self.libfabric and self.libfabric.provider and "ch4:ofi" in self.devices:
-            believe = Believe(providers=[self.libfabric.provider])
-            environment["FI_PROVIDER"] = Setting(
-                value=self.libfabric.provider,
-                why=self.libfabric.why or self.why,
-                source=self.libfabric.source or self.source,
-            )
         use = Use(
             product="mvapich",
             devices=list(self.devices),
-            transports={one: found for one in self.devices if (found := self.transport(one))},
-            environment=environment,
+            transports={
+                one: Transport(library="libfabric" if one == "ch4:ofi" else "ucx")
+                for one in self.devices
+            },
         )
         when = When(fabric=[name], gpu=["none"])
-        return BuildRow(
-            id=name, when=when, use=use, believe=believe, why=self.why, source=self.source
-        )
+        return BuildRow(id=name, when=when, use=use, why=self.why, source=self.source)
 
 
 UCX_ALWAYS = "+cma +thread_multiple"
 """What MVAPICH asks of every UCX."""
 
 
+class GpuUcx(Strict):
+    """What a kind of GPU asks of UCX, and the transports that prove that its memory is reached."""
+
+    variants: Text = ""
+    believe: Annotated[list[Text], Field(min_length=1)]
+
+
 class GpuRow(Row):
-    """A kind of GPU: the binary products' word, and what compilers write for by model."""
+    """A kind of GPU: the binary products' word, and what compilers write for by model.
+
+    ``arch_variant`` is Spack's variant for it; ``needs_arch``: no build without. ``libfabric`` and
+    ``ucx`` are what is asked of each library for its buffers.
+    """
 
     package: Name
     architectures: dict[PackageName, Text] = Field(default_factory=dict)
+    arch_variant: Name | None = None
+    needs_arch: bool = False
+    libfabric: Text = ""
+    ucx: GpuUcx | None = None
 
 
 class Program(Row):
@@ -371,6 +392,36 @@ class Policy(Strict):
     products: dict[Name, ProductRow] = Field(default_factory=dict)
     file_systems: dict[Name, FileSystemRow] = Field(default_factory=dict)
     externals: dict[Name, External] = Field(default_factory=dict)
+
+    def beneath(
+        self, row: BuildRow, device: str, fabric: str, gpu: str, provider: str | None = None
+    ) -> Beneath | None:
+        """What ``row`` gets of the fabric and the GPU for ``device``, so that no row can forget it.
+
+        None where the library does not drive the fabric. What the row itself says goes over it.
+        """
+        own, where, kind = row.use.transports[device], self.fabrics[fabric], self.gpus[gpu]
+        words, environment, believe = [own.variants], {}, Believe()
+        if own.library == "libfabric":
+            if (ofi := where.libfabric) is None:
+                return None
+            words = [ofi.variants, own.variants, kind.libfabric]
+            reason = ofi.alternatives.get(provider or "", ofi)
+            setting = Setting(value=provider or ofi.provider, why=reason.why, source=reason.source)
+            environment = {"FI_PROVIDER": setting, **ofi.environment}
+            believe = Believe(providers=[setting.value])
+        elif own.library == "ucx":
+            if (ucx := where.ucx) is None:
+                return None
+            words = [ucx.variants, UCX_ALWAYS, own.variants, kind.ucx.variants if kind.ucx else ""]
+            environment = ucx.environment
+            believe = Believe(transports=ucx.believe, memory=kind.ucx.believe if kind.ucx else [])
+        variants = " ".join(word for word in words if word)
+        return Beneath(
+            transport=own.model_copy(update={"variants": variants}),
+            environment={**environment, **row.use.environment},
+            believe=believe.model_copy(update=row.believe.model_dump(exclude_defaults=True)),
+        )
 
 
 def _file(name: str, *fields: str) -> type[Strict]:

@@ -63,12 +63,16 @@ class External(Strict):
 
 
 class Wish(Strict):
-    """The MPI build that a site asks for; what is left out is chosen by the policy."""
+    """The MPI build that a site asks for; what is left out is chosen by the policy.
+
+    ``provider`` is one of the alternatives that the policy has of libfabric's for the fabric.
+    """
 
     product: Product | None = None
     version: Version | None = None
     device: Device | None = None
     libfabric: Provision | None = None
+    provider: Provider | None = None
     why: Text = ""
 
 

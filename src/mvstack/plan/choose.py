@@ -14,7 +14,7 @@ import archspec.cpu
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from mvstack.model.policy import BuildRow, LauncherRow, Policy, RefusalRow, When
+from mvstack.model.policy import Beneath, BuildRow, LauncherRow, Policy, RefusalRow, When
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System, Wish
 from mvstack.support.errors import Refused
@@ -34,6 +34,7 @@ class Facts:
     arch: str
     pmi: str = ""
     libfabric: str = ""
+    provider: str | None = None
     product: str = ""
     version: str = ""
     device: str = ""
@@ -58,6 +59,7 @@ def facts_of(system: System, partition: str) -> Facts:
         arch=archspec.cpu.TARGETS[part.target].family.name,
         pmi=part.pmi or "",
         libfabric=part.mpi.libfabric or "",
+        provider=part.mpi.provider,
     )
 
 
@@ -126,6 +128,12 @@ class Choice:
         """The product's name, e.g. mvapich."""
         return self.row.use.product
 
+    def beneath(self, device: str) -> Beneath:
+        """What stands beneath ``device`` on this fabric, with this GPU."""
+        found = _beneath(self.row, device, self.facts, self.policy)
+        assert found  # it was not chosen otherwise
+        return found
+
 
 def choose(
     system: System,
@@ -141,10 +149,25 @@ def choose(
     allows the stand-in of the system `local`; both are False and empty for every other system.
     Raises Refused when nothing fits, with the reasons and the nearest builds that work.
     """
-    passed: list[PassedOver] = []
-    facts = facts_of(system, partition)
     wish = system.partitions[partition].mpi
     _check_wish(system, partition, wish, release)
+    facts = facts_of(system, partition)
+    choice, passed = first_fitting(facts, wish, release, policy, unavailable, fallback)
+    if choice is None:
+        raise _refusal(system, partition, release, policy, passed)
+    return choice
+
+
+def first_fitting(
+    facts: Facts,
+    wish: Wish,
+    release: Release,
+    policy: Policy,
+    unavailable: frozenset[tuple[str, str]] = frozenset(),
+    fallback: bool = False,
+) -> tuple[Choice | None, list[PassedOver]]:
+    """The first build that fits; None when nothing does. And what was passed over before it."""
+    passed: list[PassedOver] = []
     for candidate in _candidates(facts, wish, release, policy, fallback):
         if (candidate.product, candidate.version) in unavailable:
             passed.append(
@@ -160,7 +183,7 @@ def choose(
         if launcher is None:
             passed += why_not
             continue
-        return Choice(
+        choice = Choice(
             row=candidate.row,
             version=candidate.version,
             version_why=candidate.why,
@@ -172,7 +195,8 @@ def choose(
             policy=policy,
             passed_over=tuple(dict.fromkeys(passed)),
         )
-    raise _refusal(system, partition, release, policy, passed)
+        return choice, passed
+    return None, passed
 
 
 @dataclass(frozen=True)
@@ -232,6 +256,8 @@ def _fits(candidate: _Candidate, policy: Policy) -> tuple[LauncherRow | None, li
         allowed = listed(candidate.row.use.transports)
         why = f"device {unknown[0]} is not what the policy has for this machine ({allowed})"
         return None, [PassedOver(name, why, candidate.row.source, candidate.row.id)]
+    if why := _not_driven(candidate, policy):
+        return None, [PassedOver(name, why, "environments/policy/fabrics.yaml", candidate.row.id)]
     any_pmi = Facts(**{**candidate.facts.__dict__, "pmi": ""})
     for row in policy.launchers:
         asked = candidate.facts if row.when.pmi else any_pmi
@@ -242,6 +268,25 @@ def _fits(candidate: _Candidate, policy: Policy) -> tuple[LauncherRow | None, li
             return row, []
     why = f"launcher {candidate.facts.launcher} is not one that this product has"
     return None, [PassedOver(name, why, "environments/policy/launchers.yaml", "launchers")]
+
+
+def _beneath(row: BuildRow, device: str, facts: Facts, policy: Policy) -> Beneath | None:
+    return policy.beneath(row, device, facts.fabric, facts.gpu, facts.provider)
+
+
+def _not_driven(candidate: _Candidate, policy: Policy) -> str:
+    """Why what is beneath a candidate does not drive the fabric as asked; "" if it does."""
+    facts, under = candidate.facts, policy.fabrics[candidate.facts.fabric].libfabric
+    transports = [candidate.row.use.transports[device] for device in candidate.devices]
+    if facts.provider:
+        known = [under.provider, *under.alternatives] if under else []
+        if facts.provider not in known or any(t.library != "libfabric" for t in transports):
+            there = f"libfabric has {listed(known)} there" if known else "libfabric has none there"
+            return f"provider {facts.provider} is none for fabric {facts.fabric}: {there}"
+    for device, transport in zip(candidate.devices, transports, strict=True):
+        if _beneath(candidate.row, device, facts, policy) is None:
+            return f"{transport.library} does not drive fabric {facts.fabric}"
+    return ""
 
 
 def _check_wish(system: System, partition: str, wish: Wish, release: Release) -> None:
@@ -313,10 +358,7 @@ def nearest_working(system: System, partition: str, release: Release, policy: Po
         other = part.model_copy(update=change)
         trial = system.model_copy(update={"partitions": {partition: other}})
         facts = facts_of(trial, partition)
-        for candidate in _candidates(facts, other.mpi, release, policy, False):
-            launcher, _ = _fits(candidate, policy)
-            if launcher is not None:
-                build = f"{candidate.product} {candidate.version} {candidate.devices[0]}"
-                found.append(f"{build} {text}")
-                break
+        choice, _ = first_fitting(facts, other.mpi, release, policy)
+        if choice:
+            found.append(f"{choice.product} {choice.version} {choice.devices[0]} {text}")
     return found[:2]

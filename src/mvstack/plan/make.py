@@ -78,9 +78,7 @@ def make_plan(
     root = given.root or system.install.root or DEFAULT_ROOT
     folder = system.name if system.discover else f"{system.name}-{partition}"
     taken = given.accepted.get((choice.product, choice.version))
-    builds = [
-        _mpi_build(system, partition, choice, device, policy, taken) for device in choice.devices
-    ]
+    builds = [mpi_build(part, choice, device, taken) for device in choice.devices]
     scheduler = policy.schedulers[scheduler_of(system, partition, policy)]
     profile = given.profile or part.profile or "default"
     given = replace(given, profile=profile)
@@ -108,7 +106,7 @@ def make_plan(
             {"package": package, "spec": spec, "prefix": prefix}
             for package, spec, prefix in spackspecs.externals(part, policy)
         ],
-        fallback=_fallback_sentence(choice),
+        fallback=_fallback_sentence(choice) or policy.fabrics[part.fabric].loud,
         profile=profile,
         named=sorted(given.names),
         left_out=left_out,
@@ -153,18 +151,15 @@ def _check_licensed(system: System, release: Release) -> None:
             )
 
 
-def _mpi_build(
-    system: System,
-    partition: str,
-    choice: Choice,
-    device: str,
-    policy: Policy,
-    accepted: Accepted | None,
+def mpi_build(
+    part: Partition, choice: Choice, device: str, accepted: Accepted | None = None
 ) -> MpiBuild:
-    part = system.partitions[partition]
+    """One MPI build of ``part``: what is asked for, what its module sets, what a check must see."""
+    policy = choice.policy
     product = policy.products[choice.row.use.product]
     software = product.easybuild or choice.product
-    transport = choice.row.use.transports[device]
+    beneath = choice.beneath(device)
+    transport = beneath.transport
     provision = part.mpi.libfabric if transport.library == "libfabric" else None
     netmod = easyconfigs.netmod(device)
     return MpiBuild(
@@ -186,7 +181,7 @@ def _mpi_build(
         environment={
             name: _setting(setting, choice.pmi)
             for name, setting in {
-                **choice.row.use.environment,
+                **beneath.environment,
                 **choice.launcher.environment,
                 **rail_settings(part, replace(choice.facts, device=device), policy),
             }.items()
@@ -194,8 +189,9 @@ def _mpi_build(
         believe={
             "library_version": product.version_text.replace("{version}", _escaped(choice.version)),
             "device": device,
-            "provider": list(choice.row.believe.providers),
-            "transports": list(choice.row.believe.transports),
+            "provider": list(beneath.believe.providers),
+            "transports": list(beneath.believe.transports),
+            "memory": list(beneath.believe.memory),
             "soname": _soname(product.sonames, choice.version),
         },
         parameters=_parameters(part, choice, device),
@@ -258,7 +254,7 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         pm=choice.launcher.configure.get("pm", ""),
     )
     ask = spackspecs.mpi(part, build, choice.policy)
-    under = choice.row.use.transports[device]
+    under = choice.beneath(device).transport
     provision = part.mpi.libfabric if under.library == "libfabric" else None
     spec = spackspecs.transport(
         under.library,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from mvstack.model.policy import Policy
 from mvstack.model.system import External, Partition, System
+from mvstack.plan import spackspecs
 from mvstack.plan.choose import Choice
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
@@ -16,56 +18,102 @@ PLAIN_PATH = re.compile(r"[\w/.+~@=-]+", re.ASCII)
 
 
 def check_offers(system: System, partition: str, choice: Choice) -> None:
-    """Raises InvalidInput for each external that cannot carry the MPI which was chosen."""
+    """Raises InvalidInput for each field of the partition that cannot carry what was chosen."""
     part = system.partitions[partition]
     problems = [
         Problem(
-            f"{partition}: the {name} here has no {' or '.join(lacking)}, which "
+            f"{partition}: the {name} here has no {lacking}, which "
             f"{choice.product} {choice.version} needs for {need}",
-            system.at("partitions", partition, "externals", name, field),
-            found=f"{field}: {listed(getattr(part.externals[name], field))}",
+            system.at("partitions", partition, "externals", name, field)
+            or system.at("partitions", partition, "externals", name),
+            found=f"{field}: {_said(getattr(part.externals[name], field))}",
             because=f"{choice.row.why} ({choice.row.source})"
             if name != "slurm"
             else f"{choice.launcher.why} ({choice.launcher.source})",
-            todo=f"{_how(name)}; correct {field} if it is incomplete, or give another {name}",
+            todo=f"{HOW.get(name, HOW['slurm'])}; correct {field} if it is incomplete, or give "
+            f"another {name}",
         )
         for name, field, lacking, need in _lacking(part, choice)
     ]
+    kind = choice.policy.gpus[choice.facts.gpu]
+    beneath = [choice.row.use.transports[device].library for device in choice.devices]
+    if kind.ucx and not kind.ucx.variants and "ucx" in beneath and "ucx" not in part.externals:
+        problems.append(
+            Problem(
+                f"{partition}: externals: a ucx with {' or '.join(kind.ucx.believe)} is needed for "
+                f"gpu {part.gpu}",
+                system.at("partitions", partition, "gpu"),
+                because=f"{choice.row.why} ({choice.row.source})",
+                todo="name it under `externals:` (`ucx: {version: …, prefix: …, transports: […]}`)",
+            )
+        )
+    if (
+        kind.needs_arch
+        and "gpu" in choice.row.use.configure
+        and not spackspecs.gpu_arch(part, choice.policy)
+    ):
+        problems.append(
+            Problem(
+                f"{partition}: gpu_arch is not set, and {choice.product} {choice.version} from "
+                f"source with gpu {part.gpu} is compiled for one architecture",
+                system.at("partitions", partition, "gpu"),
+                found=f"gpu_model: {part.gpu_model or '(none)'}",
+                allowed=listed(sorted(set(kind.architectures.values()))),
+                because="Spack refuses +rocm with amdgpu_target=none (its ROCmPackage)",
+                todo="set `gpu_arch:` (`rocminfo` names it), or a gpu_model that begins with one "
+                f"of {listed(kind.architectures)}",
+            )
+        )
     if problems:
         raise InvalidInput(*problems)
 
 
-def _how(name: str) -> str:
-    """How to see what an external has."""
-    return {
-        "libfabric": "`fi_info -l` lists what it has",
-        "ucx": "`ucx_info -d` lists what it has",
-    }.get(name, "`srun --mpi=list` lists what it has")
+HOW = {
+    "libfabric": "`fi_info -l` lists what it has, `fi_info -p PROVIDER -c FI_HMEM` GPUs",
+    "ucx": "`ucx_info -d` lists what it has",
+    "slurm": "`srun --mpi=list` lists what it has",
+}
+"""How to see what an external has."""
 
 
-def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, list[str], str]]:
+def _said(value: str | list[str]) -> str:
+    return (value if isinstance(value, str) else listed(value)) or "(none)"
+
+
+def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, str, str]]:
     """(external, its field, what it lacks, for what) for each external that says what it has."""
     for device in choice.devices:
-        library = choice.row.use.transports[device]
-        external = part.externals.get(library.library)
-        if external is None or (part.mpi.libfabric or library.provision) != "external":
+        under = choice.beneath(device)
+        name, believe, need = under.transport.library, under.believe, f"fabric {part.fabric}"
+        gpu = f"gpu {part.gpu}"
+        kind = choice.policy.gpus[choice.facts.gpu]
+        asked = {"libfabric": kind.libfabric, "ucx": kind.ucx.variants if kind.ucx else ""}
+        external = part.externals.get(name)
+        embedded = part.mpi.libfabric if name == "libfabric" else None
+        if external is None or (embedded or under.transport.provision) != "external":
             continue
-        believe, need = choice.row.believe, f"fabric {part.fabric}"
-        if library.library == "libfabric" and external.providers and believe.providers:
-            if not any(_provides(external, one) for one in believe.providers):
-                yield "libfabric", "providers", believe.providers, need
-        elif (
-            library.library == "ucx"
-            and external.transports
-            and believe.transports
-            and not any(_transports(external, one) for one in believe.transports)
+        has_provider = partial(_provides, external)
+        has_transport = partial(_transports, external)
+        for field, there, wanted, of, has in (
+            ("providers", external.providers, believe.providers, need, has_provider),
+            ("transports", external.transports, believe.transports, need, has_transport),
+            ("transports", external.transports, believe.memory, gpu, has_transport),
         ):
-            yield "ucx", "transports", believe.transports, need
+            if there and wanted and not any(map(has, wanted)):
+                yield name, field, " or ".join(wanted), of
+        # a variant that an external does not state is off: Spack would find nothing that fits
+        lacking = set(asked.get(name, "").split()) - _on(external)
+        if lacking:
+            yield name, "variants", " ".join(sorted(lacking)), gpu
     slurm, plugins = part.externals.get("slurm"), choice.policy.pmis[choice.pmi].plugins
     if part.launcher == "srun" and slurm and slurm.mpi and plugins:
         offered = [re.sub(r"_v\d+$", "", one) for one in slurm.mpi]
         if not set(plugins) & set(offered):
-            yield "slurm", "mpi", plugins, f"pmi {choice.pmi}"
+            yield "slurm", "mpi", " or ".join(plugins), f"pmi {choice.pmi}"
+
+
+def _on(external: External) -> set[str]:
+    return set(re.findall(r"\+\w+", external.variants))
 
 
 def _provides(external: External, provider: str) -> bool:
@@ -81,9 +129,7 @@ def _parts(provider: str) -> set[str]:
 def _transports(external: External, transport: str) -> bool:
     """Whether UCX has a transport: a node without an adapter lists none, and its build tells."""
     family = transport.partition("_")[0]
-    return transport in external.transports or f"+{family}" in re.findall(
-        r"\+\w+", external.variants
-    )
+    return transport in external.transports or f"+{family}" in _on(external)
 
 
 def scheduler_of(system: System, partition: str, policy: Policy) -> str:
@@ -113,6 +159,9 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
         where = system.at("partitions", partition, *field)
         return Problem(f"{partition}: {message}", where, todo=todo)
 
+    if loud := policy.fabrics[part.fabric].loud:
+        todo = "`ibv_devinfo` and `fi_info -l` show whether an adapter is there"
+        yield doubt(f"fabric {part.fabric}: {loud}", todo, "fabric")
     if part.launcher == "srun" and part.pmi is None:
         todo = "set `pmi:` to one that `srun --mpi=list` names"
         yield doubt("pmi is not set, so the policy's first is taken", todo, "launcher")

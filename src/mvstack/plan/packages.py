@@ -8,7 +8,7 @@ from mvstack.model.release import Package as ReleasePackage
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.model.vocabulary import PROFILES
-from mvstack.plan import easyconfigs
+from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice
 from mvstack.plan.types import Given, MpiBuild, Package
 
@@ -167,10 +167,8 @@ def _spec(package: ReleasePackage, part: Partition, choice: Choice) -> str:
 
 
 def _cuda_arch(part: Partition, choice: Choice) -> str:
-    """The compute capability of the partition's GPUs as compilers write it; "" if not known."""
-    if part.gpu_arch:
-        return part.gpu_arch.removeprefix("sm_")
-    return choice.policy.gpus[part.gpu].architectures.get(part.gpu_model.partition("-")[0], "")
+    """The compute capability of the partition's NVIDIA GPUs; "" if not known."""
+    return spackspecs.gpu_arch(part, choice.policy) if part.gpu == "nvidia" else ""
 
 
 def _numbers(version: str) -> list[int]:

@@ -50,6 +50,7 @@ def mpi(part: Partition, build: Build, policy: Policy) -> Ask:
     romio = f"file_systems:={','.join(drivers(part, build.product, policy))}"
     netmod = build.device.partition(":")[2]
     interface = policy.interfaces.get(build.configure.get("gpu", ""), "")
+    variant, arch = policy.gpus[build.gpu].arch_variant, gpu_arch(part, policy)
     words: list[str]
     if build.product == "mvapich":
         words = [f"netmod:={netmod}", f"fabrics:={part.fabric}"]
@@ -57,9 +58,10 @@ def mpi(part: Partition, build: Build, policy: Policy) -> Ask:
             words.append("embedded:=libfabric")
         managers = "none" if build.pm == "none" else manager
         words += [f"pmi={build.pmi}", f"process_managers:={managers}", romio, interface]
+        words += [f"{variant}={arch}"] if interface and variant and arch else []
         words.append("+omb")  # what the checks measure with, as in EasyBuild's build
     elif build.product == "mvapich2":
-        words = [f"fabrics:={netmod.replace(':', '')}"]
+        words = [f"fabrics:={build.configure.get('fabrics') or netmod.replace(':', '')}"]
         words += [f"process_managers:={'flux' if part.launcher == 'flux' else manager}"]
         words += [f"pmi_version={build.pmi}"] if manager == "slurm" else []
         words += [romio, interface]
@@ -72,6 +74,13 @@ def mpi(part: Partition, build: Build, policy: Policy) -> Ask:
     else:
         words = [f"process_managers={manager}"]
     return Ask(build.product, build.version, tuple(word for word in words if word))
+
+
+def gpu_arch(part: Partition, policy: Policy) -> str:
+    """What compilers write for on the partition's GPUs, e.g. 80 or gfx90a; "" if not known."""
+    if part.gpu_arch:
+        return part.gpu_arch.removeprefix("sm_")
+    return policy.gpus[part.gpu].architectures.get(part.gpu_model.partition("-")[0], "")
 
 
 def drivers(part: Partition, product: str, policy: Policy) -> list[str]:
@@ -88,8 +97,8 @@ def transport(
 
     A library of the site is asked for no more than it is known to have: its own providers decide.
     """
-    if library in ("none", "rdma-core") or provision == "embedded":
-        return "rdma-core" if library == "rdma-core" else ""
+    if library == "none" or provision == "embedded":
+        return ""
     if external is not None and library == "libfabric" and external.providers:
         asked, _, rest = variants.partition(" ")
         wanted = asked.removeprefix("fabrics=").split(",")

@@ -31,6 +31,7 @@ PROVIDER = {
     "roce": "verbs;ofi_rxm",
     "psm3": "psm3",
     "tcp": "tcp",
+    "shm": "tcp",
 }
 
 # What an embedded library needs of others for a fabric, and the word in its config.h
