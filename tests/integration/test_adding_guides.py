@@ -99,6 +99,30 @@ def test_a_name_that_would_be_another_path_is_refused(
     assert "this cannot be used" in str(result.exception)
 
 
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
+    result = CliRunner().invoke(app, ["new", "site", name])
+    assert "an empty name is no folder" in str(result.exception)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("system alps", "mvapich-stack has a system alps; yours replaces it"),
+        ("application hpcc 9.9", "has HPCC 1.5.0; yours is added to it"),
+        ("system lab", ""),
+    ],
+)
+def test_who_begins_what_is_here_already_is_warned(
+    words: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mvstack("mvstack new site our-site", monkeypatch)
+    result = CliRunner().invoke(app, ["--site", "our-site", "new", *shlex.split(words)])
+    assert result.exit_code == 0 and said in result.output
+    assert ("warning" in result.output) == bool(said)
+
+
 def test_without_a_site_there_is_nowhere_to_write() -> None:
     result = CliRunner().invoke(app, ["new", "system", "lab"])
     assert "mvstack new site DIR" in str(result.exception)

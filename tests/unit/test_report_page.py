@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack.cli.up import report_tree
+from mvstack.cli.stack import report_tree
 from mvstack.report import gather, write_html
 from mvstack.report.page import render
 from mvstack.support.errors import InvalidInput
@@ -304,9 +304,9 @@ def test_any_figure_can_be_shown(tree, values):
 
 def test_who_asks_for_json_and_a_page_gets_both(tree, tmp_path, capsys):
     page = tmp_path / "page.html"
-    report_tree(tree, page, True, None)
+    report_tree(tree, page, True)
     assert json.loads(capsys.readouterr().out)["tree"]
     assert page.read_text().startswith("<!doctype html>")
     with pytest.raises(InvalidInput, match="cannot be written"):
-        report_tree(tree, tmp_path, True, None)
+        report_tree(tree, tmp_path, True)
     assert capsys.readouterr().out == ""

@@ -5,23 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from mvstack.abi.compare import Difference, differences
 from mvstack.abi.library import read_constants, read_library, read_program
-from mvstack.cli.options import Json
-from mvstack.support.console import emit
+from mvstack.cli.options import Json, commands
+from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
 WHAT = "Prefix of an installed MPI, or its libmpi.so."
 
+app = commands()
 
+
+@app.command(epilog="Example: mvstack abi /apps/mpich-4.0.2 /apps/mvapich-3.0 ./program")
 def abi(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help=WHAT)],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help=WHAT)],
+    old: Annotated[Path, Argument(metavar="OLD", help=WHAT)],
+    new: Annotated[Path, Argument(metavar="NEW", help=WHAT)],
     programs: Annotated[
         list[Path] | None,
-        typer.Argument(
+        Argument(
             metavar="PROGRAM", help="Programs linked to OLD; else everything that OLD offers."
         ),
     ] = None,
@@ -45,28 +48,24 @@ def abi(
     was, is_now = (read_constants(one) if one.is_dir() else {} for one in (old, new))
     found = list(differences(before, after, was, is_now, needed, named))
     counted = len(before.names if needed is None else needed)
-    if as_json:
-        emit(
-            {
-                "old": str(before.path),
-                "new": str(after.path),
-                "soname": [before.soname, after.soname],
-                "names": counted,
-                "compatible": not found,
-                "differences": [one.__dict__ for one in found],
-            }
-        )
-        raise typer.Exit(1 if found else 0)
-    if found:
-        raise CheckFailed(
-            *(_problem(one, after.path) for one in found),
-            outcome="Rebuild the programs with the new MPI.",
-        )
+    data = {
+        "old": str(before.path),
+        "new": str(after.path),
+        "soname": [before.soname, after.soname],
+        "names": counted,
+        "compatible": not found,
+        "differences": [one.__dict__ for one in found],
+    }
     constants = "and the constants of mpi.h " if old.is_dir() and new.is_dir() else ""
-    typer.echo(
+    same = (
         f"{after.path}: soname {after.soname}, {counted} names {constants}as in {before.path}: "
         "programs need no rebuild"
     )
+    failed = CheckFailed(
+        *(_problem(one, after.path) for one in found),
+        outcome="Rebuild the programs with the new MPI.",
+    )
+    say(data, as_json, *([] if found else [same]), failed=failed)
 
 
 def _problem(one: Difference, where: Path) -> Problem:

@@ -5,21 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from mvstack.cli.options import Caches, Json, Profile, ReleaseName, Root, System, progress
+from mvstack.bundle.make import make
+from mvstack.cache.use import site_caches
+from mvstack.cli.options import (
+    Caches,
+    Json,
+    Profile,
+    ReleaseName,
+    Root,
+    System,
+    commands,
+    progress,
+)
+from mvstack.install.flow import Request
 from mvstack.support.console import say
 from mvstack.support.errors import InvalidInput
 
+app = commands()
 
+
+@app.command(epilog="Example: mvstack bundle local --sources --to /mnt/stick/local")
 def bundle(
     system: System,
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder to write.")],
-    sources: Annotated[
-        bool, typer.Option("--sources", help="Bring sources, to compile there.")
-    ] = False,
+    to: Annotated[Path, Option("--to", metavar="DIR", help="Folder to write.")],
+    sources: Annotated[bool, Option("--sources", help="Bring sources, to compile there.")] = False,
     binaries: Annotated[
-        bool, typer.Option("--binaries", help="Bring signed binaries, built here or cached.")
+        bool, Option("--binaries", help="Bring signed binaries, built here or cached.")
     ] = False,
     cache: Caches = None,
     release: ReleaseName = None,
@@ -28,11 +41,6 @@ def bundle(
     as_json: Json = False,
 ) -> None:
     """Write a folder from which a machine without a network installs a system."""
-    # start-up time: only this command needs it
-    from mvstack.bundle.make import make
-    from mvstack.cache.use import site_caches
-    from mvstack.install.flow import Request
-
     if sources == binaries:
         raise InvalidInput(
             "a bundle holds either sources or binaries",

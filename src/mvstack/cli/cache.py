@@ -1,4 +1,4 @@
-"""``mvstack cache``: push what is installed, look after caches, and the keys that are trusted."""
+"""Push to a binary cache, list and verify it, and manage the keys you trust."""
 
 from __future__ import annotations
 
@@ -7,37 +7,34 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from mvstack.builders.base import Which, builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
-from mvstack.cli.options import Json, Key, ReleaseName, Root, System, progress
+from mvstack.cli.options import Json, Key, ReleaseName, Root, System, commands, progress
 from mvstack.install.stages import installed_here
-from mvstack.support.console import emit, print_table, say
+from mvstack.support.console import emit, say, table
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="Push to a binary cache, list and verify it, and manage the keys you trust.",
-)
-keys_app = typer.Typer(no_args_is_help=True, help="Manage the keys that sign and that you trust.")
+app = commands(__doc__)
+keys_app = commands("Manage the keys that sign and that you trust.")
 app.add_typer(keys_app, name="keys")
 Places = Annotated[
     list[str] | None,
-    typer.Argument(metavar="DIR|URL", help="Caches; MVSTACK_CACHES if none is named."),
+    Argument(metavar="DIR|URL", help="Caches; MVSTACK_CACHES if none is named."),
 ]
 
 
 @app.command(epilog="Examples: mvstack cache push local --to /mnt/cache")
 def push(
     system: System,
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="Cache to push to.")],
+    to: Annotated[str, Option(metavar="DIR", help="Cache to push to.")],
     key: Key = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Push packages again that the cache has already.")
+        bool, Option("--replace", help="Push packages again that the cache has already.")
     ] = False,
     release: ReleaseName = None,
     root: Root = None,
@@ -62,14 +59,12 @@ def push(
 def list_(places: Places = None, as_json: Json = False) -> None:
     """List the packages in caches, the machines they are for, and who signed them."""
     found = _looked_at(places, whole=False, as_json=as_json)
-    if as_json:
-        emit([{"cache": name, **one.as_dict()} for name, one in found])
-        return
-    print_table(
-        ("package", "over", "for", "size", "content", "signed by"), (_row(one) for _, one in found)
-    )
+    data = [{"cache": name, **one.as_dict()} for name, one in found]
+    heads = ("package", "over", "for", "size", "content", "signed by")
+    shown = table(heads, (_row(one) for _, one in found))
     good = sum(one.state == "good" for _, one in found)
-    typer.echo(f"{good} entries" + (f", {len(found) - good} refused" if good < len(found) else ""))
+    refused = f", {len(found) - good} refused" if good < len(found) else ""
+    say(data, as_json, shown, f"{good} entries{refused}")
 
 
 def _row(one: Verdict) -> tuple[str, ...]:
@@ -85,17 +80,14 @@ def _row(one: Verdict) -> tuple[str, ...]:
 def verify(places: Places = None, as_json: Json = False) -> None:
     """Check every signature and every byte again. Removes nothing."""
     found = _looked_at(places, whole=True, as_json=as_json)
-    bad = [(name, one) for name, one in found if one.state == "refused"]
-    if as_json:
-        emit([{"cache": name, **one.as_dict()} for name, one in found])
-        raise typer.Exit(CheckFailed.exit_code if bad else 0)
-    typer.echo(f"{len(found) - len(bad)} of {len(found)} entries are whole and signed")
-    if bad:
-        problems = (
-            Problem(f"refused: {v.why}", f"{name}: {v.os}/{v.content}", todo=PUSH_AGAIN)
-            for name, v in bad
-        )
-        raise CheckFailed(*problems, outcome="Nothing was removed.")
+    data = [{"cache": name, **one.as_dict()} for name, one in found]
+    bad = [
+        Problem(f"refused: {one.why}", f"{name}: {one.os}/{one.content}", todo=PUSH_AGAIN)
+        for name, one in found
+        if one.state == "refused"
+    ]
+    good = f"{len(found) - len(bad)} of {len(found)} entries are whole and signed"
+    say(data, as_json, good, failed=CheckFailed(*bad, outcome="Nothing was removed."))
 
 
 def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tuple[str, Verdict]]:
@@ -119,8 +111,8 @@ def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tupl
 
 @keys_app.command(epilog='Example: mvstack cache keys create "HPC group, University of X"')
 def create(
-    name: Annotated[str, typer.Argument(help="Site or group that owns the key.")],
-    email: Annotated[str, typer.Option(help="Its e-mail address.")] = "mvapich-stack@localhost",
+    name: Annotated[str, Argument(metavar="NAME", help="Site or group that owns the key.")],
+    email: Annotated[str, Option(help="Its e-mail address.")] = "mvapich-stack@localhost",
     as_json: Json = False,
 ) -> None:
     """Make a key to sign with. It has no passphrase: protect the folder that holds it."""
@@ -144,8 +136,7 @@ def list_keys(as_json: Json = False) -> None:
 def export(
     key: Key = "",
     to: Annotated[
-        Path | None,
-        typer.Option("--to", metavar="FILE", help="File to write; else standard output."),
+        Path | None, Option(metavar="FILE", help="File to write; else standard output.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -166,9 +157,9 @@ def export(
     epilog="Example: mvstack cache keys trust site.asc --fingerprint 0123…   (40 digits)"
 )
 def trust(
-    file: Annotated[str, typer.Argument(metavar="FILE|URL", help="Public key from `keys export`.")],
+    file: Annotated[str, Argument(metavar="FILE|URL", help="Public key from `keys export`.")],
     fingerprint: Annotated[
-        str, typer.Option(help="Trust the key only if it has this fingerprint; ask its owner.")
+        str, Option(help="Trust the key only if it has this fingerprint; ask its owner.")
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -194,7 +185,7 @@ def trust(
 
 @keys_app.command()
 def forget(
-    fingerprint: Annotated[str, typer.Argument(help="The whole fingerprint.")],
+    fingerprint: Annotated[str, Argument(metavar="FINGERPRINT", help="The whole fingerprint.")],
     as_json: Json = False,
 ) -> None:
     """Stop trusting a key. If it is your own, its secret key is deleted."""

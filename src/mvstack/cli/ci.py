@@ -1,4 +1,4 @@
-"""``mvstack ci``: make the pipelines of a change, and the steps that their jobs run."""
+"""Make GitLab pipelines that build, check and deploy what a change touches."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
+from mvstack.ci import generate as ci
+from mvstack.ci import sites, steps
+from mvstack.ci.checking import check_project
 from mvstack.ci.handover import Given
+from mvstack.ci.pipeline import Context
+from mvstack.ci.trust import base_of, trust_of
+from mvstack.ci.words import as_data, explained
 from mvstack.cli.options import (
     Caches,
     Jobs,
@@ -18,30 +24,25 @@ from mvstack.cli.options import (
     Profile,
     System,
     Tags,
+    commands,
+    passed,
     progress,
-    say_results,
 )
 from mvstack.model.ci import TREE_LENGTH, load_settings
-from mvstack.support.console import emit, say
+from mvstack.support.console import say
+from mvstack.test.installed import failed_checks
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="Make GitLab pipelines that build, check and deploy what a change touches.",
-)
-
+app = commands(__doc__)
 SettingsFile = Annotated[
-    Path, typer.Option("--settings", metavar="FILE", help="Settings file of the project.")
+    Path, Option("--settings", metavar="FILE", help="Settings file of the project.")
 ]
 Take = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--take", metavar="DIR", help="Folder with what other jobs built; may be repeated."
-    ),
+    Option("--take", metavar="DIR", help="Folder with what other jobs built; may be repeated."),
 ]
 Trust = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--trust", metavar="FILE", help="Public key of a site (`cache keys export`); repeatable."
     ),
 ]
@@ -55,35 +56,26 @@ SETTINGS = Path("mvstack-ci.yaml")
 def generate(
     settings: SettingsFile = SETTINGS,
     change: Annotated[
-        str | None, typer.Option(help="Commit to compare with; else the one that GitLab names.")
+        str | None, Option(help="Commit to compare with; else the one that GitLab names.")
     ] = None,
     to: Annotated[
-        Path, typer.Option("--to", help="Folder to write the pipelines to; replaced if it exists.")
+        Path, Option(help="Folder to write the pipelines to; replaced if it exists.")
     ] = Path("ci-pipelines"),
     schedule: Annotated[
-        str, typer.Option(help="Check what is deployed instead: nightly or weekly.")
+        str, Option(help="Check what is deployed instead: nightly or weekly.")
     ] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="Make every partition, whatever changed.")
+        bool, Option("--all", help="Make every partition, whatever changed.")
     ] = False,
     locks: Annotated[
         Path | None,
-        typer.Option(help="Folder of lock files from `mvstack lock --to`; else as in settings."),
+        Option(help="Folder of lock files from `mvstack lock --to`; else as in settings."),
     ] = None,
-    untrusted: Annotated[
-        bool, typer.Option("--untrusted", help="Make no job that needs a key.")
-    ] = False,
+    untrusted: Annotated[bool, Option("--untrusted", help="Make no job that needs a key.")] = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Say what a change builds, checks and deploys, and write the pipelines that do it."""
-    # start-up time: only this command needs it
-    from mvstack.ci import generate as ci
-    from mvstack.ci import sites
-    from mvstack.ci.pipeline import Context
-    from mvstack.ci.trust import base_of, trust_of
-    from mvstack.ci.words import as_data, explained
-
     found = load_settings(settings)
     project, file = sites.project_of(settings)
     trust = trust_of(os.environ)
@@ -106,21 +98,18 @@ def generate(
     sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
     notes += made.notes
     why = "--untrusted" if trust.trusted and untrusted else trust.why
-    if as_json:
-        data = as_data(made.against, made.todos, made.pipelines.jobs)
-        data |= {"trusted": context.trusted, "why": why, "files": sorted(made.pipelines.files)}
-        data |= {"unserved": made.unserved, "notes": notes}
-        emit(data)
-        return
-    for note in notes:
-        typer.echo(f"note: {note}")
+    data = as_data(made.against, made.todos, made.pipelines.jobs)
+    data |= {"trusted": context.trusted, "why": why, "files": sorted(made.pipelines.files)}
+    data |= {"unserved": made.unserved, "notes": notes}
+    lines = [f"note: {note}" for note in notes]
     if schedule:
-        typer.echo(f"{made.against}: checks of what is deployed")
+        lines.append(f"{made.against}: checks of what is deployed")
     else:
-        typer.echo(explained(made.against, made.todos, made.pipelines.jobs))
+        lines.append(explained(made.against, made.todos, made.pipelines.jobs))
     if made.unserved:
-        typer.echo(f"no runner of this project serves {', '.join(made.unserved)}")
-    typer.echo(f"can sign and deploy: {'yes' if context.trusted else 'no'}, {why}")
+        lines.append(f"no runner of this project serves {', '.join(made.unserved)}")
+    lines.append(f"can sign and deploy: {'yes' if context.trusted else 'no'}, {why}")
+    say(data, as_json, *lines)
 
 
 def _caches(given: list[str] | None) -> list[str]:
@@ -128,11 +117,11 @@ def _caches(given: list[str] | None) -> list[str]:
     return list(dict.fromkeys([*(given or []), *os.environ.get("MVSTACK_CACHES", "").split()]))
 
 
-def _told(rows: list[dict[str, Any]], as_json: bool) -> None:
-    """The rows as JSON, or how many packages came from where."""
+def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
+    """The rows as JSON, or how many packages came from where, and ``more``."""
     counts = Counter(row["result"] for row in rows)
     said = ", ".join(f"{count} {result}" for result, count in counts.items())
-    say(rows, as_json, said or "nothing to do: everything is there")
+    say(rows, as_json, said or "nothing to do: everything is there", *more)
 
 
 @app.command(
@@ -142,29 +131,24 @@ def build(
     system: System,
     node: Annotated[
         list[str],
-        typer.Option("--node", help="Easyconfig or Spack hash to build; may be repeated."),
+        Option(help="Easyconfig or Spack hash to build; may be repeated."),
     ],
-    hand: Annotated[
-        Path, typer.Option("--hand", help="Folder to put what was built into, as a cache.")
-    ],
+    hand: Annotated[Path, Option(help="Folder to put what was built into, as a cache.")],
     take: Take = None,
     trust: Trust = None,
     cache: Caches = None,
     jobs: Jobs = None,
-    logs: Annotated[Path | None, typer.Option(help="Folder to copy the build logs to.")] = None,
+    logs: Annotated[Path | None, Option(help="Folder to copy the build logs to.")] = None,
     root: Annotated[
-        Path | None, typer.Option("--root", help="Folder to build in and keep; else a temporary.")
+        Path | None, Option(help="Folder to build in and keep; else a temporary.")
     ] = None,
     tree_length: Annotated[
-        int, typer.Option(min=40, max=TREE_LENGTH, help="Length of the path to build in.")
+        int, Option(min=40, max=TREE_LENGTH, help="Length of the path to build in.")
     ] = TREE_LENGTH,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Build some packages of a partition on top of what other jobs built, and hand them on."""
-    # start-up time: only this command needs it
-    from mvstack.ci import steps
-
     given = Given(take or [], _caches(cache), trust or [])
     job = steps.Job(system, progress(as_json), given, profile or "")
     rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
@@ -176,9 +160,7 @@ def build(
 )
 def stage(
     system: System,
-    root: Annotated[
-        Path, typer.Option("--root", help="Folder to install to; the cluster's nodes must see it.")
-    ],
+    root: Annotated[Path, Option(help="Folder to install to; the cluster's nodes must see it.")],
     take: Take = None,
     trust: Trust = None,
     cache: Caches = None,
@@ -186,12 +168,9 @@ def stage(
     as_json: Json = False,
 ) -> None:
     """Install a whole partition from what was built and from caches; build nothing."""
-    # start-up time: only this command needs it
-    from mvstack.ci.steps import Job, stage_job
-
     given = Given(take or [], _caches(cache), trust or [])
-    job = Job(system, progress(as_json), given, profile or "")
-    _told(stage_job(job, root), as_json)
+    job = steps.Job(system, progress(as_json), given, profile or "")
+    _told(steps.stage_job(job, root), as_json)
 
 
 @app.command(
@@ -200,44 +179,33 @@ def stage(
 )
 def validate(
     system: System,
-    root: Annotated[Path, typer.Option("--root", help="Where the partition is installed.")],
-    to: Annotated[Path, typer.Option("--to", help="Folder for results.json and junit.xml.")],
+    root: Annotated[Path, Option(help="Where the partition is installed.")],
+    to: Annotated[Path, Option(help="Folder for results.json and junit.xml.")],
     tag: Tags = None,
     work: Annotated[
         Path | None,
-        typer.Option(help="Folder to run in; the nodes must see it. Else below the root."),
+        Option(help="Folder to run in; the nodes must see it. Else below the root."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Run the checks through the site's scheduler, and write reports that GitLab shows."""
-    # start-up time: only this command needs it
-    from mvstack.ci.steps import validate_job
-    from mvstack.test.installed import failed_checks
-
-    results = validate_job(system, root, tag or [], work, to, progress(as_json))
-    say_results(results, as_json)
-    if failed := failed_checks(results):
-        raise failed
+    results = steps.validate_job(system, root, tag or [], work, to, progress(as_json))
+    say(results, as_json, passed(results), failed=failed_checks(results))
 
 
 @app.command(epilog="Example: mvstack ci sign azure-hbv4/hpc --take handover --to /shared/cache")
 def sign(
     system: System,
-    to: Annotated[str, typer.Option("--to", help="The site's cache: a folder, or file://…")],
+    to: Annotated[str, Option(help="The site's cache: a folder, or file://…")],
     take: Take = None,
     key: Key = "",
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
-    # start-up time: only this command needs it
-    from mvstack.ci.steps import Job, sign_job
-
-    job = Job(system, progress(as_json), Given(take or []), profile or "")
-    own, rows = sign_job(job, to, key)
-    _told(rows, as_json)
-    if not as_json:
-        typer.echo(f"signed with {own.fingerprint}")
+    job = steps.Job(system, progress(as_json), Given(take or []), profile or "")
+    own, rows = steps.sign_job(job, to, key)
+    _told(rows, as_json, f"signed with {own.fingerprint}")
 
 
 @app.command(
@@ -246,35 +214,27 @@ def sign(
 )
 def deploy(
     system: System,
-    root: Annotated[Path, typer.Option("--root", help="The shared tree to install to.")],
-    cache: Annotated[
-        list[str], typer.Option("--cache", help="The site's signed cache; may be repeated.")
-    ],
+    root: Annotated[Path, Option(help="The shared tree to install to.")],
+    cache: Annotated[list[str], Option(help="The site's signed cache; may be repeated.")],
     trust: Trust = None,
     results: Annotated[
         Path | None,
-        typer.Option(help="Folder that `ci validate --to` wrote, to keep with the tree."),
+        Option(help="Folder that `ci validate --to` wrote, to keep with the tree."),
     ] = None,
     state: Annotated[
-        str, typer.Option(help="Hash to record in the first cache as what is deployed.")
+        str, Option(help="Hash to record in the first cache as what is deployed.")
     ] = "",
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages only."""
-    # start-up time: only this command needs it
-    from mvstack.ci.steps import Job, deploy_job
-
-    job = Job(system, progress(as_json), Given((), cache, trust or []), profile or "")
-    _told(deploy_job(job, root, results, state), as_json)
+    job = steps.Job(system, progress(as_json), Given((), cache, trust or []), profile or "")
+    _told(steps.deploy_job(job, root, results, state), as_json)
 
 
 @app.command(epilog="Example: mvstack ci check --settings mvstack-ci.yaml")
 def check(settings: SettingsFile = SETTINGS, as_json: Json = False) -> None:
     """Check the settings and every system and key that they name; show all errors at once."""
-    # start-up time: only this command needs it
-    from mvstack.ci.checking import check_project
-
     checked = check_project(settings)
     said = f"{settings}: no errors; it serves {', '.join(checked)}"
     say({"checked": checked}, as_json, said)

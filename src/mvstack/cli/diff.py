@@ -6,28 +6,33 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from mvstack.cli.options import Json, Profile, Systems
+from mvstack.cli.options import Json, Profile, Systems, commands
+from mvstack.diff.compare import as_data, as_text, compare
+from mvstack.diff.sides import both, sides
 from mvstack.support.console import say
+from mvstack.support.home import checkout
+
+app = commands()
 
 CHANGES = 9
 """Exit code when something would be rebuilt."""
 
 
+@app.command(epilog="Examples: mvstack diff HEAD~1   ·   mvstack diff origin/main expanse --json")
 def diff(
     revision: Annotated[
-        str, typer.Argument(metavar="REVISION", help="Commit, tag or branch to compare with.")
+        str, Argument(metavar="REVISION", help="Commit, tag or branch to compare with.")
     ],
     systems: Systems = None,
     old_locks: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Lock files of the revision: SYSTEM/PARTITION/spack.lock."
-        ),
+        Option(metavar="DIR", help="Lock files of the revision: SYSTEM/PARTITION/spack.lock."),
     ] = None,
     new_locks: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Lock files of the working tree (`mvstack lock --to`)."),
+        Option(metavar="DIR", help="Lock files of the working tree (`mvstack lock --to`)."),
     ] = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -36,11 +41,6 @@ def diff(
 
     Exit code 9: something is rebuilt; 0: nothing is.
     """
-    # start-up time: only this command needs it
-    from mvstack.diff.compare import as_data, as_text, compare
-    from mvstack.diff.sides import both, sides
-    from mvstack.support.home import checkout
-
     here = checkout("mvstack diff")
     with sides(here, revision, systems or [], profile or "") as (old, new):
         differences = compare(*both(old, new, old_locks, new_locks))

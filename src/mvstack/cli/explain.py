@@ -1,14 +1,45 @@
-"""A plan as text that a person reads: what was chosen, why, and what was passed over."""
+"""``mvstack explain``: a plan as a person reads it, with what was passed over."""
 
 from __future__ import annotations
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mvstack.cli import options
+from mvstack.cli.options import Json, Profile, ReleaseName, Root
+from mvstack.install import stages
 from mvstack.model.system import System
-from mvstack.plan.types import MpiBuild, Package, Plan
+from mvstack.plan.types import Extent, MpiBuild, Package, Plan
+from mvstack.support.console import emit
+
+app = options.commands()
+
+
+@app.command(
+    epilog="Examples: mvstack explain expanse/cpu   ·   mvstack explain mine.yaml --json   ·   "
+    "mvstack discover | mvstack explain -"
+)
+def explain(
+    system: options.System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Show which MPI each partition gets, and why, with the source of each reason."""
+    found, partitions = stages.load(system)
+    extent = Extent(profile or "")
+    plans = [stages.plan_for(found, name, release, root, extent=extent) for name in partitions]
+    if as_json:
+        emit({"plans": [plan.as_dict() for plan in plans]})
+        return
+    console = Console(highlight=False)
+    for number, plan in enumerate(plans):
+        if number:
+            console.print()
+        show_plan(plan, found, console)
 
 
 def show_plan(plan: Plan, system: System, console: Console) -> None:
@@ -24,23 +55,23 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
     if plan.profile != "default":
         console.print(f"\npackages of profile {plan.profile}, over {plan.mpi[0].module}")
         console.print(_packages(plan))
-        for row in plan.left_out:
-            line = Text(f"not {row['name']} {row['version']}: {row['because']}")
-            console.print(Padding(line, (0, 0, 0, 2)))
-    if plan.passed_over:
-        console.print("\npassed over")
-        for item in plan.passed_over:
-            line = Text(f"{item['build']}: {item['because']}  [{item['source']}]")
-            console.print(Padding(line, (0, 0, 0, 2)))
-    unsure = {
-        field: why
+        left = [f"not {x['name']} {x['version']}: {x['because']}" for x in plan.left_out]
+        _listed("", left, console)
+    passed_over = [f"{x['build']}: {x['because']}  [{x['source']}]" for x in plan.passed_over]
+    _listed("passed over", passed_over, console)
+    unsure = [
+        f"{field}: {why}"
         for field, why in system.confirm.items()
         if not field.startswith("partitions.") or field.split(".")[1] == plan.partition
-    }
-    if unsure:
-        console.print("\npublic knowledge that the site must confirm")
-        for field, why in unsure.items():
-            console.print(Padding(Text(f"{field}: {why}"), (0, 0, 0, 2)))
+    ]
+    _listed("public knowledge that the site must confirm", unsure, console)
+
+
+def _listed(heading: str, lines: list[str], console: Console) -> None:
+    if heading and lines:
+        console.print(f"\n{heading}")
+    for line in lines:
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def _machine(plan: Plan, system: System) -> Table:
@@ -48,28 +79,21 @@ def _machine(plan: Plan, system: System) -> Table:
     gpu = f"{part.gpus} x {part.gpu} {part.gpu_model}".strip() if part.gpus else "no GPU"
     if part.gpus and part.gpu_buffers == "staged":
         gpu += ", buffers staged through host memory"
-    return _table(
-        [
-            ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb} GB, {gpu}"),
-            ("network", part.fabric + (f" ({part.nic})" if part.nic else "")),
-            ("system", f"{plan.os}, launcher {part.launcher}"),
-            (
-                "compiler",
-                f"{plan.compiler['name']} {plan.compiler['version']} "
-                f"from {plan.compiler['origin']}",
-            ),
-            ("builder", f"{plan.builder}, below {plan.tree}"),
-        ]
-    )
-
-
-def _build(build: MpiBuild, default: bool) -> Group:
+    compiler = "{name} {version} from {origin}".format(**plan.compiler)
     rows = [
-        (
-            "MPI",
-            f"{build.product} {build.version} {build.device}"
-            + ("" if default else "  (also built)"),
-        ),
+        ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb} GB, {gpu}"),
+        ("network", part.fabric + (f" ({part.nic})" if part.nic else "")),
+        ("system", f"{plan.os}, launcher {part.launcher}"),
+        ("compiler", compiler),
+        ("builder", f"{plan.builder}, below {plan.tree}"),
+    ]
+    return _table(rows)
+
+
+def _build(build: MpiBuild, default: bool) -> Table:
+    also = "" if default else "  (also built)"
+    rows = [
+        ("MPI", f"{build.product} {build.version} {build.device}{also}"),
         ("module", build.module),
         ("transport", " ".join(v for v in build.transport.values() if v)),
         ("PMI", build.pmi),
@@ -87,36 +111,25 @@ def _build(build: MpiBuild, default: bool) -> Group:
         seen.append("GPU memory by " + " or ".join(believe["memory"]))
     rows.append(("believed", "when a check sees " + "; ".join(seen)))
     if build.not_upstream:
-        rows.append(
-            (
-                "bytes",
-                f"not upstream's bytes: {build.not_upstream} (sha256 {build.accepted_sha256})",
-            )
-        )
+        said = f"not upstream's bytes: {build.not_upstream} (sha256 {build.accepted_sha256})"
+        rows.append(("bytes", said))
     for reason in build.reasons:
         rows.append(("because", f"{reason['what']}: {reason['why']} [{reason['source']}]"))
-    return Group(_table(rows))
+    return _table(rows)
 
 
 def _packages(plan: Plan) -> Table:
     """Each package once, under the heading of its group, as `module load` knows it."""
     first = [one for one in plan.packages if one.mpi in ("", plan.mpi[0].module)]
-    groups = list(dict.fromkeys(one.group for one in first))
-    return _table(
-        [
-            (group, f"{one.module}   {one.title}" + _whose(one))
-            for group in groups
-            for one in first
-            if one.group == group
-        ]
-    )
+    order = list(dict.fromkeys(one.group for one in first))
+    first.sort(key=lambda one: order.index(one.group))
+    return _table([(one.group, f"{one.module}   {one.title}{_whose(one)}") for one in first])
 
 
 def _whose(package: Package) -> str:
     said = f" [for group {package.readers}]" if package.readers else ""
-    return said + (
-        f" [not upstream's bytes: {package.not_upstream}]" if package.not_upstream else ""
-    )
+    other = package.not_upstream
+    return said + (f" [not upstream's bytes: {other}]" if other else "")
 
 
 def _table(rows: list[tuple[str, str]]) -> Table:

@@ -1,24 +1,38 @@
-"""``mvstack image``: build, test, publish, list, clean, validate, compare, verify."""
+"""Build, test and publish disk images with a release installed: Azure, AWS, QEMU."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from mvstack.cli.options import Jobs, Json, Key, ReleaseName, Root, System, Systems, Yes, progress
-from mvstack.support.console import emit, say
+from mvstack.cli.options import (
+    Jobs,
+    Json,
+    Key,
+    ReleaseName,
+    Root,
+    System,
+    Systems,
+    Yes,
+    commands,
+    progress,
+)
+from mvstack.image import flow, manifest
+from mvstack.image.flow import Asked
+from mvstack.image.job import Wanted
+from mvstack.image.papers import MANIFEST
+from mvstack.image.publish import Target, publish_image
+from mvstack.image.sign import verify as check
+from mvstack.image.validation import validate_images
+from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="Build, test and publish disk images with a release installed: Azure, AWS, QEMU.",
-)
+app = commands(__doc__)
 Images = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--images",
         metavar="DIR",
         envvar="MVSTACK_IMAGES",
@@ -27,26 +41,24 @@ Images = Annotated[
 ]
 Settings = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--settings", metavar="FILE", help="JSON file of Packer variables: subscription, gallery, …"
     ),
 ]
-Asked = Annotated[str | None, typer.Option("--version", help="Image version, e.g. 2026.11.0.")]
-Where = Annotated[str | None, typer.Option("--cloud", help="Look in a cloud: aws or azure.")]
+Version = Annotated[str | None, Option("--version", help="Image version, e.g. 2026.11.0.")]
+Where = Annotated[str | None, Option("--cloud", help="Look in a cloud: aws or azure.")]
 
 
 def _told(version: Any, as_json: bool) -> None:
-    if as_json:
-        emit({**version.data, "folder": str(version.folder)})
-        return
     counts = version.data.get("tests") or {}
     tests = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    typer.echo(f"{version.title}: {version.state}" + (f"; tests: {tests}" if tests else ""))
+    lines = [f"{version.title}: {version.state}" + (f"; tests: {tests}" if tests else "")]
     if said := version.data.get("vulnerabilities"):
-        typer.echo(f"vulnerabilities: {said['state']} ({said['why']})")
-    if "signed" in version.data and not version.data["signed"]:
-        typer.echo(f"not signed: {version.data.get('why_unsigned', '')}")
-    typer.echo(str(version.folder))
+        lines.append(f"vulnerabilities: {said['state']} ({said['why']})")
+    if not version.data.get("signed", True):
+        lines.append(f"not signed: {version.data.get('why_unsigned', '')}")
+    data = {**version.data, "folder": str(version.folder)}
+    say(data, as_json, *lines, str(version.folder))
 
 
 @app.command(
@@ -55,14 +67,14 @@ def _told(version: Any, as_json: bool) -> None:
 )
 def build(
     system: System,
-    asked: Asked = None,
+    asked: Version = None,
     settings: Settings = None,
     packages: Annotated[
         Path | None,
-        typer.Option("--packages", help="Exact versions: packages.txt of an earlier build."),
+        Option(help="Exact versions: packages.txt of an earlier build."),
     ] = None,
     with_test: Annotated[
-        bool, typer.Option("--test/--no-test", help="Start and test the image (QEMU).")
+        bool, Option("--test/--no-test", help="Start and test the image (QEMU).")
     ] = True,
     release: ReleaseName = None,
     root: Root = None,
@@ -73,11 +85,7 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Build the image of a partition. Run again after an interruption: it resumes."""
-    # start-up time: only this command needs it
-    from mvstack.image.flow import Asked, build_image
-    from mvstack.image.job import Wanted
-
-    version = build_image(
+    version = flow.build_image(
         Asked(system, release, root, images, key),
         Wanted(version=asked, site=settings, packages=packages),
         progress(as_json),
@@ -91,7 +99,7 @@ def build(
 @app.command(epilog="Example: mvstack image test qemu-debian12/mpich")
 def test(
     system: System,
-    asked: Asked = None,
+    asked: Version = None,
     release: ReleaseName = None,
     root: Root = None,
     images: Images = None,
@@ -99,10 +107,7 @@ def test(
     as_json: Json = False,
 ) -> None:
     """Start a built image as a virtual machine, run all tests, and sign it if they pass."""
-    # start-up time: only this command needs it
-    from mvstack.image.flow import Asked, test_image
-
-    version = test_image(Asked(system, release, root, images, key), asked, progress(as_json))
+    version = flow.test_image(Asked(system, release, root, images, key), asked, progress(as_json))
     _told(version, as_json)
 
 
@@ -112,26 +117,22 @@ def test(
 )
 def publish(
     system: System,
-    asked: Asked = None,
-    to: Annotated[Path | None, typer.Option("--to", help="Folder to copy it to (QEMU).")] = None,
+    asked: Version = None,
+    to: Annotated[Path | None, Option(help="Folder to copy it to (QEMU).")] = None,
     settings: Settings = None,
-    region: Annotated[list[str] | None, typer.Option(help="Region (repeatable).")] = None,
+    region: Annotated[list[str] | None, Option(help="Region (repeatable).")] = None,
     share: Annotated[
-        list[str] | None, typer.Option(help="AWS account that may use it, or `all` (repeatable).")
+        list[str] | None, Option(help="AWS account that may use it, or `all` (repeatable).")
     ] = None,
     unknown: Annotated[
         bool,
-        typer.Option("--vulnerabilities-unknown", help="Publish without a vulnerability check."),
+        Option("--vulnerabilities-unknown", help="Publish without a vulnerability check."),
     ] = False,
     root: Root = None,
     images: Images = None,
     as_json: Json = False,
 ) -> None:
     """Publish a tested version. A published version never changes."""
-    # start-up time: only this command needs it
-    from mvstack.image.flow import Asked
-    from mvstack.image.publish import Target, publish_image
-
     where = Asked(system, root=root, images=images)
     target = Target(to, settings, region or (), share or ())
     done = publish_image(where, asked, target, unknown, progress(as_json))
@@ -148,10 +149,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List images built here or held by a cloud, with their state and test results."""
-    # start-up time: only this command needs it
-    from mvstack.image.flow import Asked, list_images
-
-    rows = list_images(Asked(root=root, images=images), where, settings)
+    rows = flow.list_images(Asked(root=root, images=images), where, settings)
     lines = []
     for row in rows:
         rest = [f"{k} {v}" for k, v in row.items() if k not in ("image", "version", "state") and v]
@@ -166,10 +164,10 @@ def list_(
 def clean(
     where: Where = None,
     settings: Settings = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only list.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Remove; without it, only list.")] = False,
     older: Annotated[
         float,
-        typer.Option(
+        Option(
             "--older-than",
             min=0,
             help="Hours since the build started; in a cloud, one may still run elsewhere.",
@@ -180,11 +178,8 @@ def clean(
     as_json: Json = False,
 ) -> None:
     """List what failed builds left behind; remove it with --yes."""
-    # start-up time: only this command needs it
-    from mvstack.image.flow import Asked, clean_images
-
     asked = Asked(root=root, images=images)
-    rows = clean_images(asked, where, settings, yes, older, progress(as_json))
+    rows = flow.clean_images(asked, where, settings, yes, older, progress(as_json))
     lines = []
     for row in rows:
         size = f", {row['bytes'] / 1e6:.0f} MB" if "bytes" in row else ""
@@ -197,9 +192,6 @@ def clean(
 @app.command(epilog="Examples: mvstack image validate   ·   mvstack image validate aws-p5")
 def validate(systems: Systems = None, as_json: Json = False) -> None:
     """Run `packer validate` on the templates, with each image's variables."""
-    # start-up time: only this command needs it
-    from mvstack.image.validation import validate_images
-
     done = validate_images(systems or [], progress(as_json))
     valid = [name for name, why in done.items() if not why]
     not_checked = (
@@ -212,15 +204,13 @@ def validate(systems: Systems = None, as_json: Json = False) -> None:
 
 @app.command(epilog="Example: mvstack image compare …/2026.11.0 …/2026.11.1")
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of a version.")],
-    second: Annotated[Path, typer.Argument(help="Folder of another, from the same inputs.")],
+    first: Annotated[Path, Argument(metavar="FIRST", help="Folder of a version.")],
+    second: Annotated[
+        Path, Argument(metavar="SECOND", help="Folder of another, from the same inputs.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Compare two builds file by file. images/not-reproducible.yaml lists what may differ."""
-    # start-up time: only this command needs it
-    from mvstack.image import manifest
-    from mvstack.image.papers import MANIFEST
-
     for folder in (first, second):
         if not (folder / MANIFEST).is_file():
             raise InvalidInput(
@@ -238,23 +228,21 @@ def compare(
     )
     count = f"{len(one)} files; {len(found) - len(bad)} expected differences, {len(bad)} others"
     data = {"files": len(one), "differences": [dict(row.__dict__) for row in found]}
-    say(data, as_json, *rows, count)
-    if bad:
-        raise CheckFailed(
-            *(Problem(row.what, row.path, found=row.second, allowed=row.first) for row in bad[:20]),
-            outcome=f"{len(bad)} unexpected differences.",
-        )
+    failed = CheckFailed(
+        *(Problem(row.what, row.path, found=row.second, allowed=row.first) for row in bad[:20]),
+        outcome=f"{len(bad)} unexpected differences.",
+    )
+    say(data, as_json, *rows, count, failed=failed)
 
 
 @app.command(epilog="Example: mvstack image verify /srv/images/qemu-debian12-mpich/2026.11.0")
 def verify(
-    folder: Annotated[Path, typer.Argument(help="Folder of a version, here or copied.")],
+    folder: Annotated[
+        Path, Argument(metavar="FOLDER", help="Folder of a version, here or copied.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Check that an image is complete, unchanged, and signed by a trusted key."""
-    # start-up time: only this command needs it
-    from mvstack.image.sign import verify as check
-
     if not folder.is_dir():
         todo = "`mvstack image list` shows them"
         raise InvalidInput("there is no such folder", str(folder), todo=todo)

@@ -6,23 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument
 
-from mvstack.cli.options import Json, ReleaseName, Root
+from mvstack.cli.options import Json, ReleaseName, Root, commands
 from mvstack.install.stages import root_for
 from mvstack.model.load import load_release, load_system, release_names, system_names
-from mvstack.support.console import emit, print_table
+from mvstack.support.console import say, table
 from mvstack.support.home import home
 from mvstack.test.expected import expected_checks
 
+app = commands()
 Row = dict[str, Any]
-
-
 What = Literal["systems", "releases", "packages", "checks"]
 
 
-def listing(
-    what: Annotated[What, typer.Argument(help="What to list.")] = "systems",
+@app.command("list", epilog="Examples: mvstack list   ·   mvstack list packages --json")
+def list_(
+    what: Annotated[What, Argument(metavar="WHAT", help="What to list.")] = "systems",
     release: ReleaseName = None,
     root: Root = None,
     as_json: Json = False,
@@ -35,11 +35,9 @@ def listing(
         "checks": _checks,
     }
     rows = made[what]()
-    if as_json:
-        emit(rows)
-        return
-    columns = [name.replace("_", " ") for name in (rows[0] if rows else ())]
-    print_table(columns, ([_shown(value) for value in row.values()] for row in rows))
+    cells = ([_shown(value) for value in row.values()] for row in rows)
+    shown = table(list(rows[0]) if rows else (), cells)
+    say(rows, as_json, shown)
 
 
 def _shown(value: Any) -> str:
@@ -48,26 +46,17 @@ def _shown(value: Any) -> str:
 
 def _systems(root: Path | None) -> list[Row]:
     """A row a partition; that of `local` is not looked for."""
-    rows = []
+    rows: list[Row] = []
     for name in system_names():
         system = load_system(name)
         place = Path(root_for(system, root))
         for partition, part in system.partitions.items():
-            rows.append(
-                {
-                    "system": f"{name}/{partition}",
-                    "builder": system.builder,
-                    "os": part.os or system.os,
-                    "fabric": part.fabric,
-                    "gpu": part.gpu,
-                    "installed": _installed(place, f"{name}-{partition}"),
-                }
-            )
+            row: Row = {"system": f"{name}/{partition}", "builder": system.builder}
+            row |= {"os": part.os or system.os, "fabric": part.fabric, "gpu": part.gpu}
+            rows.append({**row, "installed": _installed(place, f"{name}-{partition}")})
         if system.discover:
-            found: Row = dict.fromkeys(("os", "fabric", "gpu"), "") | {
-                "installed": _installed(place, name)
-            }
-            rows.append({"system": name, "builder": system.builder, **found})
+            row = {"system": name, "builder": system.builder, "os": "", "fabric": "", "gpu": ""}
+            rows.append({**row, "installed": _installed(place, name)})
     return rows
 
 

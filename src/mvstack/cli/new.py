@@ -1,4 +1,4 @@
-"""`mvstack new`: begin a site's folder, or a system, application or check in it."""
+"""Start a site's own folder, or a system, application or check in it."""
 
 from __future__ import annotations
 
@@ -8,61 +8,68 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import TypeAdapter, ValidationError
+from typer import Argument, Option
 
-from mvstack.model.load import load_release
+from mvstack.cli.options import commands
+from mvstack.model.load import load_release, system_names
 from mvstack.model.text import Name, PackageName, Version, expected
 from mvstack.render.templates import template
 from mvstack.support.errors import InvalidInput, Problem, Refused, relative
 from mvstack.support.files import write_atomically
 from mvstack.support.home import VARIABLE, home, use
+from mvstack.support.words import listed
 
-app = typer.Typer(
-    no_args_is_help=True, help="Start a site's own folder, or a system, application or check in it."
-)
-Below = Annotated[
-    Path | None, typer.Option("--to", metavar="DIR", help="Site folder; else that of --site.")
-]
+app = commands(__doc__)
+Below = Annotated[Path | None, Option(metavar="DIR", help="Site folder; else that of --site.")]
 
 
 @app.command(epilog="Example: mvstack new site ~/our-site")
 def site(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
+    folder: Annotated[str, Argument(metavar="DIR", help="New or empty folder.")],
 ) -> None:
     """Start a site's own folder, which adds to mvapich-stack without a fork."""
-    if folder.exists() and not folder.is_dir():
-        todo = "name a folder that is new or empty"
-        raise InvalidInput("this is a file, not a folder", relative(folder), todo=todo)
+    todo = "name a folder that is new or empty"
+    if not folder.strip():  # Python takes it for the current folder
+        raise InvalidInput("an empty name is no folder", '""', todo=todo)
+    top = Path(folder)
+    if top.exists() and not top.is_dir():
+        raise InvalidInput("this is a file, not a folder", relative(top), todo=todo)
     _write(
         {
-            folder / "README.md": template("new/README.md", name=folder.resolve().name),
-            folder / "modulefiles" / "site.lua": template("new/site.lua"),
+            top / "README.md": template("new/README.md", name=top.resolve().name),
+            top / "modulefiles" / "site.lua": template("new/site.lua"),
         },
-        f"mvstack --site {folder} new system NAME, or set {VARIABLE}={folder.resolve()}",
+        f"mvstack --site {top} new system NAME, or set {VARIABLE}={top.resolve()}",
     )
 
 
 @app.command(epilog="Example: mvstack --site our-site new system mycluster")
 def system(
-    name: Annotated[str, typer.Argument(help="Name of the system.")], to: Below = None
+    name: Annotated[str, Argument(metavar="NAME", help="Name of the system.")], to: Below = None
 ) -> None:
     """Start the description of a machine."""
     _valid("NAME", Name, name)
+    ours = f"mvapich-stack has a system {name}; yours replaces it" if name in system_names() else ""
     _write(
         {_folder(to) / "systems" / f"{name}.yaml": template("new/system.yaml", name=name)},
         f"edit it, then mvstack --site {relative(_folder(to))} check {name}",
+        ours,
     )
 
 
 @app.command(epilog="Example: mvstack --site our-site new application Zeta 1.2.0")
 def application(
-    name: Annotated[str, typer.Argument(help="Name, spelled as its authors do.")],
-    version: Annotated[str, typer.Argument(help="Version.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Name, spelled as its authors do.")],
+    version: Annotated[str, Argument(metavar="VERSION", help="Version of the application.")],
     to: Below = None,
 ) -> None:
     """Start an application: its row in the newest release, and its easyconfig."""
     _valid("NAME", PackageName, name)
     _valid("VERSION", Version, version)
-    top, release = _folder(to), load_release().name
+    newest = load_release()
+    top, release = _folder(to), newest.name
+    known = [f"{x.name} {x.version}" for x in newest.packages if x.name.lower() == name.lower()]
+    ours = f"release {release} has {listed(known)}; yours is added to it" if known else ""
     values = {"name": name, "version": version, "release": release}
     easyconfig = f"{name}-{version}-gmvapich-{release}-ofi.eb"
     files = {
@@ -76,12 +83,14 @@ def application(
         then = f"append to {relative(rows)}:\n{template('new/package.yaml', **values)}{then}"
     else:
         files[rows] = template("new/release.yaml", **values)
-    _write(files, then)
+    _write(files, then, ours)
 
 
 @app.command(epilog="Example: mvstack --site our-site new check Zeta")
 def check(
-    name: Annotated[str, typer.Argument(help="Package to check, named as in the release.")],
+    name: Annotated[
+        str, Argument(metavar="NAME", help="Package to check, named as in the release.")
+    ],
     to: Below = None,
 ) -> None:
     """Start a ReFrame check of a package."""
@@ -116,7 +125,7 @@ def _valid(what: str, kind: Any, value: str) -> None:
         raise InvalidInput(f"{what}: this cannot be used", found=value, because=because) from None
 
 
-def _write(files: dict[Path, str], then: str) -> None:
+def _write(files: dict[Path, str], then: str, warning: str = "") -> None:
     """Write all of ``files``, and say what to do next; none if one of them is there already."""
     if there := [path for path in files if path.exists()]:
         raise Refused(
@@ -126,4 +135,6 @@ def _write(files: dict[Path, str], then: str) -> None:
     for path, text in files.items():
         write_atomically(path, text)
         typer.echo(f"wrote {relative(path)}")
+    if warning:
+        typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"next: {then}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option, Typer
 
 from mvstack.model.load import load_release, load_system, release_names, system_names
-from mvstack.support.console import say
 from mvstack.support.errors import MvstackError
 from mvstack.support.progress import Progress
 
@@ -38,7 +37,7 @@ def _packages(incomplete: str) -> list[str]:
 SYSTEM = "SYSTEM[/PARTITION]|FILE"
 System = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar=SYSTEM,
         help="A system, one of its partitions, or a system file.",
         autocompletion=systems,
@@ -46,7 +45,7 @@ System = Annotated[
 ]
 Systems = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar=SYSTEM,
         help="Systems, partitions or system files; all systems if none is named.",
         autocompletion=systems,
@@ -54,16 +53,16 @@ Systems = Annotated[
 ]
 Packages = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="PACKAGE",
         help="Install these packages and what they need; else the whole profile.",
         autocompletion=_packages,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Json = Annotated[bool, Option("--json", help="Print JSON for scripts.")]
 Root = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--root",
         metavar="DIR",
         help="Install root; else MVSTACK_ROOT, that of the system's file, or the default.",
@@ -71,51 +70,52 @@ Root = Annotated[
 ]
 ReleaseName = Annotated[
     str | None,
-    typer.Option("--release", help="Release; else the newest.", autocompletion=_releases),
+    Option("--release", help="Release; else the newest.", autocompletion=_releases),
 ]
 Profile = Annotated[
     Literal["default", "small", "full"] | None,
-    typer.Option(
+    Option(
         "--profile",
         help="How much of the release: the MPI and its benchmarks; with FFTW, hypre and mpi4py; "
         "or all libraries and applications. Else as installed, or as the partition's file says.",
     ),
 ]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")
-]
+Jobs = Annotated[int | None, Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")]
 Yes = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--yes",
         envvar="MVSTACK_YES",
         help="Install missing packages of the distribution without asking (as root).",
     ),
 ]
 Prerequisites = Annotated[
-    bool, typer.Option(help="Check that the distribution's packages are installed.")
+    bool, Option(help="Check that the distribution's packages are installed.")
 ]
 KeepGoing = Annotated[
     bool,
-    typer.Option(
-        "--keep-going", "-k", help="After a failed build, continue with what does not need it."
-    ),
+    Option("--keep-going", "-k", help="After a failed build, continue with what does not need it."),
 ]
 Caches = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--cache",
         metavar="DIR|URL",
         help="Binary cache to ask first, before those of MVSTACK_CACHES; may be repeated.",
     ),
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", help="Run only checks with this tag; may be repeated.")
+    list[str] | None, Option("--tag", help="Run only checks with this tag; may be repeated.")
 ]
 Key = Annotated[
     str,
-    typer.Option("--key", metavar="FINGERPRINT", help="Key to sign with, if there are several."),
+    Option("--key", metavar="FINGERPRINT", help="Key to sign with, if there are several."),
 ]
+
+
+def commands(help: str | None = None) -> Typer:
+    """What holds a command, or with ``help`` a group of them."""
+    return Typer(help=help, no_args_is_help=True, add_completion=False)
 
 
 def progress(as_json: bool, total: int = 0) -> Progress:
@@ -123,12 +123,10 @@ def progress(as_json: bool, total: int = 0) -> Progress:
     return Progress(total, mode="quiet" if as_json else "auto")
 
 
-def say_results(results: dict[str, Any], as_json: bool) -> None:
-    """Print the results of ReFrame's run, or how many checks passed."""
+def passed(results: dict[str, Any]) -> str:
+    """How many checks of ReFrame's run passed, in words."""
     count = sum(case["result"] == "pass" for case in results["cases"])
-    say(
-        results,
-        as_json,
+    return (
         f"{count} of {len(results['cases'])} checks passed, "
-        f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s",
+        f"{len(results['skipped'])} skipped, in {results['seconds']:.0f} s"
     )

@@ -1,4 +1,4 @@
-"""``mvstack sources``: look after the source mirror."""
+"""List, fetch, verify and add files of the source mirror."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from typer import Argument, Option
 
-from mvstack.cli.options import Json, Root, progress, systems
+from mvstack.cli.options import Json, Root, commands, progress, systems
 from mvstack.install import stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
@@ -20,15 +22,11 @@ from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.recipes import specs_from_easyconfigs as read_specs
 from mvstack.sources.spec import SourceSpec, named
 from mvstack.sources.store import Store
-from mvstack.support.console import emit, print_table, say
-from mvstack.support.errors import CheckFailed, MvstackError, Problem, SourceError
+from mvstack.support.console import say, table
+from mvstack.support.errors import CheckFailed, Problem, SourceError
 from mvstack.support.progress import Step
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="List, fetch, verify and add files of the source mirror.",
-)
+app = commands(__doc__)
 
 
 def _store(root: Path | None) -> Store:
@@ -81,21 +79,15 @@ def list_(root: Root = None, as_json: Json = False) -> None:
     store = _store(root)
     entries = store.entries()
     own = {one.sha256 for one in accepted.all_accepted()}
-    if as_json:
-        emit([{**asdict(e), "accepted": e.sha256 in own} for e in entries])
-        return
-    if not entries:
-        typer.echo(f"{store.root} is empty; `mvstack sources fetch` fills it.")
-        return
-    print_table(
-        ("source", "file", "size", "sha256", "from"),
-        (
-            (e.software, e.filename, _size(e.size), e.sha256[:16],
-             e.place + (f" ({e.note})" if e.note else ""))
-            for e in entries
-        ),
-    )  # fmt: skip
-    typer.echo(f"{len(entries)} files, {_size(sum(e.size for e in entries))} in {store.root}")
+    data = [{**asdict(one), "accepted": one.sha256 in own} for one in entries]
+    rows = []
+    for one in entries:
+        place = one.place + (f" ({one.note})" if one.note else "")
+        rows.append((one.software, one.filename, _size(one.size), one.sha256[:16], place))
+    shown = table(("source", "file", "size", "sha256", "from"), rows)
+    total = f"{len(entries)} files, {_size(sum(one.size for one in entries))} in {store.root}"
+    empty = f"{store.root} is empty; `mvstack sources fetch` fills it."
+    say(data, as_json, *([shown, total] if entries else [empty]))
 
 
 @app.command(
@@ -104,7 +96,7 @@ def list_(root: Root = None, as_json: Json = False) -> None:
 def verify(
     root: Root = None,
     remove_damaged: Annotated[
-        bool, typer.Option("--remove-damaged", help="Remove files that fail their hash.")
+        bool, Option("--remove-damaged", help="Remove files that fail their hash.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -116,27 +108,23 @@ def verify(
             verdicts.append(verdict)
             step.note(f"{len(verdicts)} files")
     bad = [verdict for verdict in verdicts if verdict.state != "good"]
-    for verdict in bad if remove_damaged else []:
+    gone = bad if remove_damaged else []
+    for verdict in gone:
         store.remove(verdict)
-    if as_json:
-        emit(
-            [
-                {"state": one.state, "path": str(one.path),
-                 "removed": remove_damaged and one in bad, **asdict(one.entry)}
-                for one in verdicts
-            ]
-        )  # fmt: skip
-        raise typer.Exit(CheckFailed.exit_code if bad and not remove_damaged else 0)
-    typer.echo(f"{len(verdicts) - len(bad)} of {len(verdicts)} files match their hash")
-    for verdict in bad if remove_damaged else []:
-        typer.echo(f"removed ({verdict.state}): {verdict.path}")
-    if bad and not remove_damaged:
-        todo = "mvstack sources verify --remove-damaged, then fetch it again"
-        problems = (
-            Problem(f"{v.state}: {v.entry.filename} {v.entry.software}", str(v.path), todo=todo)
-            for v in bad
-        )
-        raise CheckFailed(*problems, outcome="Nothing was removed.")
+    data = []
+    for one in verdicts:
+        row = {"state": one.state, "path": str(one.path), "removed": one in gone}
+        data.append(row | asdict(one.entry))
+    todo = "mvstack sources verify --remove-damaged, then fetch it again"
+    left = [
+        Problem(f"{one.state}: {one.entry.filename} {one.entry.software}", str(one.path), todo=todo)
+        for one in bad
+        if not gone
+    ]
+    failed = CheckFailed(*left, outcome="Nothing was removed.")
+    good = f"{len(verdicts) - len(bad)} of {len(verdicts)} files match their hash"
+    removed = (f"removed ({one.state}): {one.path}" for one in gone)
+    say(data, as_json, good, *removed, failed=failed)
 
 
 @app.command(
@@ -146,7 +134,7 @@ def verify(
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="SYSTEM[/PARTITION]|FILE|NAME[@VERSION]",
             help="Systems (all that their plans need) or sources; everything if none is named.",
             autocompletion=_complete,
@@ -155,14 +143,14 @@ def fetch(
     root: Root = None,
     mirror: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--mirror",
             metavar="DIR|URL",
             help="Mirror to ask first, before MVSTACK_MIRRORS; repeatable.",
         ),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also ask hosts that did not answer lately.")
+        bool, Option("--retry", help="Also ask hosts that did not answer lately.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -173,7 +161,7 @@ def fetch(
     if retry:
         fetcher.hosts.forget()
     rows: list[dict[str, Any]] = []
-    failed: list[MvstackError] = []
+    problems: list[Problem] = []
     for spec in specs:
         try:
             with shown.step("fetch", f"{spec.name} {spec.filename}") as step:
@@ -181,28 +169,23 @@ def fetch(
                 fetched = fetcher.fetch(spec)
                 fetcher.link_easybuild(spec, fetched)
         except SourceError as error:
-            failed.append(error)
+            problems += error.problems
         else:
             rows.append({"source": spec.name, **fetched.as_dict()})
             for why in fetched.passed_over:
                 typer.echo(f"  passed over: {why}", err=True)
-    problems = [problem for error in failed for problem in error.problems]
     outcome = f"{len(rows)} of {len(specs)} sources are in the mirror."
-    failure = SourceError(*problems, outcome=outcome)
-    if as_json:
-        emit({"sources": rows, **(failure.as_dict() if problems else {"problems": []})})
-        raise typer.Exit(failure.exit_code if problems else 0)  # one JSON document, not two
-    if rows:
-        print_table(
-            ("source", "file", "sha256", "from", "bytes"),
-            (
-                (row["source"], row["file"], row["sha256"][:16], row["place"],
-                 row["note"] or ("upstream's" if row["upstream"] else "not upstream's"))
-                for row in rows
-            ),
-        )  # fmt: skip
-    if problems:
-        raise failure
+    failed = SourceError(*problems, outcome=outcome)
+    data = {"sources": rows, **(failed.as_dict() if problems else {"problems": []})}
+    say(data, as_json, *([_fetched(rows)] if rows else []), failed=failed)
+
+
+def _fetched(rows: list[dict[str, Any]]) -> Table:
+    shown = []
+    for row in rows:
+        whose = row["note"] or ("upstream's" if row["upstream"] else "not upstream's")
+        shown.append((row["source"], row["file"], row["sha256"][:16], row["place"], whose))
+    return table(("source", "file", "sha256", "from", "bytes"), shown)
 
 
 def _noting(step: Step) -> Callable[[str, int, int], None]:
@@ -218,10 +201,10 @@ def _noting(step: Step) -> Callable[[str, int, int], None]:
     "--reason 'site patch 12'"
 )
 def add(
-    file: Annotated[Path, typer.Argument(help="File to add.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="File to add.")],
     name: Annotated[
         str,
-        typer.Option(
+        Option(
             "--as",
             metavar="NAME@VERSION",
             help="Source that the file is.",
@@ -230,10 +213,10 @@ def add(
     ],
     accept_hash: Annotated[
         str | None,
-        typer.Option(help="SHA-256 of the file; accept it although it is not upstream's."),
+        Option(help="SHA-256 of the file; accept it although it is not upstream's."),
     ] = None,
     reason: Annotated[
-        str | None, typer.Option(help="Why you accept these bytes; shown in module help.")
+        str | None, Option(help="Why you accept these bytes; shown in module help.")
     ] = None,
     root: Root = None,
     as_json: Json = False,
@@ -247,7 +230,10 @@ def add(
 
 @app.command(epilog="Example: mvstack sources forget mvapich@4.0")
 def forget(
-    name: Annotated[str, typer.Argument(metavar="NAME@VERSION", autocompletion=_complete)],
+    name: Annotated[
+        str,
+        Argument(metavar="NAME@VERSION", help="Source that is accepted.", autocompletion=_complete),
+    ],
     as_json: Json = False,
 ) -> None:
     """Undo `add --accept-hash`. The file stays in the mirror."""

@@ -1,16 +1,16 @@
-"""Printing results as JSON or tables, and refusing empty options."""
+"""Printing results as JSON, as lines or as tables, and refusing empty options."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from mvstack.support.errors import WrongUsage
+from mvstack.support.errors import MvstackError, WrongUsage
 from mvstack.support.units import one_line
 
 
@@ -19,46 +19,35 @@ def emit(data: Any) -> None:
     typer.echo(json.dumps(data, indent=2))
 
 
-def say(data: Any, as_json: bool, *lines: str) -> None:
-    """Print ``data`` as JSON, or else the lines that say it to a person."""
+def say(data: Any, as_json: bool, *lines: str | Table, failed: MvstackError | None = None) -> None:
+    """Print ``data`` as JSON, or else the lines and tables that say it to a person.
+
+    The command ends with ``failed`` where that has problems; beside JSON with its exit code alone,
+    for a script reads one document, and that has said it.
+    """
+    failed = failed if failed and failed.problems else None
     if as_json:
         emit(data)
-    else:
-        for line in lines:
+        if failed:
+            raise typer.Exit(failed.exit_code)
+    for line in () if as_json else lines:
+        if isinstance(line, str):
             typer.echo(line)
+        else:  # through a pipe nothing is cut or wrapped
+            console = Console(highlight=False)
+            (console if console.is_terminal else Console(highlight=False, width=400)).print(line)
+    if failed:
+        raise failed
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows below their columns' names; through a pipe nothing is cut or wrapped."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Rows below their columns' names."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        justify: Literal["left", "right"] = "right" if column == "size" else "left"
-        table.add_column(column, justify=justify, overflow="fold")
+        made.add_column(column, justify="right" if column == "size" else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(one_line(text) for text in row))
-    console = Console(highlight=False)
-    (console if console.is_terminal else Console(highlight=False, width=400)).print(table)
-
-
-def emit_or_say(rows: list[dict[str, Any]], as_json: bool) -> None:
-    """What an installation did, as JSON or in a line."""
-    if as_json:
-        emit(rows)
-    elif not rows:
-        typer.echo("everything is installed already; nothing was built")
-    else:
-        typer.echo(
-            "\n".join(
-                f"{_done(row)}: {row['package']} {row['version']} {row.get('module', '')}".rstrip()
-                for row in rows
-            )
-        )
-
-
-def _done(row: dict[str, Any]) -> str:
-    """How a package got there."""
-    cached = row["result"] == "built" and row.get("from") == "binary cache"
-    return "cached" if cached else str(row["result"])
+        made.add_row(*(one_line(text) for text in row))
+    return made
 
 
 def no_empty_folder(words: list[str]) -> None:

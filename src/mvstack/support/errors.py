@@ -2,14 +2,16 @@
 
 Every failure that a user can cause or mend is an :class:`MvstackError` holding one or more
 :class:`Problem`. A problem names the place, what was found, what is allowed, the nearest valid
-word, why, and what to do. ``cli.py`` prints them and exits with the error's ``exit_code``.
+word, why, and what to do. The command line prints them and exits with ``exit_code``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack
 
 
 @dataclass(frozen=True)
@@ -30,19 +32,12 @@ class Problem:
     because: str = ""
     todo: str = ""
 
-    LABELS: ClassVar[dict[str, str]] = {
-        "found": "found",
-        "allowed": "allowed",
-        "nearest": "nearest",
-        "because": "because",
-        "todo": "to go on",
-    }
-
     def lines(self) -> list[str]:
         """The problem as text: a headline, then one indented line for each field that is set."""
-        head = f"{self.where}: {self.message}" if self.where else self.message
-        rows = [(label, getattr(self, name)) for name, label in self.LABELS.items()]
-        return [head, *(f"    {label:<9} {text}" for label, text in rows if text)]
+        said = self.as_dict()
+        head = ": ".join(said.pop(name) for name in ("where", "message") if name in said)
+        labels = {"todo": "to go on"}
+        return [head, *(f"    {labels.get(name, name):<9} {text}" for name, text in said.items())]
 
     def as_dict(self) -> dict[str, Any]:
         """The fields that are set, for ``--json``."""
@@ -69,18 +64,15 @@ class MvstackError(Exception):
     exit_code = 1
     title = "failed"
 
-    @overload
-    def __init__(self, *problems: Problem, outcome: str = "") -> None: ...
+    def __init__(self, *said: Problem | str, outcome: str = "", **fields: Unpack[Fields]) -> None:
+        """``said`` is problems, or the message of the only one and its place.
 
-    @overload
-    def __init__(
-        self, message: str, where: str = "", /, *, outcome: str = "", **fields: Unpack[Fields]
-    ) -> None: ...
-
-    def __init__(self, *said: Any, outcome: str = "", **fields: Any) -> None:
-        """``outcome`` says what was and was not done, e.g. "Nothing was rendered."."""
-        one = said and isinstance(said[0], str)
-        self.problems: list[Problem] = [Problem(*said, **fields)] if one else list(said)
+        ``outcome`` says what was and was not done, e.g. "Nothing was rendered.".
+        """
+        words = [one for one in said if isinstance(one, str)]
+        self.problems = [one for one in said if isinstance(one, Problem)]
+        if words:
+            self.problems.append(Problem(*words, **fields))
         self.outcome = outcome
         super().__init__(str(self))
 
@@ -152,6 +144,15 @@ def together(errors: list[MvstackError], outcome: str = "") -> MvstackError:
     """All problems of ``errors`` in one, whatever their order; wrong input counts most."""
     kind = min((type(error) for error in errors), key=lambda one: one.exit_code)
     return kind(*(problem for error in errors for problem in error.problems), outcome=outcome)
+
+
+@contextmanager
+def gathered(errors: list[MvstackError]) -> Iterator[None]:
+    """Keep the error of this block in ``errors``: what is wrong with one thing stops no other."""
+    try:
+        yield
+    except MvstackError as error:
+        errors.append(error)
 
 
 def relative(path: Path) -> str:

@@ -1,0 +1,69 @@
+"""``mvstack discover``: look at this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from typer import Option
+
+from mvstack.cli.options import Json, commands
+from mvstack.discover import capture as write_capture
+from mvstack.discover import look, system_yaml
+from mvstack.discover.system import NAME as SYSTEM_NAME
+from mvstack.support.console import emit, say
+from mvstack.support.errors import InvalidInput
+
+app = commands()
+
+
+@app.command(epilog="Examples: mvstack discover > mine.yaml   ·   mvstack discover --json")
+def discover(
+    root: Annotated[
+        Path,
+        Option(
+            metavar="FILE|FOLDER",
+            help="Read a capture, or a folder as if it were /, and run no tool.",
+        ),
+    ] = Path("/"),
+    name: Annotated[str, Option(help="Name of the system.")] = "local",
+    as_json: Json = False,
+    capture: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="Write everything that was read to this file, for a bug report."
+        ),
+    ] = None,
+    builder: Annotated[
+        Literal["easybuild", "spack"], Option(help="Builder of the system.")
+    ] = "easybuild",
+) -> None:
+    """Look at this machine and print a system file to edit."""
+    if capture is not None:
+        if root != Path("/"):
+            raise InvalidInput(
+                "only this machine can be captured",
+                "--capture with --root",
+                todo="leave one of them out",
+            )
+        write_capture(capture)
+        said = f"wrote {capture}; read it with: mvstack discover --root {capture}"
+        say({"capture": str(capture)}, as_json, said)
+        return
+    if not root.exists():
+        raise InvalidInput("no such file or folder", str(root))
+    if not SYSTEM_NAME.fullmatch(name):
+        raise InvalidInput(
+            "not a valid system name",
+            "--name",
+            found=name,
+            allowed="up to 40 small letters, digits and . _ -, beginning with a letter",
+        )
+    machine = look(root)
+    if as_json:
+        emit(machine.model_dump(mode="json"))
+        return
+    typer.echo(system_yaml(machine, name, builder=builder), nl=False)
+    for note in machine.notes:
+        typer.echo(f"note: {note}", err=True)

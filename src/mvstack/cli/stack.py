@@ -1,0 +1,182 @@
+"""``mvstack install``, ``test``, ``report``, and ``up``, which joins them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from typer import Option
+
+from mvstack.builders.base import builder_of
+from mvstack.cache.use import site_caches
+from mvstack.cli.explain import show_plan
+from mvstack.cli.options import (
+    Caches,
+    Jobs,
+    Json,
+    KeepGoing,
+    Packages,
+    Prerequisites,
+    Profile,
+    ReleaseName,
+    Root,
+    System,
+    Tags,
+    Yes,
+    commands,
+    passed,
+    progress,
+)
+from mvstack.install import flow
+from mvstack.install.stages import installed_here
+from mvstack.report import as_json as to_json
+from mvstack.report import gather, print_report, write_html
+from mvstack.support.console import say
+from mvstack.support.errors import CheckFailed, MvstackError
+from mvstack.test.installed import failed_checks, run_tests
+
+app = commands()
+
+
+@app.command(
+    epilog="Examples: mvstack install local --yes   ·   mvstack install local --profile full   ·   "
+    "mvstack install local lammps gromacs"
+)
+def install(
+    system: System = "local",
+    packages: Packages = None,
+    release: ReleaseName = None,
+    root: Root = None,
+    jobs: Jobs = None,
+    yes: Yes = False,
+    anyway: Annotated[
+        bool, Option(help="Install even if this machine does not match the partition.")
+    ] = False,
+    prerequisites: Prerequisites = True,
+    dry_run: Annotated[bool, Option(help="Show what would be built; change nothing.")] = False,
+    keep_going: KeepGoing = False,
+    profile: Profile = None,
+    cache: Caches = None,
+    cache_only: Annotated[
+        bool, Option("--cache-only", help="Install from caches only; build nothing.")
+    ] = False,
+    build_refused: Annotated[
+        bool, Option("--build-refused", help="Build packages whose cached binary is refused.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Build and install a partition's MPI and packages. Run again after an interruption."""
+    request = flow.Request(
+        system,
+        release,
+        root,
+        profile or "",
+        jobs=jobs,
+        yes=yes,
+        anyway=anyway,
+        prerequisites=prerequisites,
+        keep_going=keep_going,
+        caches=site_caches(cache or [], cache_only, build_refused),
+        packages=tuple(packages or ()),
+    )
+    rows = flow.pending(request) if dry_run else flow.install(request, progress(as_json))
+    nothing = "everything is installed already; nothing was built"
+    say(rows, as_json, *(map(_line, rows) if rows else [nothing]))
+
+
+def _line(row: dict[str, Any]) -> str:
+    """What became of a package: ``cached: HPCC 1.5.0 hpcc/1.5.0``."""
+    cached = row["result"] == "built" and row.get("from") == "binary cache"
+    how = "cached" if cached else row["result"]
+    return f"{how}: {row['package']} {row['version']} {row.get('module', '')}".rstrip()
+
+
+@app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
+def test(
+    system: System = "local",
+    tag: Tags = None,
+    release: ReleaseName = None,
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Run the checks on what is installed: right MPI, right world size, right values, speed."""
+    _, plan = installed_here(system, release, root, "test")
+    results = run_tests(plan, tag or [], progress(as_json))
+    say(results, as_json, passed(results), failed=failed_checks(results))
+
+
+@app.command(epilog="Examples: mvstack report   ·   mvstack report local --html report.html")
+def report(
+    system: System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    html: Annotated[
+        Path | None, Option(metavar="FILE", help="HTML file to write; else in the tree.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what was chosen, built and run, in the terminal and as one HTML page."""
+    tree, _ = installed_here(system, release, root, "report")
+    report_tree(tree, html, as_json)
+
+
+@app.command(epilog="Examples: mvstack up   ·   mvstack up local --yes")
+def up(
+    system: System = "local",
+    release: ReleaseName = None,
+    root: Root = None,
+    jobs: Jobs = None,
+    yes: Yes = False,
+    prerequisites: Prerequisites = True,
+    keep_going: KeepGoing = False,
+    profile: Profile = None,
+    cache: Caches = None,
+    as_json: Json = False,
+) -> None:
+    """Do it all: discover, explain, install, test, report. Run again after an interruption."""
+    request = flow.Request(
+        system,
+        release,
+        root,
+        profile or "",
+        jobs=jobs,
+        yes=yes,
+        prerequisites=prerequisites,
+        keep_going=keep_going,
+        caches=site_caches(cache or []),
+    )
+    shown = progress(as_json)
+
+    def step(name: str, what: str) -> AbstractContextManager[object]:
+        if name == "discover":  # until the plan is known; its nodes come on top
+            shown.total = shown.number + 4
+        return shown.step(name, what)
+
+    planned = flow.plan(request, "up", shown, step)
+    plan = planned.plan
+    shown.total += builder_of(plan.builder).steps(plan)
+    if not as_json:
+        show_plan(plan, planned.system, Console(highlight=False))
+    rows = flow.carry_out(planned, request, shown)
+    tree = Path(plan.tree)
+    tested = any((tree / "records" / "results").glob("*.json"))
+    failed: MvstackError | None
+    try:
+        tags = ["smoke"] if tested and not rows else []
+        failed = failed_checks(run_tests(plan.as_dict(), tags, shown))
+    except CheckFailed as error:
+        failed = error
+    report_tree(tree, tree / "report.html", as_json, failed)
+
+
+def report_tree(
+    tree: Path, html: Path | None, as_json: bool, failed: MvstackError | None = None
+) -> None:
+    """Print the terminal's table and write the HTML page, or print JSON; end with ``failed``."""
+    data = gather(tree)
+    page = None if as_json and html is None else write_html(data, html or tree / "report.html")
+    if not as_json:
+        print_report(data, Console(highlight=False), page)
+    say(to_json(data) if as_json else None, as_json, failed=failed)
