@@ -24,12 +24,26 @@ COLOURS = 6
 _WIDTH, _HEIGHT = 4.6, 3.4  # inches of 72 px: about as wide as a phone, so 11 px stay 11 px
 # matplotlib draws in these colours, which nothing else has, and CSS variables replace them.
 _INK, _GRID = "#010203", "#010204"
-_VARIABLES = {_INK: "var(--muted)", _GRID: "var(--line)"} | {
+_OURS = {_INK: "var(--muted)", _GRID: "var(--line)"} | {
     f"#0a0b{index:02x}": f"var(--s{index + 1})" for index in range(COLOURS)
 }
+_OURS["'DejaVu Sans', sans-serif"] = "var(--font)"  # at the size that matplotlib laid out
 _LARGEST = 2**60  # beyond this a record is wrong, and a drawing library may fail
 _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"
+_SETTINGS: dict[str, Any] = {
+    "svg.hashsalt": "mvapich-stack",
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own: the same layout everywhere
+    "font.size": 11,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), _INK),
+    **dict.fromkeys(("xtick.color", "ytick.color"), _INK),
+    "grid.color": _GRID,
+    "axes.linewidth": 0.8,
+    "path.simplify": False,
+}
 
 
 def drawable(plot: Plot) -> bool:
@@ -48,46 +62,22 @@ def svg(plot: Plot, label: str) -> str:
     """The plot as an SVG element for an HTML page; ``label`` is its text alternative."""
     # start-up time: see above
     import matplotlib
-
-    settings: Any = {
-        **matplotlib.rcParamsDefault,
-        "svg.hashsalt": "mvapich-stack",
-        "svg.fonttype": "none",
-        "text.parse_math": False,
-        "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own: the same layout everywhere
-        "font.size": 11,
-        "text.color": _INK,
-        "axes.edgecolor": _INK,
-        "axes.labelcolor": _INK,
-        "xtick.color": _INK,
-        "ytick.color": _INK,
-        "grid.color": _GRID,
-        "axes.linewidth": 0.8,
-        "path.simplify": False,
-    }
-    with matplotlib.rc_context(settings):
-        raw = _draw(plot)
-    return _inline(raw, plot, label)
-
-
-def _draw(plot: Plot) -> bytes:
-    # start-up time: see above
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    FigureCanvasSVG(figure)
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_visible(False)
-    for index, line in enumerate(plot.lines):
-        _draw_line(axes, index, line)
-    _axes(axes, plot)
     buffer = io.BytesIO()
-    empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(buffer, format="svg", metadata=empty)
-    return buffer.getvalue()
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_SETTINGS}):  # type: ignore[dict-item]
+        figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+        FigureCanvasSVG(figure)
+        figure.patch.set_alpha(0)
+        axes = figure.add_subplot()
+        axes.patch.set_visible(False)
+        for index, line in enumerate(plot.lines):
+            _draw_line(axes, index, line)
+        _axes(axes, plot)
+        empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(buffer, format="svg", metadata=empty)
+    return _inline(buffer.getvalue(), plot, label)
 
 
 def _draw_line(axes: Axes, index: int, line: Line) -> None:
@@ -147,41 +137,29 @@ def _inline(raw: bytes, plot: Plot, label: str) -> str:
     """The SVG without prolog, name spaces and fixed colours; ids of its own; a title per point."""
     root = ElementTree.fromstring(raw)
     for number, line in enumerate(plot.lines):
-        group = root.find(f".//{_SVG}g[@id='line{number}']")
-        if group is not None:
-            _name_points(group, line, plot.unit)
+        points = zip(*_known(line, "value"), strict=True)
+        marks = root.iterfind(f".//{_SVG}g[@id='line{number}']//{_SVG}use")
+        for mark, (bytes_, value) in zip(marks, points, strict=False):
+            title = ElementTree.SubElement(mark, "title")
+            title.text = f"{size(int(bytes_))}: {quantity(value, plot.unit)} ({line.label})"
     for element in root.iter():
-        _rewrite(element, plot.key)
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
-    root.set("role", "img")
-    root.set("aria-label", label)
+        element.tag = element.tag.removeprefix(_SVG)
+        element.attrib = {
+            name.replace(_HREF, "href"): _own(name, value, plot.key)
+            for name, value in element.attrib.items()
+            if name not in ("width", "height", "version") or element is not root
+        }
+    root.attrib |= {"role": "img", "aria-label": label}
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
 
 
-def _name_points(group: ElementTree.Element, line: Line, unit: str) -> None:
-    """A tooltip for each point: size, value and unit, MPI build."""
-    points = zip(*_known(line, "value"), strict=True)
-    for mark, (bytes_, value) in zip(group.iter(f"{_SVG}use"), points, strict=False):
-        title = ElementTree.SubElement(mark, f"{_SVG}title")
-        title.text = f"{size(int(bytes_))}: {quantity(value, unit)} ({line.label})"
-
-
-def _rewrite(element: ElementTree.Element, key: str) -> None:
-    element.tag = element.tag.removeprefix(_SVG)
-    for name, value in list(element.attrib.items()):
-        if name == "id":
-            value = f"{key}-{value}"
-        elif name == _HREF:
-            del element.attrib[name]
-            name, value = "href", value.replace("#", f"#{key}-")
-        elif "url(#" in value:
-            value = value.replace("url(#", f"url(#{key}-")
-        else:
-            for colour, variable in _VARIABLES.items():
-                value = value.replace(colour, variable)
-        element.set(name, value)
-    if element.tag == "text":
-        # The page's own font, at the size that matplotlib laid out.
-        style = element.get("style", "").replace("'DejaVu Sans', sans-serif", "var(--font)")
-        element.set("style", style)
+def _own(name: str, value: str, key: str) -> str:
+    """An attribute's value with ids of this plot alone, and the page's colours and font."""
+    if name == "id":
+        return f"{key}-{value}"
+    if name == _HREF:
+        return value.replace("#", f"#{key}-")
+    value = value.replace("url(#", f"url(#{key}-")
+    for drawn, ours in _OURS.items():
+        value = value.replace(drawn, ours)
+    return value

@@ -227,6 +227,10 @@ def when(stamp: str) -> datetime | None:
 R = TypeVar("R", bound=Record)
 
 
+_INSTALL = "run `mvstack install`: it writes this record"
+_TEST = "run `mvstack test`"
+
+
 class Reader:
     """Reads records below one folder and keeps the notices."""
 
@@ -236,27 +240,28 @@ class Reader:
 
     def plan(self) -> Plan:
         """The plan; an empty one when it cannot be read."""
-        todo = "run `mvstack install` again: it writes the plan before it builds"
-        return self._document(Plan, "plan.json", todo) or Plan()
+        return self._document(Plan, "plan.json", _INSTALL) or Plan()
 
-    def builds(self) -> list[Build]:
-        """Every installation, the oldest first."""
-        return self._rows(Build, "builds.jsonl", "run `mvstack install`: it records each build")
-
-    def sources(self) -> list[Source]:
-        """Every source that was fetched."""
-        return self._rows(Source, "sources.jsonl", "run `mvstack install`: it records each source")
+    def rows(self, kind: type[R], name: str) -> list[R]:
+        """Every row of a file, the oldest first."""
+        rest = "the other lines are used as they are"
+        text = self._read(name, _INSTALL) or ""
+        rows = [
+            self._parse(kind, line, f"{name}:{count}", rest)
+            for count, line in enumerate(text.split("\n"), start=1)
+            if line.strip()
+        ]
+        return [row for row in rows if row is not None]
 
     def runs(self) -> list[Run]:
         """Every run of the checks, the oldest first; those that do not say when come before."""
-        todo = "run `mvstack test`"
-        names = sorted(f"results/{path.name}" for path in self.folder.glob("results/*.json"))
+        names = sorted(path.name for path in self.folder.glob("results/*.json"))
         if not names:
-            self._notice("results/", "holds no results: no check has been run", todo)
+            self._notice("results/", "holds no results: no check has been run", _TEST)
         read = [
-            run.model_copy(update={"file": clean(name.removeprefix("results/"))})
+            run.model_copy(update={"file": clean(name)})
             for name in names
-            if (run := self._document(Run, name, todo))
+            if (run := self._document(Run, f"results/{name}", _TEST))
         ]
         oldest = datetime.min.replace(tzinfo=UTC)
         return sorted(read, key=lambda run: (when(run.started) or oldest, run.file))
@@ -268,16 +273,6 @@ class Reader:
     def _document(self, kind: type[R], name: str, todo: str) -> R | None:
         text = self._read(name, todo)
         return None if text is None else self._parse(kind, text, name, todo)
-
-    def _rows(self, kind: type[R], name: str, todo: str) -> list[R]:
-        lines = (self._read(name, todo) or "").split("\n")
-        rest = "the other lines are used as they are"
-        rows = [
-            self._parse(kind, line, f"{name}:{count}", rest)
-            for count, line in enumerate(lines, start=1)
-            if line.strip()
-        ]
-        return [row for row in rows if row is not None]
 
     def _read(self, name: str, todo: str) -> str | None:
         try:

@@ -88,9 +88,8 @@ def higher_is_better(unit: str) -> bool:
 def kind_of(check: str, name: str, unit: str) -> str:
     """latency, bandwidth or allreduce when the names say so, otherwise the figure's own name."""
     said = f"{check} {name}".lower()
-    for collective in _COLLECTIVES:
-        if collective in said:
-            return collective
+    if collective := next((one for one in _COLLECTIVES if one in said), ""):
+        return collective
     if _BANDWIDTH.search(f"{name} {unit}"):
         return "bandwidth"
     return "latency" if "latency" in said or "pingpong" in said else name
@@ -110,16 +109,16 @@ def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plo
     """The plots of the results that count (newest first): latency, bandwidth, allreduce, others."""
     chosen: dict[_Key, dict[tuple[str, int], tuple[Run, Case]]] = {}
     for run, case in counting:
-        if sized(case) and case.result != "skip":
-            for figure in case.figures:
-                lines = chosen.setdefault(_key(case, figure), {})
-                lines.setdefault((case.mpi, case.ranks or 0), (run, case))
-    found = []
-    for (check, name, unit), results in chosen.items():
-        if lines_ := _lines((check, name, unit), results, runs):
-            found.append((kind_of(check, name, unit), check, name, unit, lines_))
-    found.sort(key=lambda row: (_rank(row[0]), row[:4]))
-    kinds = Counter(row[0] for row in found)
+        for figure in case.figures if sized(case) and case.result != "skip" else ():
+            lines = chosen.setdefault((case.check, figure.name, figure.unit), {})
+            lines.setdefault((case.mpi, case.ranks or 0), (run, case))
+    found = [
+        (kind_of(*key), key, lines_)
+        for key, results in chosen.items()
+        if (lines_ := _lines(key, results, runs))
+    ]
+    found.sort(key=lambda row: (_rank(row[0]), row[:2]))
+    kinds = Counter(kind for kind, _, _ in found)
     return tuple(
         Plot(
             key=f"plot{count}",
@@ -130,12 +129,8 @@ def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plo
             higher_is_better=higher_is_better(unit),
             lines=lines,
         )
-        for count, (kind, check, name, unit, lines) in enumerate(found, start=1)
+        for count, (kind, (check, name, unit), lines) in enumerate(found, start=1)
     )
-
-
-def _key(case: Case, figure: Figure) -> _Key:
-    return (case.check, figure.name, figure.unit)
 
 
 def _title(kind: str) -> str:
@@ -152,25 +147,18 @@ def _lines(
     many_ranks = len({ranks for _, ranks in results}) > 1
     lines = []
     for (mpi, ranks), (run, case) in sorted(results.items(), key=lambda item: item[0]):
-        earlier = [
-            known for other in runs if other is not run for known in _alike(key, case, other)
-        ]
-        points = tuple(
-            Point(
-                size=size,
-                value=figure.value,
-                reference=figure.reference,
-                low=min((values[size] for values in earlier if size in values), default=None),
-                high=max((values[size] for values in earlier if size in values), default=None),
-            )
-            for size, figure in sorted(_by_size(key, case).items())
-        )
+        earlier = [known for one in runs if one is not run for known in _alike(key, case, one)]
+        points = []
+        for size, figure in sorted(_by_size(key, case).items()):
+            known = [values[size] for values in earlier if size in values]
+            low, high = min(known, default=None), max(known, default=None)
+            held = {"value": figure.value, "reference": figure.reference}
+            points.append(Point(size=size, low=low, high=high, **held))
         if len(points) >= _LEAST:
-            label = f"{mpi}, {ranks} ranks" if many_ranks and ranks else mpi
             line = Line(
-                label=label,
+                label=f"{mpi}, {ranks} ranks" if many_ranks and ranks else mpi,
                 benchmark=case.benchmark,
-                points=points,
+                points=tuple(points),
                 earlier=len(earlier),
                 run=since(run, runs),
             )
@@ -182,18 +170,14 @@ def _by_size(key: _Key, case: Case) -> dict[int, Figure]:
     return {
         figure.size: figure
         for figure in case.figures
-        if _key(case, figure) == key and figure.size is not None
+        if (case.check, figure.name, figure.unit) == key and figure.size is not None
     }
 
 
 def _alike(key: _Key, case: Case, run: Run) -> list[dict[int, float]]:
     """The same figures of another run by size; another benchmark's are not the same."""
     found = [
-        {
-            size: figure.value
-            for size, figure in _by_size(key, old).items()
-            if figure.value is not None
-        }
+        {size: one.value for size, one in _by_size(key, old).items() if one.value is not None}
         for old in run.cases
         if (old.mpi, old.ranks, old.benchmark) == (case.mpi, case.ranks, case.benchmark)
     ]

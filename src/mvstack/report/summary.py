@@ -147,35 +147,43 @@ def gather(tree: Path) -> Report:
     A record that is missing or damaged is a notice in the result.
     """
     reader = Reader(tree / "records")
-    plan, rows, fetched, runs = reader.plan(), reader.builds(), reader.sources(), reader.runs()
-    builds = _builds(plan, rows)
-    used = {source.sha256 for build in builds for source in build.sources}
-    others = tuple(dict.fromkeys(one for one in fetched if one.sha256 not in {*used, ""}))
-    counting = _counting(plan, builds, runs, Records(tree).hashes())
+    plan, runs = reader.plan(), reader.runs()
+    planned = _planned(plan, reader.rows(Build, "builds.jsonl"))
+    counting = _counting(plan, planned, runs, Records(tree).hashes())
     current: dict[tuple[str, str], Case] = {}
     for run, case in counting:
         known = case.model_copy(update={"run": since(run, runs)})
         current.setdefault((case.check, case.mpi), known)
     cases = tuple(current.values())
-    passed = {case.mpi for case in cases if case.result == "pass"}
-    builds = tuple(_ran(build, cases, passed) for build in builds)
+    passed = [case for case in cases if case.result == "pass"]
+    builds = tuple(_ran(build, passed) for build in planned)
     states = {build.module: build.state for build in builds}
-    mpi = tuple(_reached(one, states, passed) for one in plan.mpi)
+    states |= dict.fromkeys((case.mpi for case in passed), "run")
+    mpi = [one.model_copy(update={"state": states.get(one.module, "rendered")}) for one in plan.mpi]
+    used = {source.sha256 for build in builds for source in build.sources}
+    fetched = reader.rows(Source, "sources.jsonl")
+    others = tuple(dict.fromkeys(one for one in fetched if one.sha256 not in {*used, ""}))
+    failed = [
+        Notice(
+            kind="build",
+            where=one.title,
+            message="was not built: its build failed",
+            todo=f"read {one.log}" if one.log else "install again with the same command",
+        )
+        for one in builds
+        if one.result == "failed"
+    ]
     latest = runs[-1] if runs else None
     skips = [Reason(what=case.title, why=case.why) for case in cases if case.result == "skip"]
-    notices = [*_build_notices(builds, others), *reader.notices, *_mpi_notices(mpi, builds)]
-    notices.sort(key=lambda one: ("build", "record", "bytes").index(one.kind))
+    own = {
+        "tree": clean(str(tree)),
+        "mpi": tuple(mpi),
+        "passed_over": tuple(dict.fromkeys(plan.passed_over)),
+    }
     return Report(
-        **{
-            **dict(plan),
-            "tree": clean(str(tree)),
-            "mpi": mpi,
-            "passed_over": tuple(dict.fromkeys(plan.passed_over)),
-        },
+        **{**dict(plan), **own},
         machine=_machine(plan, builds),
-        notices=tuple(
-            sorted(notices, key=lambda one: ("build", "record", "bytes").index(one.kind))
-        ),
+        notices=(*failed, *reader.notices, *_other_bytes(mpi, builds, others)),
         builds=builds,
         other_sources=others,
         latest=latest,
@@ -188,22 +196,19 @@ def gather(tree: Path) -> Report:
     )
 
 
-def _builds(plan: Plan, rows: list[Build]) -> tuple[Build, ...]:
+def _planned(plan: Plan, rows: list[Build]) -> list[Build]:
     """The last row of each package, in the plan's order, then what else was built."""
     last = {row.easyconfig or f"{row.module} {row.mpi} {row.title}": row for row in rows}
     found = []
     for own in (*plan.mpi, *plan.packages):
         key = next((key for key, row in last.items() if _same(own, row)), "")
-        row = last.pop(key, None) or Build.model_validate(own.model_dump(include=_COMMON))
+        row = last.pop(key, None) or Build(**own.model_dump(include=set(Package.model_fields)))
         found.append(row.model_copy(update={"planned": True, "mpi": row.mpi or own.mpi}))
-    done = ("built", "cached")
-    return tuple(
-        row.model_copy(update={"state": "built" if row.result in done else "rendered"})
+    built = {True: "built", False: "rendered"}
+    return [
+        row.model_copy(update={"state": built[row.result in ("built", "cached")]})
         for row in (*found, *last.values())
-    )
-
-
-_COMMON = set(Package.model_fields)
+    ]
 
 
 def _same(own: Package, row: Build) -> bool:
@@ -214,7 +219,7 @@ def _same(own: Package, row: Build) -> bool:
 
 
 def _counting(
-    plan: Plan, builds: tuple[Build, ...], runs: list[Run], hashes: dict[str, str]
+    plan: Plan, builds: list[Build], runs: list[Run], hashes: dict[str, str]
 ) -> list[tuple[Run, Case]]:
     """The results that tell of the tree as it is, newest first.
 
@@ -236,11 +241,9 @@ def _counting(
     return [(run, case) for run in reversed(runs) for case in run.cases if counts(case, run)]
 
 
-def _ran(build: Build, cases: tuple[Case, ...], passed: set[str]) -> Build:
+def _ran(build: Build, passed: list[Case]) -> Build:
     """``build`` with the state `run` when a check that used it passed."""
-    ran = build.module in passed or any(
-        case.result == "pass" and _uses(case, build) for case in cases
-    )
+    ran = any(build.module == case.mpi or _uses(case, build) for case in passed)
     return build.model_copy(update={"state": "run"}) if ran and build.state == "built" else build
 
 
@@ -257,42 +260,31 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def _reached(mpi: Mpi, states: dict[str, Any], passed: set[str]) -> Mpi:
-    state = "run" if mpi.module in passed else states.get(mpi.module, "rendered")
-    return mpi.model_copy(update={"state": state})
-
-
-def _build_notices(builds: tuple[Build, ...], others: tuple[Source, ...]) -> list[Notice]:
-    """Failed builds, and each source that does not hold upstream's own bytes, once."""
-    notices = []
+def _other_bytes(
+    mpi: list[Mpi], builds: tuple[Build, ...], others: tuple[Source, ...]
+) -> list[Notice]:
+    """Each source that does not hold upstream's own bytes, once, and MPI builds planned so."""
     users: dict[Source, list[str]] = {source: [] for source in others}
     for build in builds:
-        if build.result == "failed":
-            todo = f"read {build.log}" if build.log else "install again with the same command"
-            message = "was not built: its build failed"
-            notices.append(Notice(kind="build", where=build.title, message=message, todo=todo))
         for source in build.sources:
             users.setdefault(source, []).append(build.title)
-    for source, names in users.items():
-        if not source.upstream:
-            where = ", ".join(dict.fromkeys([*names, source.file]))
-            reason = source.note.removeprefix("not upstream's bytes: ")
-            notices.append(_other_bytes(where, reason or "no reason is recorded"))
-    return notices
-
-
-def _mpi_notices(mpi: tuple[Mpi, ...], builds: tuple[Build, ...]) -> list[Notice]:
-    """Plans over other bytes, unless the notice of their sources says so already."""
-    said = {build.module for build in builds if not all(one.upstream for one in build.sources)}
-    return [
-        _other_bytes(f"{one.title} ({one.module})", one.not_upstream)
+    said = {
+        ", ".join(dict.fromkeys([*names, source.file])): source.note
+        for source, names in users.items()
+        if not source.upstream
+    }
+    told = {build.module for build in builds if not all(one.upstream for one in build.sources)}
+    said |= {
+        f"{one.title} ({one.module})": one.not_upstream
         for one in mpi
-        if one.not_upstream and one.module not in said
+        if one.not_upstream and one.module not in told
+    }
+    message = "not upstream's bytes"
+    reasons = {where: note.removeprefix(f"{message}: ") for where, note in said.items()}
+    return [
+        Notice(kind="bytes", where=where, message=message, todo=why or "no reason is recorded")
+        for where, why in reasons.items()
     ]
-
-
-def _other_bytes(where: str, reason: str) -> Notice:
-    return Notice(kind="bytes", where=where, message="not upstream's bytes", todo=reason)
 
 
 def _machine(plan: Plan, builds: tuple[Build, ...]) -> dict[str, str]:
