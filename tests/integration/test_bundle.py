@@ -43,10 +43,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     made.fill()
     gpg.create("A site of tests", "a@example.org")
 
-    def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> int:
+    def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> None:
         target.mkdir(exist_ok=True)
         (target / "one.whl").write_text(" ".join(names))
-        return 1
 
     monkeypatch.setattr(wheels, "gather", gather)
     return made

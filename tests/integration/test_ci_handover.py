@@ -142,8 +142,8 @@ def test_each_job_builds_its_part_and_the_stage_has_it_all(two: Pipeline) -> Non
         *(i.node.key for i in look(two.other) if i.node.key in MPI),
         HPCC,
     ]
-    assert {row["easyconfig"] for row in store.rows(place(str(two.handover / "job-a")))} == MPI
-    assert [row["easyconfig"] for row in store.rows(place(str(two.handover / "job-b")))] == [HPCC]
+    assert {row.easyconfig for row in store.rows(place(str(two.handover / "job-a")))} == MPI
+    assert [row.easyconfig for row in store.rows(place(str(two.handover / "job-b")))] == [HPCC]
     plan = two.plan("job-s")
     rows = two.stage([])
     assert {row["result"] for row in rows} == {"cached"}

@@ -30,7 +30,7 @@ def file(path: str) -> dict[str, Any]:
 
 def test_a_plain_one_is_read() -> None:
     read = parse(manifest(file("software/x/1/bin/x"), file("ebfiles_repo/x/x-1.eb")))
-    assert [item.path for item in read.files][-1] == read.module_file
+    assert [item.path for item in read.items][-1] == read.module_file
     assert parse(read.text()) == read
 
 

@@ -103,7 +103,7 @@ def test_each_job_builds_its_own_and_hands_on_no_more(site: Site) -> None:
         assert results == {**dict.fromkeys(site.below, "cached"), node: "built"}
         assert site.rows[root][-1]["handed"] > 0
         cache = place(str(site.handover / root))
-        assert [row["easyconfig"] for row in store.rows(cache)] == [node]
+        assert [row.easyconfig for row in store.rows(cache)] == [node]
         tree = Path(site.plan(root).tree)
         assert not list((tree / "modules" / "Core").glob("mvapich-stack*"))  # not a whole tree
     keys = {file.name for file in site.handover.glob("*/keys/*.asc")}

@@ -14,15 +14,8 @@ from mvstack.support.home import checkout
 from mvstack.support.processes import run
 
 # What a checkout without git holds beside its own files.
-_MADE = {
-    ".git",
-    ".venv",
-    "__pycache__",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".pytest_cache",
-    ".hypothesis",
-}
+_CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
+_MADE = {".git", ".venv", *_CACHES}
 
 
 @dataclass(frozen=True)
@@ -48,17 +41,16 @@ def archive(target: Path, top: Path | None = None) -> Checkout:
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         for name in files:
-            entry = tar.gettarinfo(top / name, name)
-            entry.uid = entry.gid = entry.mtime = 0
-            entry.uname = entry.gname = ""
-            entry.mode = 0o755 if entry.mode & 0o100 else 0o644
-            if entry.isreg():
-                with (top / name).open("rb") as stream:
-                    tar.addfile(entry, stream)
-            elif entry.issym():
-                tar.addfile(entry)
+            tar.add(top / name, name, recursive=False, filter=_plain)
     commit = _git(top, "rev-parse", "HEAD").strip()
     return Checkout(commit, len(_git(top, "status", "--porcelain").splitlines()))
+
+
+def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """An entry as it would be of anybody's checkout; None for what is no file."""
+    mode = 0o755 if entry.mode & 0o100 else 0o644
+    plain = entry.replace(mtime=0, mode=mode, uid=0, gid=0, uname="", gname="")
+    return plain if entry.isfile() or entry.issym() or entry.islnk() else None
 
 
 def _files(top: Path) -> Iterator[str]:

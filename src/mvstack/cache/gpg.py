@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.cache.place import NotBelieved
@@ -51,6 +51,14 @@ class BadSignature(NotBelieved):
     """A text is not signed by a trusted key."""
 
 
+_STATUS = "[GNUPG:] "
+# gpg's own words (doc/DETAILS of GnuPG); from the fifth on, why a signature is not good.
+_TELLING = (
+    *("ERRSIG", "BADSIG", "VALIDSIG", "GOODSIG"),
+    *("EXPKEYSIG", "EXPSIG", "NODATA", "NO_PUBKEY", "REVKEYSIG"),
+)
+
+
 def home() -> Path:
     """The GPG home of mvstack: MVSTACK_GNUPGHOME, else ``gnupg`` in the user's state."""
     chosen = os.environ.get(VARIABLE, "")
@@ -61,10 +69,7 @@ def trusted() -> list[Key]:
     """The keys that are trusted here; none when there is no home yet."""
     if not os.path.lexists(home()):  # what is there and is no folder is an error
         return []
-    secret = _from_colons(_gpg("--list-secret-keys", "--with-colons"))
-    own = {key.fingerprint for key in secret}
-    public = _from_colons(_gpg("--list-keys", "--with-colons"))
-    return [replace(key, own=key.fingerprint in own) for key in public]
+    return _keys(_gpg("--list-keys", "--with-colons", "--with-secret"))
 
 
 def own_key(wanted: str = "") -> Key:
@@ -72,20 +77,17 @@ def own_key(wanted: str = "") -> Key:
 
     Raises Refused when there is none or when several could be meant.
     """
-    own = [key for key in trusted() if key.own]
-    if wanted:
-        asked = wanted.replace(" ", "").upper()
-        own = [key for key in own if key.fingerprint.endswith(asked)]
+    asked = wanted.replace(" ", "").upper()
+    own = [key for key in trusted() if key.own and key.fingerprint.endswith(asked)]
     if len(own) == 1:
         return own[0]
-    listed = ", ".join(f"{key.fingerprint} ({key.name})" for key in own)
-    if own:
-        what, todo = "several keys could sign", "name one: --key FINGERPRINT"
-    else:
+    what, todo = "several keys could sign", "name one: --key FINGERPRINT"
+    if not own:
         what = "there is no key to sign with"
         todo = (
             'mvstack cache keys create "Name of the site"   (once; other machines `keys trust` it)'
         )
+    listed = ", ".join(f"{key.fingerprint} ({key.name})" for key in own)
     raise Refused(what, str(home()), found=listed or wanted, todo=todo)
 
 
@@ -102,9 +104,7 @@ def create(name: str, email: str) -> Key:
         )
     if not re.fullmatch(r"[\w.+-]+@[\w.-]+", email):
         raise InvalidInput("not an e-mail address", email, allowed="name@host")
-    before = trusted()
-    done = _gpg("--gen-key", "-", data=_KEY.format(name=name, email=email).encode())
-    made = _new(before)
+    made, done = _added("--gen-key", "-", data=_KEY.format(name=name, email=email).encode())
     if done.status or len(made) != 1:
         said = _words(done)
         todo = "install gpg-agent, then the same command" if "agent" in said else "see above"
@@ -119,7 +119,7 @@ def export(fingerprint: str) -> str:
 
 def fingerprints_in(text: bytes) -> list[Key]:
     """The public keys that ``text`` holds, without trusting them."""
-    return _from_colons(_gpg("--show-keys", "--with-colons", "-", data=text))
+    return _keys(_gpg("--show-keys", "--with-colons", "-", data=text))
 
 
 def trust(text: bytes) -> list[Key]:
@@ -141,9 +141,7 @@ def take_own(text: bytes) -> Key:
 
     Raises InvalidInput when ``text`` holds no secret key or one with a passphrase.
     """
-    before = [key for key in trusted() if key.own]
-    done = _gpg("--import", data=text)
-    made = _new(before)
+    made, done = _added("--import", data=text)
     if len(made) != 1:
         raise InvalidInput(
             "this is not one secret key without a passphrase",
@@ -153,10 +151,11 @@ def take_own(text: bytes) -> Key:
     return made[0]
 
 
-def _new(before: list[Key]) -> list[Key]:
-    """The keys that can sign and are not among ``before``."""
-    known = {key.fingerprint for key in before}
-    return [key for key in trusted() if key.own and key.fingerprint not in known]
+def _added(*words: str, data: bytes) -> tuple[list[Key], Done]:
+    """The keys that can sign and were not there before gpg ran; and what it said."""
+    before = {key.fingerprint for key in trusted() if key.own}
+    done = _gpg(*words, data=data)
+    return [key for key in trusted() if key.own and key.fingerprint not in before], done
 
 
 def forget(fingerprint: str) -> None:
@@ -190,8 +189,7 @@ def verified(signed: bytes) -> tuple[str, str]:
     if b"-----BEGIN PGP SIGNED MESSAGE-----" not in signed:
         raise BadSignature("it is not signed")
     done = _gpg("--decrypt", data=signed)
-    signer = _signer(done)
-    return done.text, signer
+    return done.text, _signer(done)
 
 
 def verified_detached(data: bytes, signature: bytes) -> str:
@@ -216,18 +214,9 @@ def _signer(done: Done) -> str:
     if rows["BADSIG"]:
         raise BadSignature("it was changed after it was signed")
     if len(rows["VALIDSIG"]) != 1 or len(rows["GOODSIG"]) != 1 or done.status:
-        told = [word for word in _TELLING[4:] if rows[word]]
-        said = ", ".join(told) or _words(done)
+        said = ", ".join(word for word in _TELLING[4:] if rows[word]) or _words(done)
         raise BadSignature(f"its signature cannot be relied on ({said})")
     return rows["VALIDSIG"][0][1]
-
-
-_STATUS = "[GNUPG:] "
-# gpg's own words (doc/DETAILS of GnuPG); from the fifth on, why a signature is not good.
-_TELLING = (
-    *("ERRSIG", "BADSIG", "VALIDSIG", "GOODSIG"),
-    *("EXPKEYSIG", "EXPSIG", "NODATA", "NO_PUBKEY", "REVKEYSIG"),
-)
 
 
 @contextlib.contextmanager
@@ -236,11 +225,8 @@ def agent_home() -> Iterator[None]:
 
     The agent that it starts is ended with the block.
     """
-    with _usable(home()) as folder, _alone(Path(folder), True), use(folder):
-        try:
-            yield
-        finally:
-            _end_agent(folder)
+    with _at_home(agent=True) as folder, use(folder):
+        yield
 
 
 @contextlib.contextmanager
@@ -257,80 +243,67 @@ def use(folder: str) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
-def _from_colons(done: Done) -> list[Key]:
+def _keys(done: Done) -> list[Key]:
     """Primary keys of gpg's listing for programs (doc/DETAILS of GnuPG)."""
-    found: list[Key] = []
-    primary = False
-    for line in done.text.splitlines():
-        fields = line.split(":")
-        if fields[0] in ("pub", "sec"):
-            primary = True
-        elif fields[0] == "fpr" and primary:
-            found.append(Key(fields[9], "", False))
-            primary = False
-        elif fields[0] == "uid" and found and not found[-1].name:
-            found[-1] = replace(found[-1], name=fields[9].replace("\\x3a", ":"))
+    found = []
+    for key in re.split(r"^(?=pub:|sec:)", done.text, flags=re.MULTILINE)[1:]:
+        rows: dict[str, list[str]] = {}
+        for line in key.splitlines():
+            rows.setdefault(line.partition(":")[0], line.split(":"))  # subkeys come later
+        name = rows["uid"][9].replace("\\x3a", ":") if "uid" in rows else ""
+        found.append(Key(rows["fpr"][9], name, "pub" in rows and rows["pub"][14] == "+"))
     return found
 
 
 def _words(done: Done) -> str:
-    said = [
-        line for line in done.errors.splitlines() if line.strip() and not line.startswith(_STATUS)
-    ]
+    lines = done.errors.splitlines()
+    said = [line for line in lines if line.strip() and not line.startswith(_STATUS)]
     return " | ".join(said[-3:]) or f"status {done.status}"
 
 
 def _gpg(*words: str, data: bytes = b"") -> Done:
-    """Run gpg in our home; what it started in the background is ended with it."""
+    """Run gpg in our home."""
     program = shutil.which("gpg2") or shutil.which("gpg")
     if program is None:
         raise Missing(
             "gpg is not installed; binary caches are signed",
             todo="Debian: apt-get install gnupg; RHEL: dnf install gnupg2",
         )
-    needs_agent = words[0] not in ("--decrypt", "--verify", "--show-keys")
-    with _usable(home()) as folder, _alone(Path(folder), needs_agent):
+    with _at_home(agent=words[0] not in ("--decrypt", "--verify", "--show-keys")) as folder:
         command = [
             *(program, "--homedir", folder, "--batch", "--no-tty", "--quiet"),
             *("--no-options", "--trust-model", "always", "--status-fd", "2", *words),
         ]
-        try:
-            return run(command, data=data, env=english(GNUPGHOME=folder))
-        finally:
-            if needs_agent:
-                _end_agent(folder)
-
-
-def _end_agent(folder: str) -> None:
-    with contextlib.suppress(OSError):
-        run(["gpgconf", "--homedir", folder, "--kill", "gpg-agent"])
+        return run(command, data=data, env=english(GNUPGHOME=folder))
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, wanted: bool) -> Iterator[None]:
-    """One gpg at a time in a home, for the agent that one of them ends is everybody's."""
-    if not wanted:
-        yield
-        return
-    with locks.hold(folder / ".mvstack-lock"):
-        yield
+def _at_home(agent: bool) -> Iterator[str]:
+    """Our home, made if need be and for its owner alone, under a name short enough for gpg.
 
-
-@contextlib.contextmanager
-def _usable(folder: Path) -> Iterator[str]:
-    """``folder``, made if need be and for its owner alone, under a name short enough for gpg."""
+    With an ``agent`` there is one program at a time, for the agent that is ended is everybody's.
+    """
+    folder = home()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise Missing(
             f"the folder for keys cannot be made: {error.strerror}",
             str(folder),
-            todo="name another in MVSTACK_GNUPGHOME",
+            todo=f"name another in {VARIABLE}",
         ) from None
-    if len(str(folder)) <= _LONGEST_HOME:
-        yield str(folder)
-        return
-    with tempfile.TemporaryDirectory(prefix="mvstack-", dir="/tmp") as short:
-        link = Path(short) / "g"
-        link.symlink_to(folder)
-        yield str(link)
+    with contextlib.ExitStack() as stack:
+        name = str(folder)
+        if len(name) > _LONGEST_HOME:
+            short = tempfile.TemporaryDirectory(prefix="mvstack-", dir="/tmp")
+            name = f"{stack.enter_context(short)}/g"
+            Path(name).symlink_to(folder)
+        if agent:
+            stack.enter_context(locks.hold(folder / ".mvstack-lock"))
+            stack.callback(_end_agent, name)
+        yield name
+
+
+def _end_agent(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        run(["gpgconf", "--homedir", folder, "--kill", "gpg-agent"])

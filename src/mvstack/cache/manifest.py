@@ -9,7 +9,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
 from mvstack.cache.prefix import Where
 from mvstack.model.base import Strict, first_error
@@ -27,24 +27,23 @@ def inside(path: str) -> str:
     return path
 
 
+Inside = Annotated[str, AfterValidator(inside)]
+Size = Annotated[int, Field(ge=0)]
+
+
 class Item(Strict):
     """One file, link or folder, with its path below the tree.
 
     ``executable`` of a file; ``target`` of a link; ``prefix`` says how the tree's path is in it.
     """
 
-    path: str
+    path: Inside
     kind: Literal["file", "link", "folder"]
-    size: Annotated[int, Field(ge=0)] = 0
+    size: Size = 0
     sha256: str = ""
     executable: bool = False
     target: str = ""
     prefix: Where = ""
-
-    @field_validator("path")
-    @classmethod
-    def _inside(cls, value: str) -> str:
-        return inside(value)
 
     @model_validator(mode="after")
     def _whole(self) -> Item:
@@ -59,7 +58,7 @@ class Archive(Strict):
     """The archive's size in bytes and its hash."""
 
     sha256: Sha256
-    size: Annotated[int, Field(ge=0)]
+    size: Size
 
 
 class Needed(Strict):
@@ -89,18 +88,13 @@ class Manifest(Strict):
     mpi: str
     accepted: str = ""
     tree: str
-    module_file: str
-    software: str
+    module_file: Inside
+    software: Inside
     requires: list[Sha256] = Field(default_factory=list)
     archive: Archive
     needs: list[Needed]
     build: dict[str, Any]
     items: list[Item]
-
-    @field_validator("module_file", "software")
-    @classmethod
-    def _below(cls, value: str) -> str:
-        return inside(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
@@ -120,11 +114,6 @@ class Manifest(Strict):
             if not (own or item.path.startswith(("modules/", "ebfiles_repo/"))):
                 raise ValueError(f"{item.path} is not one of this package's files")
         return self
-
-    @property
-    def files(self) -> list[Item]:
-        """The files, without links and folders."""
-        return [item for item in self.items if item.kind == "file"]
 
     def text(self) -> str:
         """The manifest as it is signed."""

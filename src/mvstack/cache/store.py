@@ -12,14 +12,14 @@ The manifest is one file with its signature inside, so that it appears and chang
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from mvstack.cache import gpg, unpack
 from mvstack.cache.manifest import Manifest, parse
@@ -28,6 +28,20 @@ from mvstack.support import locks
 from mvstack.support.files import sync, write_atomically
 
 INDEX = "easybuild/index.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the index: what an entry is, for which machine; ``accepted`` as in its manifest."""
+
+    content: str
+    os: str
+    easyconfig: str
+    target: str = ""
+    accepted: str = ""
+
+
+_ROWS = TypeAdapter(list[Row])
 
 
 @dataclass(frozen=True)
@@ -110,21 +124,15 @@ def names(place: Place) -> list[tuple[str, str]]:
         return [(file.parts[-3], file.name.removesuffix(".json.asc")) for file in files]
     if place.read(INDEX) is None:
         raise Unreachable(f"{place.url}/{INDEX} is not there: is it a cache?")
-    return [(row["os"], row["content"]) for row in rows(place)]
+    return [(row.os, row.content) for row in rows(place)]
 
 
-def rows(place: Place) -> list[dict[str, Any]]:
+def rows(place: Place) -> list[Row]:
     """The rows of the index; none when it is missing or damaged."""
     try:
-        found = json.loads(place.read(INDEX) or b"[]")
-    except (ValueError, RecursionError):
+        return _ROWS.validate_json(place.read(INDEX) or b"[]", strict=True)
+    except ValueError:
         return []
-    names = ("os", "content", "easyconfig")
-    return [
-        row
-        for row in (found if isinstance(found, list) else ())
-        if isinstance(row, dict) and all(isinstance(row.get(name), str) for name in names)
-    ]
 
 
 def publish(key: gpg.Key, folder: Path) -> None:
@@ -148,12 +156,11 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
         incoming.unlink(missing_ok=True)
     write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
     publish(key, folder)
+    new = Row(**{one.name: getattr(manifest, one.name) for one in fields(Row)})
     with locks.hold(folder / ".lock"):
-        names = ("content", "os", "target", "easyconfig", "accepted")
-        same = (manifest.os, manifest.content)
-        kept = [one for one in rows(place) if (one["os"], one["content"]) != same]
-        row = {name: getattr(manifest, name) for name in names}
-        write_atomically(folder / INDEX, json.dumps([*kept, row], indent=1) + "\n")
+        same = (new.os, new.content)
+        kept = [one for one in rows(place) if (one.os, one.content) != same]
+        write_atomically(folder / INDEX, _ROWS.dump_json([*kept, new], indent=1) + b"\n")
     for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
         if old != target:  # of the entry that this one replaced
             old.unlink(missing_ok=True)

@@ -67,8 +67,8 @@ def install(manifest: Manifest, archive: Path, tree: Path) -> None:
         # it points to is there too.
         os.sync()
         _take(incoming / manifest.software, tree / manifest.software)
-        for item in manifest.files:
-            if item.path.startswith("ebfiles_repo/"):
+        for item in manifest.items:
+            if item.kind == "file" and item.path.startswith("ebfiles_repo/"):
                 _take(incoming / item.path, tree / item.path)
         _take(incoming / manifest.module_file, tree / manifest.module_file)
     finally:

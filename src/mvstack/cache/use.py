@@ -85,8 +85,8 @@ def offered(caches: Caches, os_name: str, target: str) -> set[tuple[str, str]]:
     for one in caches.places:
         with contextlib.suppress(Unreachable):
             for row in store.rows(one):
-                if (row["os"], row.get("target")) == (os_name, target):
-                    found.add((row["easyconfig"], str(row.get("accepted", ""))))
+                if (row.os, row.target) == (os_name, target):
+                    found.add((row.easyconfig, row.accepted))
     return found
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack.plan.types import Plan
-from mvstack.support.home import DATA, home
+from mvstack.support.home import DATA, PACKAGE, home
 from mvstack.support.texts import read_text
 from mvstack.support.units import one_line
 
@@ -24,6 +24,7 @@ TEMPLATES = {
     "applications.md": DATA / "docs" / "applications.md.j2",
     "images.md": DATA / "docs" / "images.md.j2",
     "spack-module.lua": DATA / "modulefiles" / "spack-module.lua.j2",
+    **{f"bundle/{name}": PACKAGE / "bundle" / f"{name}.j2" for name in ("README.md", "install")},
     "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
     **{f"new/{path.stem}": path for path in sorted(NEW.glob("*.j2"))},
     **{
