@@ -49,7 +49,7 @@ def archive(target: Path, top: Path | None = None) -> Checkout:
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """An entry as it would be of anybody's checkout; None for what is no file."""
     mode = 0o755 if entry.mode & 0o100 else 0o644
-    plain = entry.replace(mtime=0, mode=mode, uid=0, gid=0, uname="", gname="")
+    plain = entry.replace(mtime=0, mode=mode, uid=0, gid=0, uname="", gname="", deep=False)
     return plain if entry.isfile() or entry.issym() or entry.islnk() else None
 
 

@@ -48,11 +48,11 @@ class TooShort(NotBelieved):
 
 @dataclass(frozen=True)
 class Offer:
-    """An entry that is to be installed, after those that it requires and no plan names."""
+    """An entry and its archive here, to be installed after those that it requires."""
 
     entry: store.Entry
     archive: Path
-    before: tuple[tuple[store.Entry, Path], ...] = ()
+    before: tuple[Offer, ...] = ()
 
 
 @dataclass
@@ -103,25 +103,23 @@ def offers(
     if not caches.places:
         return {}
     result = Offers()
-    absent: list[Work] = []
-    waiting = Path(plan.tree) / WAITING
     clear(plan)
-    waiting.mkdir(parents=True)
+    (Path(plan.tree) / WAITING).mkdir(parents=True)
     with progress.step("cache", f"look for {len(items)} packages") as step:
         for item in items:
             step.note(item.node.key)
-            offer = _look(caches, plan, result, item)
-            if offer:
+            if offer := _look(caches, plan, result, item):
                 result.found[item.node.key] = offer
-            else:
-                absent.append(item)
     for name, why in result.unreachable.items():
         progress.skip("cache", name, f"cannot be read: {why}")
     for name, why in result.passed_over.items():
         progress.skip("cache", name, why)
-    wrong = _not_offered(absent, caches, plan, result) if absent and caches.only else []
+    wrong: list[Problem] = []
     if result.refused and not caches.build_refused:
         wrong = refusals(result.refused)
+    elif caches.only:
+        absent = [item for item in items if item.node.key not in result.found]
+        wrong = _not_offered(absent, caches, plan, result)
     if wrong:
         clear(plan)
         raise Refused(*wrong, outcome="Nothing was installed.")
@@ -140,35 +138,32 @@ def install(
 
     The lock of the root must be held, and the package's old module be gone.
     """
-    tree, node = Path(plan.tree), item.node
-    manifest = offer.entry.manifest
-    began, started = time.monotonic(), time.strftime("%FT%TZ", time.gmtime())
-    with progress.step("install", f"{node.title} from {offer.entry.place.name}") as step:
-        for one, archive in offer.before:
-            own = one.manifest
-            known = records.hashes().get(own.easyconfig)
-            if known != own.content or not (tree / own.module_file).is_file():
+    tree, node, manifest = Path(plan.tree), item.node, offer.entry.manifest
+    row, began = build_row(node, plan), time.monotonic()
+    place = offer.entry.place.name
+    with progress.step("install", f"{node.title} from {place}") as step:
+        for one in offer.before:
+            own = one.entry.manifest
+            there = (tree / own.module_file).is_file()
+            if not there or records.hashes().get(own.easyconfig) != own.content:
                 step.note(f"{own.easyconfig}, which it requires")
                 (tree / own.module_file).unlink(missing_ok=True)
-                _one(one, archive, tree)
+                _unpack(one, tree)
                 records.built(own.easyconfig, own.content)
         step.note(f"{manifest.archive.size / 1e6:.1f} MB")
-        records.begin(node.key, item.node.content)
-        _one(offer.entry, offer.archive, tree)
-        records.built(node.key, item.node.content)
-    seconds = round(time.monotonic() - began, 1)
+        records.begin(node.key, node.content)
+        _unpack(offer, tree)
+        records.built(node.key, node.content)
     sources = manifest.build.get("sources", [])
     for source in sources:
         records.append("sources", {"package": node.name, **source})
-    row = {
-        **build_row(node, plan),
-        "started": started,
+    row |= {
         "log": "",
         "sources": sources,
         "result": "cached",
-        "seconds": seconds,
+        "seconds": round(time.monotonic() - began, 1),
         "steps": {},
-        "cache": offer.entry.place.name,
+        "cache": place,
         "signed_by": offer.entry.signer,
         "built_in": manifest.tree,
         "built": {key: value for key, value in manifest.build.items() if key != "sources"},
@@ -181,20 +176,10 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
     """The first place's entry that may be used; why others may not goes into ``result``."""
     for one in caches.places:
         try:
-            entry = store.find(one, plan.os, item.node.content)
-            if entry is None:
-                continue
-            _fits(entry, plan, item)
-            before = []
-            for needed in entry.manifest.requires:
-                companion = store.find(one, plan.os, needed)
-                if companion is None:
-                    raise NotBelieved(
-                        f"what it requires is not in the cache (content {needed[:12]}…)"
-                    )
-                _movable(companion, plan)
-                before.append((companion, _brought(companion, plan)))
-            return Offer(entry, _brought(entry, plan), tuple(before))
+            if entry := store.find(one, plan.os, item.node.content):
+                _fits(entry, plan, item)
+                before = [_required(one, plan, content) for content in entry.manifest.requires]
+                return Offer(entry, _brought(entry, plan), tuple(before))
         except Unreachable as why:
             result.unreachable[one.name] = str(why)
         except NotBelieved as error:
@@ -204,6 +189,15 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
             reason = (one.name, str(error), error.todo)
             result.refused.setdefault(reason, []).append(item.node.key)
     return None
+
+
+def _required(place: Place, plan: Plan, content: str) -> Offer:
+    """What an entry of ``place`` requires and no plan names. Raises NotBelieved, Unreachable."""
+    entry = store.find(place, plan.os, content)
+    if entry is None:
+        raise NotBelieved(f"what it requires is not in the cache (content {content[:12]}…)")
+    _movable(entry, plan)
+    return Offer(entry, _brought(entry, plan))
 
 
 def _fits(entry: store.Entry, plan: Plan, item: Work) -> None:
@@ -249,19 +243,19 @@ def _brought(entry: store.Entry, plan: Plan) -> Path:
     return archive
 
 
-def _one(entry: store.Entry, archive: Path, tree: Path) -> None:
+def _unpack(offer: Offer, tree: Path) -> None:
     try:
-        unpack.install(entry.manifest, archive, tree)
+        unpack.install(offer.entry.manifest, offer.archive, tree)
     except unpack.NotWhole as error:
         raise Refused(
-            f"{entry.manifest.easyconfig} in this cache is refused: {error}",
-            entry.place.name,
-            found=entry.archive,
+            f"{offer.entry.manifest.easyconfig} in this cache is refused: {error}",
+            offer.entry.place.name,
+            found=offer.entry.archive,
             because="its signature and its archive's hash hold: it was pushed damaged",
             todo=f"{PUSH_AGAIN}; or leave this cache out",
             outcome="What was installed before stays; no module of this package can be loaded.",
         ) from None
-    archive.unlink(missing_ok=True)
+    offer.archive.unlink(missing_ok=True)
 
 
 def refusals(refused: dict[tuple[str, str, str], list[str]]) -> list[Problem]:

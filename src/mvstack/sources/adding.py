@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.sources.accepted import accept, forget
-from mvstack.sources.files import copied, open_regular
+from mvstack.sources.files import open_regular, sha256_of
 from mvstack.sources.spec import SHA256, SourceSpec
-from mvstack.sources.store import PRIVATE, Entry, Store
+from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import InvalidInput, Problem, SourceError, relative
 
 
@@ -34,21 +34,17 @@ def add_source(
     """Store ``file`` as the source of ``spec``; other bytes than those listed only when accepted.
 
     Raises SourceError when the bytes are not those listed and were not accepted, InvalidInput
-    when the acceptance is not one (no reason, no SHA-256) or ``file`` is no regular file. The file
-    is read once: what was hashed is what is stored, even if it changes meanwhile.
+    when the acceptance is not one (no reason, no SHA-256) or ``file`` is no regular file.
     """
     wanted, why = _acceptance(accept_hash, reason)
-    with open_regular(file) as source, store.incoming() as folder:
-        incoming = folder / "file"
-        with incoming.open("wb") as target:
-            found = copied(source, target)
-        _check(spec, file, found, wanted)
-        listed = found in spec.hashes
-        note = spec.note(found) if listed else f"not upstream's bytes: {why}"
-        size, place = incoming.stat().st_size, f"added by hand, {file.name!r}"
-        if spec.licence_page:
-            incoming.chmod(PRIVATE)
-        stored = store.take(incoming, Entry(found, spec.filename, spec.name, size, place, note))
+    with open_regular(file):
+        found, size = sha256_of(file), file.stat().st_size
+    _check(spec, file, found, wanted)
+    listed = found in spec.hashes
+    note = spec.note(found) if listed else f"not upstream's bytes: {why}"
+    place = f"added by hand, {file.name!r}"
+    entry = Entry(found, spec.filename, spec.name, size, place, note)
+    stored = store.add(file, entry, private=bool(spec.licence_page))
     store.link_easybuild(spec.software, spec.filename, found)
     if not listed:
         accept(spec.software, spec.version, found, why, spec.filename)

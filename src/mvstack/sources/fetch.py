@@ -15,7 +15,7 @@ from mvstack.sources.download import NotHere, bring, has, is_url, local
 from mvstack.sources.files import extension, sha256_of
 from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import SourceSpec
-from mvstack.sources.store import Entry, Store
+from mvstack.sources.store import Entry, Store, damage
 from mvstack.support.errors import SourceError
 
 
@@ -213,15 +213,11 @@ def _fetched(spec: SourceSpec, path: Path, sha256: str, place: str) -> Fetched:
 
 
 def _undamaged(path: Path, sha256: str) -> None:
-    try:
-        found = sha256_of(path)
-    except OSError as error:
-        found = f"it cannot be read: {error.strerror}"
-    if found != sha256:
+    if found := damage(path, sha256):
         raise SourceError(
             "a file of the mirror is damaged",
             str(path),
-            found=f"sha256 {found}",
+            found=found,
             allowed=f"sha256 {sha256}",
             todo="mvstack sources verify --remove-damaged, then the same command again",
         )

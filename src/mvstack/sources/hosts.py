@@ -7,9 +7,12 @@ import json
 import time
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from mvstack.support.files import write_atomically
 
 FORGET = 10 * 60.0  # seconds after which a silent host is asked again
+_KNOWN = TypeAdapter(dict[str, tuple[float, str]])
 
 
 class SilentHosts:
@@ -20,7 +23,9 @@ class SilentHosts:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "silent-hosts.json"
-        self._known = self._read()
+        self._known: dict[str, tuple[float, str]] = {}
+        with contextlib.suppress(OSError, ValueError):  # a damaged file: it only saves time
+            self._known = _KNOWN.validate_json(self.file.read_bytes())
 
     def why(self, host: str) -> str:
         """Why ``host`` is not asked now, with how long ago it was; "" when it may be asked."""
@@ -46,14 +51,6 @@ class SilentHosts:
         if self._known:
             self._known = {}
             self._write()
-
-    def _read(self) -> dict[str, tuple[float, str]]:
-        """What an earlier run noted; nothing when the file is damaged: it only saves time."""
-        try:
-            found = json.loads(self.file.read_text())
-            return {str(host): (float(row[0]), str(row[1])) for host, row in dict(found).items()}
-        except (OSError, ValueError, TypeError, IndexError, KeyError):
-            return {}
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):  # then only this run remembers

@@ -19,7 +19,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -31,7 +30,7 @@ from mvstack.support.files import sync, write_atomically
 
 _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-PRIVATE = 0o640  # of a licensed file: who has not signed does not read it in the mirror either
+_PRIVATE = 0o640  # of a licensed file: who has not signed does not read it in the mirror either
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Verdict:
     """What ``verify`` found of one entry."""
 
     entry: Entry
-    state: Literal["good", "damaged", "missing"]
+    state: str  # good, damaged or missing
     path: Path
 
 
@@ -65,7 +64,6 @@ class Store:
         self.root = root
         self.archive = root / "_source-cache" / "archive"
         self.index = root / "index.json"
-        self._swept = False
 
     def path(self, sha256: str, filename: str) -> Path:
         """Where a file of that hash and name stands."""
@@ -84,10 +82,12 @@ class Store:
         """A folder in the mirror's own file system for files on their way in.
 
         Gone when the block ends, in whatever way. What a killed process left is removed by the
-        next one: a folder in use is locked by its process.
+        next one; a folder in use is locked.
         """
         with self._writing():  # so that nobody sweeps the folder before it is locked
-            self._sweep()
+            for old in self.root.glob(f"{_INCOMING}*"):
+                if not old.is_symlink() and not locks.is_held(old / ".lock"):
+                    shutil.rmtree(old, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(dir=self.root, prefix=_INCOMING))
             lock = contextlib.ExitStack()
             lock.enter_context(locks.hold(folder / ".lock"))
@@ -108,18 +108,14 @@ class Store:
             file.replace(target)
             sync(target.parent)
             # one file may be the source of several software: each has a line of its own
-            same = (entry.sha256, entry.software, entry.filename)
-            rows = self._indexed()
-            self._write([*(r for r in rows if (r.sha256, r.software, r.filename) != same), entry])
+            self._write([*(row for row in self._indexed() if _order(row) != _order(entry)), entry])
         return target
 
     def add(self, file: Path, entry: Entry, private: bool = False) -> Path:
         """Copy ``file`` into the mirror under ``entry``; its hash is computed while copying.
 
-        A ``private`` one is licensed: others than its owner and group do not read it.
-
-        Raises SourceError when the bytes do not have the entry's hash, InvalidInput when ``file``
-        is no regular file.
+        A ``private`` one is licensed: others than its owner and group do not read it. Raises
+        SourceError for other bytes than the entry's, InvalidInput for what is no regular file.
         """
         with open_regular(file) as source, self.incoming() as folder:
             incoming = folder / "file"
@@ -135,7 +131,7 @@ class Store:
                     outcome="Nothing was added.",
                 )
             if private:
-                incoming.chmod(PRIVATE)
+                incoming.chmod(_PRIVATE)
             return self.take(incoming, entry)
 
     def entries(self) -> list[Entry]:
@@ -150,7 +146,10 @@ class Store:
     def verify(self) -> Iterator[Verdict]:
         """Hash every file again, one at a time; nothing is removed."""
         for path, entry in sorted(dict(self._rows()).items()):
-            yield Verdict(entry, _state(path), path)
+            state = "missing"
+            if _is_ours(path):
+                state = "damaged" if damage(path, _hash_in(path)) else "good"
+            yield Verdict(entry, state, path)
 
     def remove(self, verdict: Verdict) -> None:
         """Remove the file of a verdict, its lines in the index and the links to it."""
@@ -219,15 +218,8 @@ class Store:
         return self.path(entry.sha256, entry.filename)
 
     def _write(self, entries: list[Entry]) -> None:
-        rows = [asdict(entry) for entry in sorted(entries, key=_order)]
-        write_atomically(self.index, json.dumps(rows, indent=1) + "\n")
-
-    def _sweep(self) -> None:
-        """Remove what killed processes left on its way in; the lock must be held."""
-        for folder in self.root.glob(f"{_INCOMING}*") if not self._swept else ():
-            if not folder.is_symlink() and not locks.is_held(folder / ".lock"):
-                shutil.rmtree(folder, ignore_errors=True)
-        self._swept = True
+        rows = json.dumps([asdict(entry) for entry in sorted(entries, key=_order)], indent=1)
+        write_atomically(self.index, rows + "\n")
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -261,10 +253,10 @@ def _is_ours(path: Path) -> bool:
     return bool(SHA256.fullmatch(_hash_in(path))) and path.is_file() and not path.is_symlink()
 
 
-def _state(path: Path) -> Literal["good", "damaged", "missing"]:
-    if not _is_ours(path):
-        return "missing"
+def damage(path: Path, sha256: str) -> str:
+    """What a file has instead of the bytes with that hash; "" when it is whole."""
     try:
-        return "good" if sha256_of(path) == _hash_in(path) else "damaged"
-    except OSError:  # a bad sector is damage, too
-        return "damaged"
+        found = sha256_of(path)
+    except OSError as error:  # a bad sector is damage, too
+        return f"it cannot be read: {error.strerror}"
+    return "" if found == sha256 else f"sha256 {found}"
