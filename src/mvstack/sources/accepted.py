@@ -35,6 +35,12 @@ class Accepted(Strict):
         return same and filename in (None, self.filename)
 
 
+_HEAD = """\
+# Not upstream's bytes, accepted on purpose by `mvstack sources add --accept-hash`.
+# `mvstack sources forget NAME@VERSION` takes one back.
+"""
+
+
 class _File(Strict):
     accepted: list[Accepted] = Field(default_factory=list)
 
@@ -64,7 +70,7 @@ def accepted_for(software: str, version: str, filename: str | None = None) -> Ac
     return found[-1] if found else None
 
 
-def accept(software: str, version: str, sha256: str, reason: str, filename: str) -> Accepted:
+def accept(software: str, version: str, sha256: str, reason: str, filename: str) -> None:
     """Keep an acceptance; an earlier one for the same file is replaced."""
     new = Accepted(
         software=software,
@@ -74,35 +80,31 @@ def accept(software: str, version: str, sha256: str, reason: str, filename: str)
         when=time.strftime("%FT%TZ", time.gmtime()),
         filename=filename,
     )
-    with _locked():
-        kept = [one for one in all_accepted() if not one.is_for(software, version, filename)]
-        _write([*kept, new])
-    return new
+    _replaced(software, version, filename, [new])
 
 
 def forget(software: str, version: str, filename: str | None = None) -> list[Accepted]:
     """Take acceptances back; those that were there. The files stay in the mirror."""
-    with _locked():
+    return _replaced(software, version, filename, [])
+
+
+def _replaced(
+    software: str, version: str, filename: str | None, new: list[Accepted]
+) -> list[Accepted]:
+    """Keep ``new`` instead of what was accepted for a file; what that was."""
+    with _locked():  # two `add` at once must not lose one another's line
         known = all_accepted()
         gone = [one for one in known if one.is_for(software, version, filename)]
-        if gone:
-            _write([one for one in known if one not in gone])
+        if gone or new:
+            kept = [one for one in known if one not in gone]
+            text = io.StringIO()
+            YAML().dump({"accepted": [one.model_dump() for one in [*kept, *new]]}, text)
+            write_atomically(accepted_file(), _HEAD + text.getvalue())
     return gone
-
-
-def _write(rows: list[Accepted]) -> None:
-    text = io.StringIO()
-    text.write(
-        "# Not upstream's bytes, accepted on purpose by `mvstack sources add --accept-hash`.\n"
-        "# `mvstack sources forget NAME@VERSION` takes one back.\n"
-    )
-    YAML().dump({"accepted": [one.model_dump() for one in rows]}, text)
-    write_atomically(accepted_file(), text.getvalue())
 
 
 @contextlib.contextmanager
 def _locked() -> Iterator[None]:
-    """One writer at a time: two `add` at once must not lose one another's line."""
     try:
         with locks.hold(state_dir() / ".accepted.lock"):
             yield

@@ -17,7 +17,7 @@ from mvstack.sources.files import CHUNK, copied, extension
 from mvstack.sources.hosts import SilentHosts
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
-Advance = Callable[[int, int], None]
+Advance = Callable[[int, int], object]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -60,10 +60,9 @@ def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambd
 
 
 def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> str:
-    digest, got, size = hashlib.sha256(), 0, 0
+    digest, got, size, broken = hashlib.sha256(), 0, 0, ""
     try:
         with _get(url, hosts, READ) as answer, target.open("wb") as stream:
-            _is_file(answer, url)
             size = int(answer.headers.get("Content-Length") or 0)
             # raw: a server that calls a .tar.gz "gzip-encoded" must not have it unpacked
             for chunk in answer.raw.stream(CHUNK, decode_content=False):
@@ -72,11 +71,11 @@ def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> s
                 got += len(chunk)
                 advance(got, size)
     except _BROKEN as error:
-        if size and got < size:
-            raise NotHere(f"{url}: truncated, {got:,} of {size:,} bytes came") from None
-        raise NotHere(f"{url}: broke off after {got:,} bytes ({_plain(error)})") from None
+        broken = f"broke off after {got:,} bytes ({_plain(error)})"
     if size and got != size:
-        raise NotHere(f"{url}: truncated, {got:,} of {size:,} bytes came")
+        broken = f"truncated, {got:,} of {size:,} bytes came"
+    if broken:
+        raise NotHere(f"{url}: {broken}")
     return digest.hexdigest()
 
 
@@ -85,8 +84,7 @@ def has(place: str, hosts: SilentHosts) -> bool:
     if not is_url(place):
         return local(place).is_file()
     try:
-        with _get(place, hosts, CONNECT) as answer:
-            _is_file(answer, place)
+        with _get(place, hosts, CONNECT):
             return True
     except (NotHere, *_BROKEN):
         return False
@@ -133,14 +131,11 @@ def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
         answer.close()
         said = f"{url}: HTTP {answer.status_code} {answer.reason or ''}".rstrip()
         raise NotHere(said, answer.status_code == 404)
-    return answer
-
-
-def _is_file(answer: requests.Response, url: str) -> None:
-    """Refuse the web page that a portal or a login sends, with status 200, instead of a file."""
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind in ("text/html", "application/xhtml+xml") and extension(urlsplit(url).path):
+        answer.close()
         raise NotHere(f"{url}: a web page came instead of the file (a login or a portal?)")
+    return answer
 
 
 def _resolve(host: str | None) -> None:

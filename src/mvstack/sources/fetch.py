@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,10 @@ class Fetcher:
         store: Store,
         mirrors: list[str],
         state_dir: Path,
-        on_progress: Callable[[str, int, int], None] | None = None,
+        on_progress: Callable[[str, int, int], object] = lambda *_: None,
     ) -> None:
-        self.store, self.mirrors = store, mirrors
+        self.store, self.mirrors, self.on_progress = store, mirrors, on_progress
         self.hosts = SilentHosts(state_dir)
-        self.on_progress = on_progress
 
     @cached_property
     def debian_archives(self) -> list[str]:
@@ -104,13 +103,10 @@ class Fetcher:
             todo = f"get it from {spec.licence_page}, then: mvstack sources add {spec.filename} "
             what = f"{spec.filename} is licensed and is never fetched"
             raise SourceError(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
-        todo = (
-            f"get the file and add it: mvstack sources add FILE --as {spec.name}; "
-            "or name a site's mirror in MVSTACK_MIRRORS"
-        )
+        also = ""
         if spec.debian and not self.debian_archives:
             tried[debian.UNKNOWN] = None
-            todo += (
+            also = (
                 f", or the URL of a Debian archive (what stands before /pool) in {debian.SETTING}"
             )
         raise SourceError(
@@ -118,7 +114,8 @@ class Fetcher:
             where,
             found="; ".join(tried) or "its recipe names no place",
             allowed=spec.wanted,
-            todo=todo,
+            todo=f"get the file and add it: mvstack sources add FILE --as {spec.name}; "
+            f"or name a site's mirror in MVSTACK_MIRRORS{also}",
             outcome="Nothing half-written was kept.",
         )
 
@@ -172,18 +169,15 @@ class Fetcher:
 
     def _bring(self, spec: SourceSpec, place: _Place) -> Fetched:
         """Bring the file into the mirror if its bytes are listed. Raises NotHere, SourceError."""
-
-        def advance(done: int, total: int) -> None:
-            if self.on_progress:
-                self.on_progress(spec.filename, done, total)
-
         with self.store.incoming() as folder:
             file = folder / "file"
             if place.where == pypi.PLACE:
                 file = pypi.fetch(spec, folder, self.hosts)
                 sha256 = sha256_of(file)
             else:
-                sha256 = bring(place.where, file, self.hosts, advance)
+                sha256 = bring(
+                    place.where, file, self.hosts, partial(self.on_progress, spec.filename)
+                )
             if sha256 not in spec.hashes:
                 raise _other_bytes(spec, sha256, place.said)
             note, size = spec.note(sha256), file.stat().st_size

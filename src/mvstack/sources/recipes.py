@@ -11,6 +11,7 @@ from typing import Any
 from mvstack.sources.spec import SHA256, Known, SourceSpec, known_sources
 from mvstack.support.errors import InvalidInput, Problem, relative
 
+_TARBALL = "%(name)s-%(version)s.tar.gz"  # of an extension that names no source
 _LEFT = re.compile(r"%\(\w+\)s")
 _BUNDLES = ("PythonBundle", "AnyPythonBundle")  # EasyBuild's, and ours in easyconfigs/easyblocks
 
@@ -71,18 +72,18 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
             if "git_config" in entry:
                 continue
             filename = _filled(entry.get("filename", ""), part.templates, where)
-            about = known.get(filename)
+            about = known.get(filename) or Known.model_construct(pypi=_on_pypi(part, values))
             yield SourceSpec(
                 values["name"],
                 values["version"],
                 filename,
                 _hashes(part.values.get("checksums"), number, filename, where),
                 _urls(entry, part, filename, where),
-                debian=about.debian if about else None,
-                pypi=about.pypi if about else _on_pypi(part, values),
-                licence_page=about.licence_page if about else "",
-                whose=about.hashes if about else {},
-                refused=about.refused if about else {},
+                about.debian,
+                about.pypi,
+                about.licence_page,
+                about.hashes,
+                about.refused,
                 recipe=where,
             )
 
@@ -113,60 +114,50 @@ def _parsed(path: Path) -> tuple[dict[str, Any], str]:
         parser = EasyConfigParser(filename=str(path))
         values: dict[str, Any] = parser.get_config_dict()
     except (EasyBuildError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"EasyBuild cannot read it: {getattr(error, 'msg', error)}", relative(path)
-        ) from None
-    missing = [name for name in ("name", "version") if not values.get(name)]
-    if missing:
-        raise InvalidInput(
-            "not an easyconfig: it has no " + " and no ".join(missing), relative(path)
-        )
+        what = f"EasyBuild cannot read it: {getattr(error, 'msg', error)}"
+        raise InvalidInput(what, relative(path)) from None
+    if missing := [name for name in ("name", "version") if not values.get(name)]:
+        what = "not an easyconfig: it has no " + " and no ".join(missing)
+        raise InvalidInput(what, relative(path))
     return values, parser.rawcontent
 
 
 def _parts(values: dict[str, Any]) -> Iterator[_Part]:
     own = _templates(values)
-
-    def part(name: str, version: str, more: dict[str, Any]) -> _Part:
-        named = {"name": name, "version": version}
-        return _Part({**more, **named}, own | _templates(named))
-
     yield _Part(values, own)
-    for component in values.get("components") or []:
-        yield part(*component)
+    parts = [tuple(row) for row in values.get("components") or []]
     default = values.get("exts_default_options") or {}
-    for extension in values.get("exts_list") or []:
-        if isinstance(extension, str) or len(extension) < 2:
+    for row in values.get("exts_list") or []:
+        if isinstance(row, str) or len(row) < 2:
             continue  # comes with the software itself
-        more = {**default, **(extension[2] if len(extension) > 2 else {})}
+        more = {**default, **(row[2] if len(row) > 2 else {})}
         if not more.get("nosource"):
-            if not more.get("sources"):
-                more["sources"] = [more.get("source_tmpl") or "%(name)s-%(version)s.tar.gz"]
-            yield part(extension[0], extension[1], more)
+            more["sources"] = more.get("sources") or [more.get("source_tmpl") or _TARBALL]
+            parts.append((row[0], row[1], more))
+    for name, version, more in parts:
+        named = {"name": name, "version": version}
+        yield _Part({**more, **named}, own | _templates(named))
 
 
 def _templates(values: dict[str, Any]) -> dict[str, str]:
     """The templates of EasyBuild that file names and urls of sources are written with."""
     name, version = str(values["name"]), str(values["version"])
-    numbers = version.split(".")
+    numbers = [*version.split("."), "", ""]
     found = {
         "name": name,
         "namelower": name.lower(),
         "nameletter": name[0],
         "nameletterlower": name[0].lower(),
         "version": version,
-        "version_major_minor": ".".join(numbers[:2]),
-        "version_major_minor_patch": ".".join(numbers[:3]),
+        "version_major_minor": ".".join(version.split(".")[:2]),
+        "version_major_minor_patch": ".".join(version.split(".")[:3]),
+        **dict(zip(("version_major", "version_minor", "version_patch"), numbers, strict=False)),
     }
-    names = ("version_major", "version_minor", "version_patch")
-    found |= dict(zip(names, [*numbers, "", ""], strict=False))
     if toolchain := values.get("toolchain"):
         found |= {f"toolchain_{key}": toolchain.get(key, "") for key in ("name", "version")}
         found |= {"versionsuffix": "", "versionprefix": ""}
-    for key in ("versionsuffix", "versionprefix", "github_account", "bitbucket_account"):
-        if key in values:
-            found[key] = values[key]
-    return found
+    own = ("versionsuffix", "versionprefix", "github_account", "bitbucket_account")
+    return found | {key: values[key] for key in own if key in values}
 
 
 def _filled(text: str, templates: dict[str, str], where: str) -> str:
