@@ -29,34 +29,35 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
 
     Raises Refused for files that cannot be in an archive, Missing when the tree is not whole.
     """
-    tree, easyconfig = Path(plan.tree), node.node.key
+    tree = Path(plan.tree)
     if not node.software.is_dir():
-        what = f"the files of {easyconfig} are not where its module says"
+        what = f"the files of {node.node.key} are not where its module says"
         todo = f"mvstack install {plan.system}/{plan.partition}"
         raise Missing(what, str(node.software), todo=todo)
+    kept = tree / "ebfiles_repo" / node.node.name / node.node.key  # EasyBuild's copy
+    beside = [path for path in (kept, node.module_file) if path.is_file()]
     same = Move(plan.tree, plan.tree)
-    items: list[Item] = []
     with (
         archive.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for path in [*_walk(node.software), *_beside(tree, node)]:
-            items.append(_add(tar, path, str(path.relative_to(tree)), same))
+        paths = [*_walk(node.software), *beside]
+        items = [_add(tar, path, str(path.relative_to(tree)), same) for path in paths]
+    built = node.node
+    accepted = {one.easyconfig: one.accepted_sha256 for one in plan.mpi}
     return Manifest(
         format=1,
         builder="easybuild",
         content=node.content,
         os=plan.os,
         target=plan.target,
-        easyconfig=easyconfig,
-        package=node.node.name,
-        version=node.node.version,
-        module=node.node.module,
-        mpi=node.node.mpi,
-        accepted=next(
-            (one.accepted_sha256 for one in plan.mpi if one.easyconfig == easyconfig), ""
-        ),
+        easyconfig=built.key,
+        package=built.name,
+        version=built.version,
+        module=built.module,
+        mpi=built.mpi,
+        accepted=accepted.get(built.key, ""),
         tree=plan.tree,
         module_file=str(node.module_file.relative_to(tree)),
         software=str(node.software.relative_to(tree)),
@@ -76,12 +77,6 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(path)
         elif not (path.parent.name == "easybuild" and any(path.match(one) for one in PRIVATE)):
             yield path
-
-
-def _beside(tree: Path, node: Installed) -> list[Path]:
-    """The module, and EasyBuild's copy of the easyconfig."""
-    kept = tree / "ebfiles_repo" / node.node.name / node.node.key
-    return [*([kept] if kept.is_file() else []), node.module_file]
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str, same: Move) -> Item:
@@ -113,42 +108,35 @@ def _add(tar: tarfile.TarFile, path: Path, name: str, same: Move) -> Item:
     )
 
 
-class Libraries:
-    """Which libraries of the machine a tree's programs need: those that no node of it brings."""
+def libraries(nodes: list[Installed]) -> dict[str, list[Needed]]:
+    """By content hash which libraries of the machine a package needs: those that no node brings.
 
-    def __init__(self, nodes: list[Installed]) -> None:
-        self._linked: dict[Path, dict[Path, elf.Linked]] = {}
-        for node in nodes:
-            found = {path: _linked(path) for path in _walk(node.software)}
-            self._linked[node.software] = {path: one for path, one in found.items() if one}
-        files = [path for own in self._linked.values() for path in own]
-        self._brought = {path.name for path in files} | {
-            one.soname for own in self._linked.values() for one in own.values() if one.soname
-        }
-
-    def of(self, node: Installed) -> list[Needed]:
-        """What ``node`` needs of the machine, each with where the machine that built it had it."""
+    Each with where the machine that built it had it.
+    """
+    linked = {
+        node.content: {path: one for path in _walk(node.software) if (one := _linked(path))}
+        for node in nodes
+    }
+    files = [pair for own in linked.values() for pair in own.items()]
+    brought = {path.name for path, _ in files} | {one.soname for _, one in files}
+    found = {}
+    for content, own in linked.items():
         wanted: dict[str, str] = {}
-        for path, one in self._linked[node.software].items():
-            for soname in one.needed:
-                if soname not in self._brought:
-                    wanted[soname] = wanted.get(soname) or _in(one.folders, path, soname)
-        return [Needed(soname=name, found=wanted[name]) for name in sorted(wanted)]
+        for path, one in own.items():
+            for soname in set(one.needed) - brought:
+                wanted[soname] = wanted.get(soname) or _in(one.folders, path, soname)
+        found[content] = [Needed(soname=name, found=wanted[name]) for name in sorted(wanted)]
+    return found
 
 
 def _linked(path: Path) -> elf.Linked | None:
     if path.is_symlink() or not path.is_file():
         return None
     with path.open("rb") as stream:
-        if stream.read(4) != b"\x7fELF":
-            return None
-    return elf.linked(path.read_bytes())
+        return elf.linked(path.read_bytes()) if stream.read(4) == b"\x7fELF" else None
 
 
 def _in(folders: tuple[str, ...], path: Path, soname: str) -> str:
     """Where a run path has the library; "" when it is one of the system's own folders."""
-    for folder in folders:
-        file = Path(folder.replace("$ORIGIN", str(path.parent))) / soname
-        if file.is_file():
-            return str(file)
-    return ""
+    files = [Path(one.replace("$ORIGIN", str(path.parent))) / soname for one in folders]
+    return next((str(file) for file in files if file.is_file()), "")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.manifest import Manifest
-from mvstack.cache.pack import Libraries, pack
+from mvstack.cache.pack import libraries, pack
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.tree import Installed, installed
 from mvstack.support import locks
@@ -36,12 +36,21 @@ def push(
     """
     place.writable()
     rows = []
-    with _nobody_installs(Path(plan["root"])):
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locks.share(Path(plan["root"]) / ".lock"))
+        except locks.Held as held:
+            raise Locked(
+                "another process is installing into this root",
+                plan["root"],
+                found=held.holder,
+                todo="wait until it has ended",
+            ) from None
         made, nodes = installed(plan)
         if not nodes:
             todo = f"mvstack install {made.system}/{made.partition}"
             raise Refused("nothing is installed in this tree", plan["tree"], todo=todo)
-        libraries = Libraries(nodes)
+        needs = libraries(nodes)
         for node in nodes if only is None else _of(nodes, only, made.tree):
             what = f"{node.node.name} {node.node.version}"
             if not replace and (found := good(place, made.os, node.content)):
@@ -54,28 +63,12 @@ def push(
             ):
                 step.note("packing")
                 archive = Path(folder) / "archive.tar.gz"
-                manifest = pack(made, node, archive, libraries.of(node))
+                manifest = pack(made, node, archive, needs[node.content])
                 step.note(f"signing, {manifest.archive.size / 1e6:.1f} MB")
                 signed = gpg.sign(manifest.text(), key.fingerprint)
                 store.put(place, manifest, signed, archive, key)
             rows.append(_row("pushed", manifest))
     return rows
-
-
-@contextlib.contextmanager
-def _nobody_installs(root: Path) -> Iterator[None]:
-    """Hold off installations into ``root`` meanwhile; it may belong to somebody else."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(locks.share(root / ".lock"))
-        except locks.Held as held:
-            raise Locked(
-                "another process is installing into this root",
-                str(root),
-                found=held.holder,
-                todo="wait until it has ended",
-            ) from None
-        yield
 
 
 def _of(nodes: list[Installed], only: frozenset[str], tree: str) -> list[Installed]:
@@ -98,14 +91,11 @@ def good(place: Place, os_name: str, content: str) -> Manifest | None:
 
     Where it was built does not count: a longer path was pushed to fit in more places.
     """
-    try:
-        entry = store.find(place, os_name, content)
-        if entry is None:
-            return None
-        with entry.brought():
-            return entry.manifest
-    except (NotBelieved, Unreachable):
-        return None
+    with contextlib.suppress(NotBelieved, Unreachable):
+        if entry := store.find(place, os_name, content):
+            with entry.brought():
+                return entry.manifest
+    return None
 
 
 def _about(manifest: Manifest) -> dict[str, Any]:
@@ -132,10 +122,10 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """The verdict for ``--json``."""
         row: dict[str, Any] = {"os": self.os, "hash": self.content, "state": self.state}
-        if self.manifest:
-            signed = {"tree": self.manifest.tree, "signed_by": self.signer}
-            row |= {**_about(self.manifest), **signed}
-        return row | ({"why": self.why} if self.why else {})
+        if self.manifest is None:
+            return row | {"why": self.why}
+        row |= _about(self.manifest)
+        return row | {"tree": self.manifest.tree, "signed_by": self.signer}
 
 
 def look(place: Place, whole: bool) -> Iterator[Verdict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable
@@ -98,15 +99,10 @@ def _companions(plan: Plan, planned: set[Path]) -> dict[Path, Installed]:
 def _builds(tree: Path) -> dict[str, dict[str, Any]]:
     """The last row of builds.jsonl that tells of a build, by easyconfig."""
     found: dict[str, dict[str, Any]] = {}
-    try:
-        lines = (tree / "records" / "builds.jsonl").read_text(errors="replace").splitlines()
-    except OSError:
-        return found
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue  # cut short by a power cut; the others tell what they tell
-        if isinstance(row, dict) and row.get("result") == "built":
-            found[str(row.get("easyconfig"))] = row
+    with contextlib.suppress(OSError):
+        for line in (tree / "records" / "builds.jsonl").read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):  # cut short by a power cut
+                row = json.loads(line)
+                if isinstance(row, dict) and row.get("result") == "built":
+                    found[str(row.get("easyconfig"))] = row
     return found
