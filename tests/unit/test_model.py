@@ -61,6 +61,10 @@ def test_all_errors_of_a_file_at_once_in_the_order_of_its_lines():
             ("cores: 64", "cores: 64\n    gpu: amd\n    gpus: 8\n    gpu_arch: sm_80"),
             "gpu: amd and gpu_arch: sm_80 contradict each other",
         ),
+        (
+            ("cores: 64", "cores: 64\n    gpu: nvidia\n    gpus: 8\n    gpu_arch: gfx90a"),
+            "contradict",
+        ),
         (("cores: 64", "cores: 64\n    gpu_arch: MI250X"), "such as sm_80 or gfx90a, is expected"),
         (("os: rocky9\n", ""), "os must be given"),
         (("name: mine", "name: My Machine"), "name"),

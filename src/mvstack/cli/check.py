@@ -13,11 +13,11 @@ from mvstack.image.policy import image_policy
 from mvstack.install import stages
 from mvstack.model.ci_policy import ci_policy
 from mvstack.model.gates import load_gates
-from mvstack.model.load import load_policy, load_release, release_names, system_names
+from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
 from mvstack.model.prerequisites import families
 from mvstack.model.spack import spack_pins
 from mvstack.model.yamlfile import read_yaml
-from mvstack.plan.make import make_plan
+from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.plan.types import Given
 from mvstack.recipes.checks import check_recipes
@@ -50,7 +50,11 @@ def check(systems: Systems = None, as_json: Json = False) -> None:
     releases = [load_release(name) for name in release_names()]
     for name in systems or system_names():
         with gathered(errors):
-            system, partitions = stages.load(name)
+            named, partition = split_name(name)
+            system = load_system(named)
+            if not system.discover and not system.partitions and not partition:
+                continue  # nothing is offered there, and the file says why
+            system, partitions = stages.seen(system, partition)
             for partition in partitions:
                 fallback = Given(fallback=system.discover)
                 for release in releases:

@@ -10,11 +10,16 @@ from rich.text import Text
 from mvstack.cli import options
 from mvstack.cli.options import Json, Profile, ReleaseName, Root
 from mvstack.install import stages
-from mvstack.model.system import System
+from mvstack.model.system import Partition, System
 from mvstack.plan.types import Extent, MpiBuild, Package, Plan
 from mvstack.support.console import emit
 
 app = options.commands()
+
+STATUS = {
+    "seed": "known from a talk; whether it still runs like this was not looked at",
+    "retired": "retired: what it would get",
+}
 
 
 @app.command(
@@ -48,6 +53,8 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
         console.print(Text(plan.fallback, style="yellow"))
     title = f"{plan.system}/{plan.partition}"
     console.print(Text.assemble((title, "bold"), f"  {plan.title}  (release {plan.release})"))
+    if system.status != "current":
+        console.print(Text(STATUS[system.status], style="yellow"))
     console.print(_machine(plan, system))
     for number, build in enumerate(plan.mpi):
         console.print()
@@ -81,13 +88,23 @@ def _machine(plan: Plan, system: System) -> Table:
         gpu += ", buffers staged through host memory"
     compiler = "{name} {version} from {origin}".format(**plan.compiler)
     rows = [
-        ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb} GB, {gpu}"),
+        ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb or '?'} GB, {gpu}"),
         ("network", part.fabric + (f" ({part.nic})" if part.nic else "")),
         ("system", f"{plan.os}, launcher {part.launcher}"),
         ("compiler", compiler),
         ("builder", f"{plan.builder}, below {plan.tree}"),
     ]
     return _table(rows)
+
+
+def _network(part: Partition) -> str:
+    net, links = part.network, f"{part.rails} links" if part.rails > 1 else ""
+    of = f"{net.oversubscription} oversubscribed" if net.oversubscription else ""
+    speed = f"{net.gbps} Gb/s" if net.gbps else ""
+    pkey = f"partition key: {net.pkey}" if net.pkey else ""
+    torus = f"torus {'x'.join(map(str, net.torus))}" if net.torus else ""
+    known = (links, speed, " ".join(net.hcas), net.topology, torus, of, pkey)
+    return ", ".join([part.fabric + (f" ({part.nic})" if part.nic else ""), *filter(None, known)])
 
 
 def _build(build: MpiBuild, default: bool) -> Table:

@@ -53,7 +53,7 @@ def lock(
     as_json: Json = False,
 ) -> None:
     """Concretize partitions with Spack and check the lock files. Builds nothing."""
-    names = systems or [name for name in system_names() if not load_system(name).discover]
+    names = systems or [name for name in system_names() if load_system(name).partitions]
     errors: list[MvstackError] = []
     loaded = []
     for name in names:  # all of them first: solving takes minutes

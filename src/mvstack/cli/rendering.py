@@ -80,7 +80,10 @@ def render(
 def render_systems(
     names: list[str], to: Path | None, check: bool, profile: str = ""
 ) -> dict[str, int]:
-    """Render ``names`` (all but `local` when empty) below ``to``; folder → number of files.
+    """Render ``names`` below ``to``; folder → number of files.
+
+    Without names these are the systems of the repository that have a folder below
+    environments/rendered; with ``to``, all that anything is offered on but `local`.
 
     ``profile`` is how much of the release, else as the partitions say. With ``check`` nothing is
     written. Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused
@@ -95,8 +98,11 @@ def render_systems(
     release, policy = load_release(), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
     errors: list[MvstackError] = []
-    for name in names or [name for name in system_names() if name != "local"]:
+    kept = [name for name in system_names() if name != "local" and (to or (base / name).is_dir())]
+    for name in names or kept:
         with gathered(errors):
+            if not names and not load_system(name).partitions:
+                continue  # nothing is offered there, and the file says why
             system, parts = stages.load(name)
             for part in parts:
                 given = Given(profile=profile, fallback=system.discover)

@@ -125,7 +125,7 @@ class Partition(Strict):
     title: Text = ""
     nodes: Count = 1
     cores: Count
-    memory_gb: Count
+    memory_gb: Count | None = None
     target: Text
     fabric: Fabric
     nic: Name | None = None

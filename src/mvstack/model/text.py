@@ -82,9 +82,7 @@ Device = Annotated[
 Variable = Annotated[str, matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
 GpuArch = Annotated[
     str,
-    matching(
-        r"sm_[0-9]{2,3}[a-z]?|gfx[0-9]{2,4}[a-c]?", "an architecture such as sm_80 or gfx90a,"
-    ),
+    matching(r"sm_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}", "an architecture such as sm_80 or gfx90a,"),
 ]
 HcaName = Annotated[str, matching(r"[a-z][a-z0-9_]*", "an adapter's name, such as mlx5_0,", 40)]
 Ratio = Annotated[str, matching(r"[0-9]+:[0-9]+", "a ratio such as 4:1", 10)]
