@@ -156,6 +156,36 @@ def test_what_is_refused_with_reason_and_what_works(facts, because, nearest):
     assert problem.todo
 
 
+def test_steps_that_are_all_needed_are_joined_by_and():
+    """Aurora: neither the launcher alone nor the staging alone gives an MPI."""
+    problem = refused(fabric="slingshot-11", gpu="intel", launcher="pals")
+    assert problem.todo.startswith("set `launcher: hydra`, and set `gpu_buffers: staged`")
+    assert "; or" not in problem.todo
+    first = "mvapich 4.1 ch4:ofi with gpu_buffers: staged and with launcher: "
+    assert [one.removeprefix(first) for one in problem.nearest.split("; or ")] == ["srun", "hydra"]
+
+
+def test_ways_that_each_suffice_are_joined_by_or():
+    problem = refused(fabric="infiniband", launcher="mpirun_rsh", mpi=Wish(product="mvapich"))
+    assert ", and " not in problem.todo
+    assert "without `mpi:`; or mvapich 4.1 ch4:ucx with launcher: " in problem.nearest
+
+
+@pytest.mark.parametrize(("scheduler", "offered"), [("slurm", True), ("pbs", False)])
+def test_a_launcher_of_another_scheduler_is_not_offered(scheduler, offered):
+    system = machine(fabric="infiniband", launcher="pals").model_copy(
+        update={"scheduler": scheduler}
+    )
+    with pytest.raises(Refused) as caught:
+        choose(system, "cpu", RELEASE, POLICY)
+    assert ("with launcher: srun" in caught.value.problems[0].nearest) == offered
+
+
+def test_tcp_is_offered_only_where_nothing_keeps_the_fabric():
+    assert "tcp" not in refused(fabric="slingshot-11", gpu="intel", launcher="pals").nearest
+    assert "with fabric: tcp" in refused(fabric="aries").nearest
+
+
 def test_every_combination_is_a_build_or_a_refusal_that_teaches():
     for fabric in FABRICS:
         for gpu in GPUS:

@@ -15,6 +15,7 @@ from mvstack.model.release import Addition
 from mvstack.recipes.wanted import check_rows
 from mvstack.render.templates import site_lua
 from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.home import DATA
 from mvstack.test.expected import expected_checks
 
 ROW = """  - name: {name}
@@ -159,3 +160,18 @@ def test_render_into_a_file_is_refused_before_anything_is_planned(tmp_path):
     with pytest.raises(InvalidInput, match="this is a file, not a folder"):
         render_systems(["expanse"], tmp_path / "there", check=False)
     assert (tmp_path / "there").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("names", [["expanse"], []])
+def test_a_sites_systems_never_overwrite_the_files_of_this_repository(site, monkeypatch, names):
+    """Also where the site's has the name of one of ours, and ours under the site's policy."""
+    for name in ("write", "write_atomically"):
+        monkeypatch.setattr(f"mvstack.cli.rendering.{name}", lambda *_: pytest.fail("written"))
+    ours = (DATA / "environments" / "systems" / "expanse.yaml").read_text()
+    (site / "systems").mkdir()
+    (site / "systems" / "expanse.yaml").write_text(ours.replace("zen2", "zen3"))
+    with pytest.raises(InvalidInput, match="--to is needed"):
+        render_systems(names, None, check=False)
+    monkeypatch.undo()
+    with pytest.raises(InvalidInput, match="for the systems of this repository only"):
+        render_systems([str(site / "systems" / "expanse.yaml")], None, check=False)

@@ -44,7 +44,7 @@ from mvstack.support.errors import (
     together,
 )
 from mvstack.support.files import write_atomically
-from mvstack.support.home import DATA, checkout
+from mvstack.support.home import DATA, checkout, home
 
 DOCS = DATA / "docs"
 app = commands()
@@ -86,10 +86,14 @@ def render_systems(
     environments/rendered; with ``to``, all that anything is offered on but `local`.
 
     ``profile`` is how much of the release, else as the partitions say. With ``check`` nothing is
-    written. Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused
-    with all problems of all systems, before anything is written.
+    written. Without ``to`` it is environments/rendered, for our own systems as they stand here.
+    Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused with all
+    problems of all systems, before anything is written.
     """
     if to is None:
+        if site := home().site:
+            what = "with a site, --to is needed: environments/rendered is of this repository alone"
+            raise InvalidInput(what, str(site), todo="mvstack render … --to DIR")
         _ours_only([name for name in names if split_name(name)[0] not in system_names()])
     base = to or checkout("mvstack render without --to") / RENDERED
     if base.exists() and not base.is_dir():

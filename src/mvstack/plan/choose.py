@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import combinations
 
 import archspec.cpu
 from packaging.specifiers import SpecifierSet
@@ -318,29 +319,44 @@ def _refusal(
             part.mpi.product or "", part.mpi.version or "", part.mpi.device or "", facts.libfabric
         )
         rows = [row for row in policy.refusals if holds(row.when, wanted)]
+        ways = [[row.todo for row in rows]]
+    else:
+        broken: dict[str, list[str]] = {}
+        for item in passed:
+            broken.setdefault(item.build, []).append(item.rule)
+        # a build that something else than a refusal stops is no way out
+        ways = [[rules[x].todo for x in one] for one in broken.values() if set(one) <= set(rules)]
     reasons = [f"{row.refuse} ({row.source})" for row in rows]
     reasons += [f"{p.build}: {p.because} ({p.source})" for p in passed if p.rule not in rules]
     works = nearest_working(system, partition, release, policy)
+    one_step = [row.nearest for row in rows[:1] if any(len(way) == 1 for way in ways)]
     wish = ", ".join(f"{k} {v}" for k, v in part.mpi.model_dump(exclude_defaults=True).items())
     asked = f" and the wish for {wish}" if wish else ""
     return Refused(
         f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
         f"{part.launcher}, os {facts.os}, {facts.arch}{asked}",
         system.place(partition, "fabric"),
-        nearest="; or ".join([*(row.nearest for row in rows[:1]), *works])
-        or "nothing that the policy knows",
+        nearest="; or ".join([*one_step, *works]) or "nothing that the policy knows",
         because="; ".join(dict.fromkeys(reasons))
         or "no row of environments/policy/builds.yaml is for this machine",
-        todo="; or ".join(dict.fromkeys(row.todo for row in rows))
+        todo="; or ".join(dict.fromkeys(", and ".join(dict.fromkeys(way)) for way in ways))
         or "change the partition to one of the nearest, or add a row to the policy with its "
         "reason and source",
     )
 
 
+Change = tuple[str, dict[str, object]]
+"""A change to a partition, in words and as its fields."""
+
+
 def nearest_working(system: System, partition: str, release: Release, policy: Policy) -> list[str]:
-    """Single changes to the partition with which a build fits, each with that build."""
+    """The fewest changes to the partition with which a build fits, each with that build.
+
+    TCP comes last, after all that keep the fabric.
+    """
     part = system.partitions[partition]
-    changes: list[tuple[str, dict[str, object]]] = []
+    scheduler = system.scheduler_of(partition)
+    changes: list[Change] = []
     if part.mpi != Wish():
         changes.append(("without `mpi:`", {"mpi": Wish()}))
     if part.gpu != "none" and part.gpu_buffers == "direct":
@@ -350,15 +366,21 @@ def nearest_working(system: System, partition: str, release: Release, policy: Po
     changes += [
         (f"with launcher: {word}", {"launcher": word, "pmi": None})
         for word in ("srun", "hydra")
-        if word != part.launcher
+        if word != part.launcher and policy.programs[word].scheduler in ("none", scheduler)
     ]
-    changes.append(("with fabric: tcp", {"fabric": "tcp"}))
-    found = []
-    for text, change in changes:
-        other = part.model_copy(update=change)
-        trial = system.model_copy(update={"partitions": {partition: other}})
-        facts = facts_of(trial, partition)
-        choice, _ = first_fitting(facts, other.mpi, release, policy)
-        if choice:
-            found.append(f"{choice.product} {choice.version} {choice.devices[0]} {text}")
-    return found[:2]
+    tcp: Change = ("with fabric: tcp", {"fabric": "tcp"})
+    tries: list[list[tuple[Change, ...]]] = [[*combinations(changes, n)] for n in (0, 1, 2, 3)]
+    over_tcp = [[(tcp, *steps) for steps in one] for one in tries[:3]]
+    for sets in (*tries[1:], *over_tcp):
+        found = []
+        for steps in sets:
+            changed = {name: value for _, change in steps for name, value in change.items()}
+            other = part.model_copy(update=changed)
+            trial = system.model_copy(update={"partitions": {partition: other}})
+            choice, _ = first_fitting(facts_of(trial, partition), other.mpi, release, policy)
+            if choice:
+                words = " and ".join(text for text, _ in steps)
+                found.append(f"{choice.product} {choice.version} {choice.devices[0]} {words}")
+        if found:
+            return found[:2]
+    return []
