@@ -210,6 +210,16 @@ def test_errors_name_the_side_that_is_at_fault(clone: Clone) -> None:
     assert "not a git clone" in done.stderr
 
 
+def test_a_wrong_file_of_the_site_is_to_be_corrected_now(clone: Clone, tmp_path: Path) -> None:
+    """Both sides have the site's folder of now, so no other revision would help."""
+    (tmp_path / "site" / "systems").mkdir(parents=True)
+    (tmp_path / "site" / "systems" / "mine.yaml").write_text("name: mine\nfabrik: x\n")
+    done = clone.mvstack("--site", str(tmp_path / "site"), "diff", "HEAD", "mine")
+    assert done.returncode == 3
+    assert "the working tree: cannot be rendered" in done.stderr
+    assert "mine.yaml:2" in done.stderr and "correct what it names" in done.stderr
+
+
 def test_lock_files_of_both_sides_decide_where_there_are_both(clone: Clone, tmp_path: Path) -> None:
     """The plans differ and the solver's answers do not, or the other way round."""
     lock = (TOP / "tests" / "data" / "locks" / "good.lock").read_text()

@@ -51,8 +51,6 @@ def partition(number: int, packages: int, changed: Collection[str] = ()) -> Grap
         os="debian12",
         target="zen3",
         gpu="none",
-        tree=f"/apps/mvapich-stack/2026.11/system{number:02}-cpu",
-        launcher="srun",
         nodes=nodes,
         aspects={"modules": "0", "references": "0", "environment": "0"},
     )

@@ -53,6 +53,27 @@ def test_the_state_is_of_what_is_built_and_published(graph: Graph) -> None:
     assert replace(graph, nodes=dict(list(graph.nodes.items())[1:])).state != graph.state
 
 
+def test_files_of_the_sites_folder_count(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its references, and its policy where a lock is solved for."""
+    monkeypatch.delenv("MVSTACK_SITE", raising=False)
+    rendered = DATA / "environments" / "rendered"
+    for name, text in {
+        "references/qemu-debian12.yaml": "[]",
+        "policy/spack.yaml": "spack: {}",
+    }.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    found = read_graphs(Side("with a site", DATA, rendered, tmp_path))
+    aspects = found["qemu-debian12/mpich"].aspects
+    changed = {name for name in aspects if aspects[name] != graph.aspects[name]}
+    assert changed == {"references"}
+    spack = "expanse/cpu"
+    ours = read_graphs(Side("without", DATA, rendered))[spack]
+    assert found[spack].aspects["environment"] != ours.aspects["environment"]
+
+
 def test_the_record_of_a_deployment_is_found_again(tmp_path: Path) -> None:
     site = Site(system="systems/mini.yaml", staging="/s", root="/apps")
     settings = Settings(systems=[site], push=str(tmp_path / "cache"))

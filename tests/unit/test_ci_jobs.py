@@ -23,8 +23,6 @@ def graph_of(needs: dict[str, list[str]], by: str = "lock file") -> Graph:
         os="debian12",
         target="zen3",
         gpu="none",
-        tree="/apps",
-        launcher="",
         aspects={},
     )
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from mvstack.cache.place import NotBelieved
 from mvstack.sources.accepted import state_dir
 from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Missing, Refused
-from mvstack.support.processes import Done, english, run
+from mvstack.support.processes import Done, english, run, variable
 
 VARIABLE = "MVSTACK_GNUPGHOME"
 FINGERPRINT = re.compile(r"[0-9A-F]{40}|[0-9A-F]{64}")
@@ -229,18 +230,9 @@ def agent_home() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def use(folder: str) -> Iterator[None]:
+def use(folder: str) -> AbstractContextManager[None]:
     """Have ``folder`` as the GPG home while the block runs, here and in what is started."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = folder
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
+    return variable(VARIABLE, folder)
 
 
 def _keys(done: Done) -> list[Key]:

@@ -58,14 +58,14 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     locks = wanted.locks or (project / settings.locks if settings.locks else None)
     base = "" if wanted.schedule else wanted.base
     with (
-        both_sides(project, file, context, base) as sides,
+        both_sides(project, file, context, base) as (before, now),
         TemporaryDirectory(prefix="mvstack-") as folder,
     ):
         notes: list[str] = []
-        old = read_graphs(sides.old) if sides.old else {}
-        plans = lock.spack_plans(sides.new)
+        old = read_graphs(before) if before else {}
+        plans = lock.spack_plans(now)
         locked = lock.usable(locks, plans, notes)
-        new = read_graphs(sides.new, lock.copied(locked, Path(folder)))
+        new = read_graphs(now, lock.copied(locked, Path(folder)))
         served = _served(settings, new)
         plans = {name: plan for name, plan in plans.items() if name in served}
         if wanted.schedule:
@@ -99,7 +99,8 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
         ]
         made = pipelines(targets, context)
     unserved = [one.name for one in todos if one.touched and one.name not in served]
-    return Made(sides.against, todos, made, unserved, notes)
+    against = before.name if before else "nothing: everything is new"
+    return Made(against, todos, made, unserved, notes)
 
 
 def _scheduled(schedule: str, targets: list[Target], context: Context) -> Made:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mvstack.builders.base import Rendered, builder_of, builders
 from mvstack.ci.checks import Checked, read_checks
-from mvstack.diff.sides import UNREADABLE, Side, graph, read_side, unknown_plan
+from mvstack.diff.sides import Side, read_side, reading
 from mvstack.model.meaning import of_paths, of_texts
 from mvstack.plan import graph as plans
 from mvstack.plan.graph import OF_MPI, Node, without_prose
@@ -36,8 +36,6 @@ class Graph(plans.Graph):
     os: str = field(kw_only=True)
     target: str = field(kw_only=True)
     gpu: str = field(kw_only=True)
-    tree: str = field(kw_only=True)
-    launcher: str = field(kw_only=True)
     aspects: dict[str, str] = field(kw_only=True)
     checks: dict[str, Checked] = field(default_factory=dict, kw_only=True)
 
@@ -55,59 +53,54 @@ def read_graphs(side: Side, locks: Path | None = None) -> dict[str, Graph]:
 
     ``locks`` holds lock files as <system>/<partition>/spack.lock.
     """
-    checks = read_checks(side.tree / "tests" / "reframe")
-    return {
-        name: _read(side, side.rendered / name, one, checks, locks / name if locks else None)
-        for name, one in read_side(side).items()
-    }
+    checks: dict[str, Checked] = {}
+    for folder in reversed(side.home.folders("checks")):  # the site's go before ours
+        checks |= read_checks(folder)
+    found = {}
+    for name, rendered in read_side(side).items():
+        with reading(side, name):
+            found[name] = _read(side, rendered, checks, locks / name if locks else None)
+    return found
 
 
-def _read(
-    side: Side, folder: Path, rendered: Rendered, checks: dict[str, Checked], locks: Path | None
-) -> Graph:
+def _read(side: Side, rendered: Rendered, checks: dict[str, Checked], locks: Path | None) -> Graph:
     plan, builder = rendered.plan, builder_of(rendered.plan.builder)
+    name = f"{plan.system}/{plan.partition}"
+    folder = side.rendered / name
     files = [one / "spack.lock" for one in (locks, folder / "spack") if one]
     lock = next((one for one in files if builder.solves and one.is_file()), None)
-    found = graph(side, replace(rendered, lock=lock))
-    try:
-        environment = builder.environment(rendered)
-        nodes = found.nodes
-        if builder.solves and lock is None:  # what is built is not known before it is solved for
-            content = hashes.of(environment)
-            nodes = {
-                WHOLE: Node(
-                    *(WHOLE, "whole", "Spack's environment", "", content), ingredients=environment
-                )
-            }
-        first = plan.mpi[0] if plan.mpi else None
-        software = {package.name for package in plan.packages}
-        return Graph(
-            found.name,
-            found.builder,
-            found.by,
-            nodes,
-            os=plan.os,
-            target=plan.target,
-            gpu=first.gpu if first else "none",
-            tree=plan.tree,
-            launcher=first.launcher if first else "",
-            aspects=_aspects(folder, rendered, environment),
-            checks={
-                file: one
-                for file, one in checks.items()
-                if not one.software or one.software & software
-            },
-        )
-    except UNREADABLE as error:
-        raise unknown_plan(side, found.name, error) from None
+    found = builder.resolve(replace(rendered, lock=lock))
+    environment = builder.environment(rendered)
+    nodes = found.nodes
+    if builder.solves and lock is None:  # what is built is not known before it is solved for
+        content = hashes.of(environment)
+        whole = Node(WHOLE, "whole", "Spack's environment", "", content, ingredients=environment)
+        nodes = {WHOLE: whole}
+    software = {package.name for package in plan.packages}
+    return Graph(
+        name,
+        found.builder,
+        found.by,
+        nodes,
+        os=plan.os,
+        target=plan.target,
+        gpu=plan.mpi[0].gpu if plan.mpi else "none",
+        aspects=_aspects(side, folder, rendered, environment),
+        checks={
+            file: one for file, one in checks.items() if not one.software or one.software & software
+        },
+    )
 
 
-def _aspects(folder: Path, rendered: Rendered, environment: dict[str, str]) -> dict[str, str]:
+def _aspects(
+    side: Side, folder: Path, rendered: Rendered, environment: dict[str, str]
+) -> dict[str, str]:
     """Hashes of what is no node: what publishes, validates, concretizes and makes images."""
     plan, top = rendered.plan, rendered.repository
     builder = builder_of(plan.builder)
     modules, words = builder.shown(rendered)
     texts = {name: text for name, text in rendered.files.items() if name.startswith("modules/")}
+    references = side.home.file("references", f"{plan.system}.yaml")
     found = {
         "modules": hashes.of(of_texts(texts), modules),
         "help of the modules": hashes.of(words),
@@ -115,7 +108,7 @@ def _aspects(folder: Path, rendered: Rendered, environment: dict[str, str]) -> d
             of_paths([top / "tests" / "reframe" / "settings.py"], top),
             without_prose(plan.as_dict(), other_words(plan.builder)),
         ),
-        "references": of_paths([top / "tests" / "references" / f"{plan.system}.yaml"], top),
+        "references": of_paths([references], references.parent),
     }
     if environment:
         found["environment"] = hashes.of(environment)

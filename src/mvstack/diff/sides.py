@@ -11,31 +11,42 @@ import json
 import os
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from mvstack.builders.base import Rendered, builder_of
 from mvstack.model.yamlfile import read_yaml
 from mvstack.plan.graph import Graph
 from mvstack.plan.types import plan_of
-from mvstack.support.errors import InvalidInput, Missing, Refused
-from mvstack.support.processes import Done, run
+from mvstack.support import git
+from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.home import VARIABLE, Home, home
+from mvstack.support.processes import run, variable
 
+NOW = "the working tree"
 SECONDS = 300
 """How long a side may render before it counts as hanging; it takes about two."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """``tree`` is the repository's folder, ``rendered`` holds <system>/<partition>/plan.json."""
+    """``tree`` is the repository's folder, ``rendered`` holds <system>/<partition>/plan.json.
+
+    ``site`` is the site's folder that goes before the repository's own, if there is one.
+    """
 
     name: str
     tree: Path
     rendered: Path
+    site: Path | None = None
+
+    @property
+    def home(self) -> Home:
+        """Where the hand-written files of this side are."""
+        return Home(self.site, self.tree)
 
 
 @contextmanager
@@ -44,57 +55,58 @@ def sides(
 ) -> Iterator[tuple[Side, Side]]:
     """The side of ``revision`` and that of the working tree; both are gone afterwards.
 
-    Raises InvalidInput for a revision that does not exist or cannot be rendered, Missing without
-    git.
+    The site's folder is that of now on both. Raises InvalidInput for a revision that does not exist
+    or cannot be rendered, Missing without git.
     """
-    commit = resolve(repository, revision)
+    commit, site = resolve(repository, revision), home().site
     with TemporaryDirectory(prefix="mvstack-diff-") as folder:
         base = Path(folder)
-        old = Side(f"{revision} ({commit[:10]})", base / "tree", base / "old")
-        new = Side("the working tree", repository, base / "new")
+        new = Side(NOW, repository, base / "new", site)
+        old = Side(named(revision, commit), base / "tree", base / "old", site)
         extract(repository, commit, old.tree)
         for name in systems:
             if not has_system(old, name) and not has_system(new, name):
                 raise _on_neither(old, new, name)
-        for side in (old, new):
+        for side in (new, old):  # what is wrong with the site's files is wrong now
             there = [name for name in systems if has_system(side, name)]
             if there or not systems:  # without names all are rendered
                 render(side, there, profile)
         yield old, new
 
 
+def named(revision: str, commit: str) -> str:
+    """A revision as a person gave it, and the commit that it means."""
+    return f"{revision} ({commit[:10]})" if revision != commit else commit[:10]
+
+
 def resolve(repository: Path, revision: str) -> str:
     """The commit that ``revision`` means; InvalidInput when it means none."""
-    found = _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    commit = found.text.strip()
-    if found.status or not commit:
-        inside = _git(repository, "rev-parse", "--git-dir").ok
-        raise InvalidInput(
-            f"{revision} is not a revision of this repository"
-            if inside
-            else "this folder is not a git clone, so there is no revision to compare with",
-            str(repository),
-            found=found.stderr.decode(errors="replace").strip(),
-            todo="give a commit, a tag or a branch, e.g. HEAD~1 or origin/main",
-        )
-    return commit
+    if commit := git.commit_of(repository, revision):
+        return commit
+    raise InvalidInput(
+        f"{revision} is not a revision of this repository"
+        if git.git(repository, "rev-parse", "--git-dir").ok
+        else "this folder is not a git clone, so there is no revision to compare with",
+        str(repository),
+        todo="give a commit, a tag or a branch, e.g. HEAD~1 or origin/main",
+    )
 
 
 def extract(repository: Path, commit: str, folder: Path) -> None:
     """The files of ``commit`` below ``folder``."""
-    archive = _git(repository, "archive", "--format=tar", commit)
-    if archive.status:
+    archive = git.git(repository, "archive", "--format=tar", commit)
+    if not archive.ok:
         raise InvalidInput(
             f"git cannot give the files of {commit}",
             str(repository),
-            found=archive.stderr.decode(errors="replace").strip(),
+            found=archive.errors.strip(),
             todo="in a shallow clone: git fetch --unshallow",
         )
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
         # Debian 12's Python 3.11.2 has no filters yet; the archive is git's, of this repository
-        safely: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        tar.extractall(folder, **safely)
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(folder)
 
 
 def has_system(side: Side, name: str) -> bool:
@@ -103,7 +115,7 @@ def has_system(side: Side, name: str) -> bool:
     A file of somebody's own is on neither side.
     """
     system, _, partition = name.partition("/")
-    path = side.tree / "environments" / "systems" / f"{system}.yaml"
+    path = side.home.file("systems", f"{system}.yaml")
     if not system or not path.is_file():
         return False
     try:
@@ -128,9 +140,8 @@ def _on_neither(old: Side, new: Side, name: str) -> InvalidInput:
 def render(side: Side, systems: list[str], profile: str = "") -> None:
     """Render ``systems`` (all when empty) of ``side`` with its own code.
 
-    ``profile`` is how much of the release, else as the partitions say.
-
-    Raises InvalidInput, with what its code said, when that does not work.
+    ``profile`` is how much of the release, else as the partitions say. Raises InvalidInput, with
+    what its code said, when that does not work.
     """
     if not any((side.tree / "src" / "mvstack").glob("**/rendering.py")):
         raise InvalidInput(
@@ -138,86 +149,64 @@ def render(side: Side, systems: list[str], profile: str = "") -> None:
             side.name,
             todo="compare with a newer one",
         )
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(side.tree / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    own = {"PYTHONPATH": str(side.tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "mvstack", "render", *systems, "--to", str(side.rendered)]
     command += ["--profile", profile] if profile else []
-    done = run(command, env=environment, cwd=side.tree, limit=SECONDS)
+    with variable(VARIABLE, str(side.site or "")):
+        done = run(command, env={**os.environ, **own}, cwd=side.tree, limit=SECONDS)
     if done.timed_out:
         raise Refused(f"rendering took more than {SECONDS} s", side.name)
-    if done.status:
+    if not done.ok:
         said = [line for line in (done.errors or done.text).splitlines() if line.strip()]
         raise InvalidInput(
             "cannot be rendered",
             side.name,
             found="\n              ".join(said[:6]) or f"exit code {done.status}",
-            todo="mvstack render says more"
-            if side.name == "the working tree"
+            todo="correct what it names; `mvstack render` says all of it"
+            if side.name == NOW
             else "its files or its code do not go with what is installed here: "
             "compare with a newer revision",
         )
-
-
-def _git(repository: Path, *arguments: str) -> Done:
-    # a site's checkout may belong to somebody else; what is read is what is run here anyway
-    own = f"safe.directory={repository}"
-    command = ["git", "-c", own, "-C", str(repository), *arguments]
-    try:
-        return run(command)
-    except FileNotFoundError:
-        raise Missing("git is not installed", todo="apt-get install git") from None
 
 
 UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, ImportError)
 """What reading a plan raises whose fields are not those known here."""
 
 
-def read_side(side: Side) -> dict[str, Rendered]:
-    """Every partition that ``side`` rendered, by ``system/partition``.
+@contextmanager
+def reading(side: Side, name: str) -> Iterator[None]:
+    """Read the partition ``name`` of a side, with the site's folder that the side has.
 
     Raises InvalidInput for a plan whose fields are not those known here.
     """
-    return {
-        "/".join(path.parent.relative_to(side.rendered).parts): _read(side, path.parent)
-        for path in sorted(side.rendered.glob("*/*/plan.json"))
-    }
-
-
-def _read(side: Side, folder: Path) -> Rendered:
-    texts = {
-        str(path.relative_to(folder)): path.read_text(encoding="utf-8", errors="replace")
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
     try:
-        data = json.loads(texts["plan.json"])
-        if lacking := {"system", "builder", "target", "compiler"} - set(data):
-            raise KeyError(*sorted(lacking))
-        return Rendered(plan_of(data), texts, side.tree)
+        with variable(VARIABLE, str(side.site or "")):
+            yield
     except UNREADABLE as error:
-        raise unknown_plan(side, "/".join(folder.relative_to(side.rendered).parts), error) from None
+        raise InvalidInput(
+            "this plan has other fields than this version knows",
+            f"{side.name}: {name}",
+            found=f"{type(error).__name__}: {error}",
+            todo="compare with a newer revision",
+        ) from None
 
 
-def graph(side: Side, rendered: Rendered) -> Graph:
-    """The graph of one partition; errors as :func:`read_side`."""
-    plan = rendered.plan
-    try:
-        return builder_of(plan.builder).resolve(rendered)
-    except UNREADABLE as error:
-        raise unknown_plan(side, f"{plan.system}/{plan.partition}", error) from None
-
-
-def unknown_plan(side: Side, name: str, error: Exception) -> InvalidInput:
-    """The error for a plan that this code cannot read."""
-    return InvalidInput(
-        "this plan has other fields than this version knows",
-        f"{side.name}: {name}",
-        found=f"{type(error).__name__}: {error}",
-        todo="compare with a newer revision",
-    )
+def read_side(side: Side) -> dict[str, Rendered]:
+    """What ``side`` rendered, by ``system/partition``. Raises as :func:`reading`."""
+    found = {}
+    for plan in sorted(side.rendered.glob("*/*/plan.json")):
+        name = str(plan.parent.relative_to(side.rendered))
+        texts = {
+            str(path.relative_to(plan.parent)): path.read_text(encoding="utf-8", errors="replace")
+            for path in sorted(plan.parent.rglob("*"))
+            if path.is_file()
+        }
+        with reading(side, name):
+            data = json.loads(texts["plan.json"])
+            if lacking := {"system", "builder", "target", "compiler"} - set(data):
+                raise KeyError(*sorted(lacking))
+            found[name] = Rendered(plan_of(data), texts, side.tree)
+    return found
 
 
 def both(
@@ -229,40 +218,37 @@ def both(
     beside the committed environments of the side. They count where both sides have one. Raises
     InvalidInput for a folder that does not exist, and for folders in which no pair is found.
     """
-    olds, news = read_side(old), read_side(new)
-    common = sorted({*olds} & {*news})
+    read = {old: read_side(old), new: read_side(new)}
+    common = sorted({*read[old]} & {*read[new]})
     pairs = {
-        name: (_lock(old, name, old_locks), _lock(new, name, new_locks))
+        name: {old: _lock(old, name, old_locks), new: _lock(new, name, new_locks)}
         for name in common
-        if builder_of(news[name].plan.builder).solves
+        if builder_of(read[new][name].plan.builder).solves
     }
-    locks = {name: pair for name, pair in pairs.items() if all(one.is_file() for one in pair)}
-    _useful([one for one in (old_locks, new_locks) if one], common, locks)
-    for name, (before, after) in locks.items():
-        olds[name] = replace(olds[name], lock=before)
-        news[name] = replace(news[name], lock=after)
-    return (
-        {name: graph(old, one) for name, one in olds.items()},
-        {name: graph(new, one) for name, one in news.items()},
-    )
+    locks = {name: pair for name, pair in pairs.items() if all(map(Path.is_file, pair.values()))}
+    given = [one for one in (old_locks, new_locks) if one]
+    for folder in given:
+        if not folder.is_dir():
+            raise InvalidInput("there is no such folder", str(folder))
+    if given and common and not locks:
+        raise InvalidInput(
+            "no partition that is compared has a lock file on both sides",
+            ", ".join(map(str, given)),
+            allowed=f"{given[0]}/{common[0]}/spack.lock and the like",
+            todo="give --old-locks and --new-locks, each as `mvstack lock --to DIR` wrote it; "
+            "without them plans are compared",
+        )
+    graphs: dict[Side, dict[str, Graph]] = {old: {}, new: {}}
+    for side, rendered in read.items():
+        for name, one in rendered.items():
+            lock = locks[name][side] if name in locks else None
+            with reading(side, name):
+                found = replace(one, lock=lock)
+                graphs[side][name] = builder_of(one.plan.builder).resolve(found)
+    return graphs[old], graphs[new]
 
 
 def _lock(side: Side, partition: str, folder: Path | None) -> Path:
     if folder is not None:
         return folder / partition / "spack.lock"
     return side.tree / "environments" / "rendered" / partition / "spack" / "spack.lock"
-
-
-def _useful(given: list[Path], partitions: list[str], found: Iterable[str]) -> None:
-    """Raise InvalidInput for folders of lock files that are not there or give nothing."""
-    for folder in given:
-        if not folder.is_dir():
-            raise InvalidInput("there is no such folder", str(folder))
-    if given and partitions and not list(found):
-        raise InvalidInput(
-            "no partition that is compared has a lock file on both sides",
-            ", ".join(map(str, given)),
-            allowed=f"{given[0]}/{partitions[0]}/spack.lock and the like",
-            todo="give --old-locks and --new-locks, each as `mvstack lock --to DIR` wrote it; "
-            "without them plans are compared",
-        )

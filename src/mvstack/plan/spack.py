@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph
     """
     recipes = _recipes([repository / RECIPES, *site_repositories().values()])
     required = _yaml("packages.yaml", files.get("spack/packages.yaml", "")).get("packages", {})
-    policy = repository / "environments" / "policy" / "spack.yaml"
+    policy = replace(home(), data=repository).file("policy", "spack.yaml")
     pins = _yaml(policy, policy.read_text() if policy.is_file() else "")
     named = {*map(package_of, plan.mpi), *map(package_of, plan.packages)}
     shared = {

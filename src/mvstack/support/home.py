@@ -36,13 +36,14 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class Home:
-    """The folders to look in, the site's first."""
+    """The folders to look in, the site's first; ``data`` is the top of a repository's files."""
 
     site: Path | None = None
+    data: Path = DATA
 
     def folders(self, kind: str) -> list[Path]:
         """The site's folder of that kind, if it has one, and ours."""
-        ours = DATA / FOLDERS[kind]
+        ours = self.data / FOLDERS[kind]
         own = self.site / kind if self.site else ours
         return [own, ours] if own != ours and own.is_dir() else [ours]
 
@@ -60,7 +61,7 @@ class Home:
 
     def named(self, path: Path) -> str:
         """``path`` from the top of the folder that holds it: the same on every machine."""
-        tops = [top for top in (self.site, DATA) if top and path.is_relative_to(top)]
+        tops = [top for top in (self.site, self.data) if top and path.is_relative_to(top)]
         return str(path.relative_to(tops[0]) if tops else path)
 
 

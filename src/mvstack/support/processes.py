@@ -72,6 +72,20 @@ def english(**more: str) -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8", **more}
 
 
+@contextlib.contextmanager
+def variable(name: str, value: str) -> Iterator[None]:
+    """Have an environment variable while the block runs, here and in what is started."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
 def run(
     command: Sequence[str | Path],
     *,

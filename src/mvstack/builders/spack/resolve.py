@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.base import Rendered
@@ -14,6 +15,7 @@ from mvstack.plan.spack import RECIPES, package_of, spack_graph
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Missing
+from mvstack.support.home import home
 
 
 def resolve(rendered: Rendered) -> graph.Graph:
@@ -129,7 +131,7 @@ def environment(rendered: Rendered) -> dict[str, str]:
     }
     found |= {f"recipe {name}": value for name, value in asked.others.items()}
     recipes = rendered.repository / RECIPES
-    pins = rendered.repository / "environments" / "policy" / "spack.yaml"
+    pins = replace(home(), data=rendered.repository).file("policy", "spack.yaml")
     solver = ("spack/concretizer.yaml", "spack/config.yaml", "spack/compiler/spack.yaml")
     names = {
         "solver": _of(rendered, *solver),
