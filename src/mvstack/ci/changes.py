@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mvstack.ci.checks import smallest_tag
 from mvstack.ci.graph import OF_MPI, WHOLE, Graph, Node
@@ -50,23 +50,19 @@ class Todo:
         return self.graph.name
 
     @property
-    def touched(self) -> bool:
-        """Whether a pipeline has anything to do here."""
-        return bool(
-            self.origins
-            or self.gone
-            or self.aspects
-            or self.checks
-            or self.image
-            or self.new
-            or self.unfinished
-        )
+    def packages(self) -> bool:
+        """Whether other packages are installed than before, or are to be gone through again."""
+        return bool(self.origins or self.gone or self.new or self.unfinished)
 
     @property
     def staged(self) -> bool:
         """Whether the partition is put together and run; an image alone is not."""
-        packages = self.origins or self.gone or self.checks or self.new or self.unfinished
-        return bool(packages or set(self.aspects) - {"image"})
+        return bool(self.packages or self.checks or set(self.aspects) - {"image"})
+
+    @property
+    def touched(self) -> bool:
+        """Whether a pipeline has anything to do here."""
+        return bool(self.staged or self.aspects or self.image)
 
 
 @dataclass(frozen=True)
@@ -96,8 +92,12 @@ def todo(
     """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand."""
     there = set(cached)
     before = old if old and old.builder == new.builder else None
-    changed, origins = _changed(before, new, there)
-    gone = _gone(before, new) if before else ()
+    # where the lock file of one side alone is known, the caches are asked what is new
+    apart = before is not None and {before.by, new.by} == {"plan", "lock file"}
+    changed, origins = _by_cache(before, new, there) if apart else _changed(before, new)
+    was = _identified(before) if before and not apart else {}
+    now = _identified(new)
+    gone = tuple(node for identity, node in was.items() if identity not in now)
     aspects = tuple(
         name
         for name, value in new.aspects.items()
@@ -105,43 +105,36 @@ def todo(
         # where both lock files are known, they say what follows from it
         if name != "environment" or before is None or "plan" in (before.by, new.by)
     )
-    files = tuple(
-        name
-        for name, one in new.checks.items()
-        if before is not None
-        and (name not in before.checks or before.checks[name].content != one.content)
-    )
+    whole = all(node.content in there for node in new.nodes.values())
     found = Todo(
         graph=new,
         origins=origins,
         gone=gone,
         aspects=aspects,
-        checks=files,
+        checks=tuple(
+            name
+            for name, one in new.checks.items()
+            if before and (name not in before.checks or before.checks[name].content != one.content)
+        ),
         new=before is None or beyond.all_of,
         # an image holds what is installed: its packages and their modules
         image="image" in new.aspects
         and bool(changed or gone or {"image", "modules"} & set(aspects)),
         lock=new.by == "plan" and "environment" in aspects,
-        unfinished=beyond.finish
-        and (
-            any(node.content not in there for node in new.nodes.values())
-            or beyond.deployed not in (None, new.state)
-        ),
+        unfinished=beyond.finish and not (whole and beyond.deployed in (None, new.state)),
     )
     if not found.touched:
         return found
     mpi = any(_has_mpi(before, new, key) for key in changed)
     needed = new.nodes if found.staged or found.image else {}
     missing = [key for key, node in needed.items() if node.content not in there]
-    return Todo(
-        **{
-            **found.__dict__,
-            "build": tuple(missing),
-            "absent": tuple(key for key in missing if key not in changed),
-            "cached": tuple(key for key in changed if new.nodes[key].content in there),
-            "mpi": mpi,
-            "tags": _tags(found, mpi, validate),
-        }
+    return replace(
+        found,
+        build=tuple(missing),
+        absent=tuple(key for key in missing if key not in changed),
+        cached=tuple(key for key in changed if new.nodes[key].content in there),
+        mpi=mpi,
+        tags=_tags(found, mpi, validate),
     )
 
 
@@ -155,18 +148,10 @@ def _has_mpi(old: Graph | None, new: Graph, key: str) -> bool:
     return any(name.startswith(OF_MPI) for name in differ)
 
 
-def _changed(
-    old: Graph | None, new: Graph, there: set[str]
-) -> tuple[list[str], tuple[Origin, ...]]:
+def _changed(old: Graph | None, new: Graph) -> tuple[list[str], tuple[Origin, ...]]:
     """Keys of nodes that are not as they were, and those of them that it began with."""
     if old is None:
-        keys = list(new.nodes)
-        starts = [key for key in keys if not new.nodes[key].needs]
-        return keys, tuple(
-            Origin(new.nodes[key], "new", (), tuple(_above(new, key, keys))) for key in starts
-        )
-    if {old.by, new.by} == {"plan", "lock file"}:
-        return _by_cache(old, new, there)
+        return _begun(new, list(new.nodes), "new")
     # what is built for another distribution has the same hash, and is another package
     moved = (f"os {old.os} → {new.os}",) if old.os != new.os else ()
     had = set() if moved else {node.content for node in old.nodes.values()}
@@ -183,27 +168,30 @@ def _changed(
     return keys, tuple(origins)
 
 
-def _by_cache(old: Graph, new: Graph, there: set[str]) -> tuple[list[str], tuple[Origin, ...]]:
+def _by_cache(
+    old: Graph | None, new: Graph, there: set[str]
+) -> tuple[list[str], tuple[Origin, ...]]:
     """The same where only one side's lock file is known: a package that no cache has is new."""
-    if old.os == new.os and old.aspects.get("environment") == new.aspects.get("environment"):
+    if (
+        old
+        and old.os == new.os
+        and old.aspects.get("environment") == new.aspects.get("environment")
+    ):
         return [], ()
-    keys = [key for key, node in new.nodes.items() if node.content not in there]
-    starts = [key for key in keys if not set(new.nodes[key].needs) & set(keys)]
+    missing = [key for key, node in new.nodes.items() if node.content not in there]
+    return _begun(new, missing, "in no cache")
+
+
+def _begun(graph: Graph, keys: list[str], what: str) -> tuple[list[str], tuple[Origin, ...]]:
+    """``keys``, and those of them that stand on none of them."""
+    starts = [key for key in keys if not set(graph.nodes[key].needs) & set(keys)]
     return keys, tuple(
-        Origin(new.nodes[key], "in no cache", (), tuple(_above(new, key, keys))) for key in starts
+        Origin(graph.nodes[key], what, (), tuple(_above(graph, key, keys))) for key in starts
     )
 
 
 def _identified(graph: Graph) -> dict[tuple[str, ...], Node]:
     return {node.identity: node for node in graph.nodes.values()}
-
-
-def _gone(old: Graph, new: Graph) -> tuple[Node, ...]:
-    """Nodes of before that nothing of now replaces; what only builds needed is none."""
-    now = _identified(new)
-    if {old.by, new.by} == {"plan", "lock file"}:
-        return ()
-    return tuple(node for key, node in _identified(old).items() if key not in now)
 
 
 def _above(graph: Graph, key: str, among: Iterable[str]) -> list[str]:
@@ -219,8 +207,7 @@ def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:
     """The tags to run: the policy's for what is built anew, and for changed checks the fewest."""
     if not found.staged:
         return ()
-    packages = found.new or found.origins or found.gone or found.unfinished
-    everything = packages or set(found.aspects) - {"image"}
+    everything = found.packages or set(found.aspects) - {"image"}
     tags = dict.fromkeys((validate.mpi if mpi else validate.change) if everything else [])
     for name in found.checks:
         one = found.graph.checks[name]

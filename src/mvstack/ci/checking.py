@@ -62,8 +62,8 @@ def _too_long(one: Site, tree: str, length: int, file: str) -> list[MvstackError
     """Places that packages could not be moved to, because their paths are too long."""
     found: list[MvstackError] = []
     for name, path in (
-        ("staging", one.staging.rstrip("/") + PIPELINE + tree),
-        ("root", (one.root or "").rstrip("/") + tree),
+        ("staging", one.staging + PIPELINE + tree),
+        ("root", (one.root or "") + tree),
     ):
         if len(path) > length:
             problem = Problem(

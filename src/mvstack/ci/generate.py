@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mvstack.builders.base import builder_of
-from mvstack.cache.gpg import BadSignature
-from mvstack.cache.place import NotBelieved, Place, Unreachable, place
+from mvstack.cache.place import NotBelieved, Unreachable, place
 from mvstack.ci import lock
 from mvstack.ci.changes import Beyond, Todo, todo
 from mvstack.ci.deployed import deployed_state
-from mvstack.ci.graph import WHOLE, Graph, Node, read_graphs
+from mvstack.ci.graph import WHOLE, Graph, read_graphs
 from mvstack.ci.handover import keyring
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
 from mvstack.ci.sites import both_sides
@@ -57,15 +55,12 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     settings = context.settings
     locks = wanted.locks or (project / settings.locks if settings.locks else None)
     base = "" if wanted.schedule else wanted.base
-    with (
-        both_sides(project, file, context, base) as (before, now),
-        TemporaryDirectory(prefix="mvstack-") as folder,
-    ):
+    with both_sides(project, file, context, base) as (before, now):
         notes: list[str] = []
         old = read_graphs(before) if before else {}
         plans = lock.spack_plans(now)
         locked = lock.usable(locks, plans, notes)
-        new = read_graphs(now, lock.copied(locked, Path(folder)))
+        new = read_graphs(now, locked)
         served = _served(settings, new)
         plans = {name: plan for name, plan in plans.items() if name in served}
         if wanted.schedule:
@@ -146,55 +141,40 @@ def contents_in(
 ) -> dict[str, set[str]]:
     """Contents of nodes that a cache of the settings has, by partition.
 
-    Notes say which cache cannot be asked. ``plans`` are those of Spack's partitions. The job that
-    takes an entry decides whether it is believed; one that is not is built there.
+    They must be signed by a key that is trusted here, and fit a tree whose path has the settings'
+    length. Notes say what is not used, and which cache cannot be asked. ``plans`` are those of
+    partitions with a solver. The job that takes an entry decides whether it is believed; one that
+    is not is built there.
     """
     places = [place(name) for name in settings.caches]
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {name: set() for name in graphs}
     for name, graph in graphs.items():
-        mine = found.setdefault(name, set())
+        builder = builder_of(graph.builder)
         for node in graph.nodes.values():
+            what = f"the lock of {name}" if node.key == WHOLE else node.label
             for one in places:
                 try:
                     if node.key == WHOLE:
-                        there = _has_whole(one, plans[name], notes)
+                        longest = settings.tree_length if lock.believed(one, plans[name]) else None
                     else:
-                        there = _has(one, graph, node, settings.tree_length, notes)
-                except Unreachable as why:
-                    note = f"cache {one.name} cannot be asked: {why}"
-                    if note not in notes:
-                        notes.append(note)
+                        longest = builder.cached(one, graph.os, node)
+                    why = _too_short(longest, settings.tree_length)
+                except NotBelieved as error:
+                    longest, why = None, str(error)
+                except Unreachable as error:
+                    note = f"cache {one.name} cannot be asked: {error}"
+                    notes += [note] if note not in notes else []
                     continue
-                if there:
-                    mine.add(node.content)
+                if why:
+                    notes.append(f"{what} of cache {one.name} is not used: {why}")
+                elif longest is not None:
+                    found[name].add(node.content)
                     break
     return found
 
 
-def _has_whole(one: Place, plan: Plan, notes: list[str]) -> bool:
-    """Whether a cache has all of a plan of Spack's: its signed lock. Raises Unreachable."""
-    try:
-        return lock.whole(one, plan)
-    except BadSignature as error:
-        name = f"{plan.system}/{plan.partition}"
-        notes.append(f"the lock of {name} in cache {one.name} is not used: {error}")
-        return False
-
-
-def _has(one: Place, graph: Graph, node: Node, length: int, notes: list[str]) -> bool:
-    """Whether a cache has ``node`` for a tree whose path has ``length`` characters.
-
-    It must be signed by a key that is trusted here. Raises Unreachable.
-    """
-    try:
-        longest = builder_of(graph.builder).cached(one, graph.os, node)
-    except NotBelieved as error:
-        notes.append(f"{node.label} of cache {one.name} is not used: {error}")
-        return False
-    if longest is not None and longest < length:
-        notes.append(
-            f"{node.label} of cache {one.name} is not used: it was built at a path of "
-            f"{longest} characters, shorter than `tree_length: {length}`"
-        )
-        return False
-    return longest is not None
+def _too_short(longest: int | None, length: int) -> str:
+    """Why a binary does not fit a tree whose path has ``length`` characters; "" when it does."""
+    if longest is None or longest >= length:
+        return ""
+    return f"it was built at a path of {longest} characters, shorter than `tree_length: {length}`"

@@ -8,6 +8,7 @@ can answer.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from mvstack.support import hashes
 
 __all__ = ["OF_MPI", "WHOLE", "Graph", "Node", "read_graphs"]
 
+NONE: Mapping[str, Path] = {}
 WHOLE = "whole"
 """Key of the node that stands for all of a Spack partition whose lock file is not known yet."""
 
@@ -48,10 +50,10 @@ class Graph(plans.Graph):
         )
 
 
-def read_graphs(side: Side, locks: Path | None = None) -> dict[str, Graph]:
+def read_graphs(side: Side, locks: Mapping[str, Path] = NONE) -> dict[str, Graph]:
     """Every partition that ``side`` rendered, by ``system/partition``.
 
-    ``locks`` holds lock files as <system>/<partition>/spack.lock.
+    ``locks`` are folders with the lock files of some of them.
     """
     checks: dict[str, Checked] = {}
     for folder in reversed(side.home.folders("checks")):  # the site's go before ours
@@ -59,7 +61,7 @@ def read_graphs(side: Side, locks: Path | None = None) -> dict[str, Graph]:
     found = {}
     for name, rendered in read_side(side).items():
         with reading(side, name):
-            found[name] = _read(side, rendered, checks, locks / name if locks else None)
+            found[name] = _read(side, rendered, checks, locks.get(name))
     return found
 
 

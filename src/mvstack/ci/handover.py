@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mvstack.builders.base import builders
 from mvstack.cache import gpg
 from mvstack.support.errors import InvalidInput, Problem, Refused
 
@@ -22,8 +23,6 @@ NAME = "A job of a pipeline"
 EMAIL = "mvapich-stack@localhost"
 # What is said of an entry that must not be signed.
 AGAIN = "run the job that built it again: its artifact is not as that job left it"
-PARTS = ("easybuild", "spack")
-"""Folders of a cache, one of which it has at least."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,12 @@ def caches_below(folders: Iterable[Path]) -> list[Path]:
     A folder that does not exist holds none: no job may have had anything to hand over. Raises
     Refused for a link in one, because nothing of ours makes links and one could bring any file.
     """
+    parts = set(builders())  # a cache has a folder for each
     found: dict[Path, None] = {}
     for folder in folders:
         for top, names, _ in os.walk(folder):
             names.sort()
-            if any(part in names for part in PARTS):
+            if parts & set(names):
                 found[Path(top).absolute()] = None
                 names.clear()
     links = [path for cache in found for path in cache.rglob("*") if path.is_symlink()]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from mvstack.builders.base import builder_of
 from mvstack.builders.spack import handed
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
-from mvstack.ci.handover import AGAIN, PARTS
+from mvstack.ci.handover import AGAIN
 from mvstack.diff.sides import Side
 from mvstack.plan.types import Plan, plan_of
 from mvstack.render.spack import compiler_of
@@ -89,13 +88,6 @@ def usable(folder: Path | None, plans: Mapping[str, Plan], notes: list[str]) -> 
     return found
 
 
-def copied(locks: Mapping[str, Path], to: Path) -> Path:
-    """``to`` with these locks alone, as :func:`mvstack.ci.graph.read_graphs` wants them."""
-    for name, folder in locks.items():
-        handed.write(handed.texts(folder), to / name)
-    return to
-
-
 def taken(folders: Iterable[Path]) -> Path | None:
     """The spack.lock in handovers below ``folders``; None when there is none.
 
@@ -103,16 +95,12 @@ def taken(folders: Iterable[Path]) -> Path | None:
     job that reads it, such as its key.
     """
     found: dict[str, Path] = {}
-    for folder in folders:
-        for top, names, _ in os.walk(folder):
-            names[:] = sorted(name for name in names if name not in PARTS)
-            one = Path(top) / FOLDER
-            if not (one / handed.LOCK).is_file():
-                continue
-            if links := [path for path in (one, *one.rglob("*")) if path.is_symlink()]:
-                where = ", ".join(map(str, links))
-                raise Refused("a lock was handed over as a link", where, todo=AGAIN)
-            found.setdefault(_text(one), one / handed.LOCK)
+    for file in [one for top in folders for one in sorted(top.rglob(f"{FOLDER}/{handed.LOCK}"))]:
+        folder = file.parent
+        if links := [path for path in (folder, *folder.rglob("*")) if path.is_symlink()]:
+            where = ", ".join(map(str, links))
+            raise Refused("a lock was handed over as a link", where, todo=AGAIN)
+        found.setdefault(_text(folder), file)
     if len(found) > 1:
         raise Refused(
             "several locks were handed over, and they differ",
@@ -149,7 +137,7 @@ def put(plan: Plan, lock: Path, to: str, key: gpg.Key, progress: Progress) -> No
     signature = file.with_name(f"{file.name}.asc")
     what = f"the lock of {plan.system}/{plan.partition}"
     with contextlib.suppress(gpg.BadSignature, Unreachable):
-        if _believed(target, plan) == text:
+        if believed(target, plan) == text:
             progress.skip("sign", what, "already there")
             return
     with progress.step("sign", what):
@@ -168,7 +156,7 @@ def signed(plan: Plan, caches: Sequence[str], to: Path) -> Path | None:
     """
     for name in caches:
         try:
-            text = _believed(place(name), plan)
+            text = believed(place(name), plan)
         except Unreachable:
             continue
         except gpg.BadSignature as error:
@@ -184,14 +172,6 @@ def signed(plan: Plan, caches: Sequence[str], to: Path) -> Path | None:
     return None
 
 
-def whole(source: Place, plan: Plan) -> bool:
-    """Whether a cache has the signed lock of ``plan``, and so all that it names (:func:`put`).
-
-    Raises BadSignature, Unreachable.
-    """
-    return bool(_believed(source, plan))
-
-
 def _name(plan: Plan) -> str:
     """The lock's file, from the cache."""
     return f"locks/{plan.system}-{plan.partition}/{handed.inputs(plan)}/lock.json"
@@ -202,8 +182,11 @@ def _text(folder: Path) -> str:
     return json.dumps(handed.texts(folder), indent=1, sort_keys=True) + "\n"
 
 
-def _believed(source: Place, plan: Plan) -> str:
-    """The text of a signed lock; "" where there is none. Raises BadSignature, Unreachable."""
+def believed(source: Place, plan: Plan) -> str:
+    """The text of the signed lock of ``plan`` in a cache; "" where it has none.
+
+    A cache that has it has all that it names (:func:`put`). Raises BadSignature, Unreachable.
+    """
     name = _name(plan)
     text = source.read(name)
     if text is None:

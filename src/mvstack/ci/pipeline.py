@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from mvstack.builders.spack import handed
 from mvstack.ci.changes import Todo
 from mvstack.ci.jobs import Job, make_jobs
-from mvstack.model.ci import TREE_LENGTH, Settings, Site
+from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.targets import family_of
 from mvstack.support.errors import Refused
@@ -93,15 +93,23 @@ def pipelines(targets: list[Target], context: Context) -> Pipelines:
     """
     todo = [one for one in targets if one.todo.touched]
     if not todo:
-        return _nothing(context)
+        return Pipelines({MAIN: _render("nothing.yml", context)}, {})
     files: dict[str, str] = {}
     jobs: dict[str, list[Job]] = {}
     for one in todo:
         # each build job also needs the job `lock`
         most = ci_policy().limits.needs_per_job.kept - bool(one.lock)
-        jobs[one.todo.name] = make_jobs(one.todo.graph, one.todo.build, most)
-        text = _partition(one, jobs[one.todo.name], context)
-        files[MAIN if len(todo) == 1 else f"{one.slug}.yml"] = text
+        made = make_jobs(one.todo.graph, one.todo.build, most)
+        jobs[one.todo.name] = made
+        files[MAIN if len(todo) == 1 else f"{one.slug}.yml"] = _render(
+            "partition.yml",
+            context,
+            one=one,
+            title=f"{one.todo.name}: {_summary(one.todo, made)}",
+            tags=_tags(one, context),
+            jobs=made,
+            push_group=_group(f"push {context.settings.push}"),
+        )
     if len(todo) > 1:
         files[MAIN] = conductor({one.slug: bool(one.lock) for one in todo}, context)
     locks = {
@@ -116,22 +124,11 @@ def pipelines(targets: list[Target], context: Context) -> Pipelines:
 
 def scheduled(targets: list[Target], tags: list[str], context: Context) -> Pipelines:
     """The pipeline that runs the checks with ``tags`` on what is deployed."""
-    rows = [
-        {
-            "name": one.todo.name,
-            "partition": one.partition,
-            "root": one.site.root,
-            "staging": one.site.staging.rstrip("/"),
-            "slug": one.slug,
-            "tags": _tags(one, context),
-        }
-        for one in targets
-        if one.site.root
-    ]
+    rows = [(one, _tags(one, context)) for one in targets if one.site.root]
     if not rows:
-        return _nothing(context)
-    values = {**_common(context), "partitions": rows, "validate": tags}
-    return Pipelines({MAIN: _render("scheduled.yml", values)}, {})
+        return Pipelines({MAIN: _render("nothing.yml", context)}, {})
+    text = _render("scheduled.yml", context, partitions=rows, validate=tags)
+    return Pipelines({MAIN: text}, {})
 
 
 def conductor(partitions: dict[str, bool], context: Context) -> str:
@@ -140,74 +137,13 @@ def conductor(partitions: dict[str, bool], context: Context) -> str:
     if len(partitions) > most:
         what = f"{len(partitions)} partitions are more than one pipeline may start"
         raise Refused(what, allowed=str(most), todo=SPLIT)
-    children = [
-        {"name": name, "file": f"{context.folder}/{name}.yml", "lock": lock}
-        for name, lock in partitions.items()
-    ]
-    return _render("conductor.yml", {**_common(context), "children": children})
-
-
-def _nothing(context: Context) -> Pipelines:
-    return Pipelines({MAIN: _render("nothing.yml", _common(context))}, {})
-
-
-def _partition(one: Target, jobs: list[Job], context: Context) -> str:
-    settings = context.settings
-    length = settings.tree_length
-    values: dict[str, Any] = {
-        **_common(context),
-        "title": f"{one.todo.name}: {_summary(one.todo, jobs)}",
-        "name": one.todo.name,
-        "partition": one.partition,
-        "tags": _tags(one, context),
-        "jobs": jobs,
-        "lock": one.slug if one.lock else "",
-        "staged": one.todo.staged,
-        "validate": list(one.todo.tags),
-        "trusted": context.trusted,
-        "staging": one.site.staging.rstrip("/"),
-        "root": one.site.root,
-        "push": settings.push,
-        "push_group": _group(f"push {settings.push}"),
-        "approve": settings.approve,
-        "state": one.todo.graph.state,
-        "images": one.site.images if one.todo.image else None,
-        "trust": "".join(f" --trust {file}" for file in settings.trust),
-        "length": "" if length == TREE_LENGTH else f" --tree-length {length}",
-        "profile": f" --profile {context.profile}" if context.profile else "",
-    }
-    return _render("partition.yml", values)
+    return _render("conductor.yml", context, children=partitions)
 
 
 def _summary(todo: Todo, jobs: list[Job]) -> str:
     builds = f"{len(todo.build)} builds in {len(jobs)} jobs" if todo.build else "no builds"
     checks = f"checks {', '.join(todo.tags)}" if todo.tags else "no checks"
     return f"{builds}, {checks}"
-
-
-def _common(context: Context) -> dict[str, Any]:
-    """What all templates are told."""
-    settings, policy = context.settings, ci_policy()
-    variables = {
-        **settings.variables,
-        "MVSTACK_URL": context.url,
-        "MVSTACK_COMMIT": context.commit,
-        "MVSTACK_CACHES": " ".join(settings.caches),
-        "MVSTACK_MIRRORS": " ".join(settings.mirrors),
-        "GIT_DEPTH": "1",
-    }
-    return {
-        "generated": GENERATED,
-        "title": TITLE,
-        "folder": context.folder,
-        "image": settings.image or policy.image.name,
-        "setup": GET.read_text().rstrip() + "\n",
-        "variables": {name: value for name, value in variables.items() if value},
-        "any_tags": context.tags,
-        "timeout": policy.jobs.timeout,
-        "retry": policy.jobs.retry,
-        "expire": policy.jobs.expire,
-    }
 
 
 def _tags(one: Target, context: Context) -> dict[str, list[str]]:
@@ -250,8 +186,32 @@ def _small_enough(files: dict[str, str], locks: dict[str, str]) -> None:
             )
 
 
-def _render(name: str, values: dict[str, Any]) -> str:
-    text = _template(name).render(p=values)
+def _render(name: str, context: Context, **values: Any) -> str:
+    """The pipeline that a template makes; ``values`` go before what all templates are told."""
+    settings = context.settings
+    variables = {
+        **settings.variables,
+        "MVSTACK_URL": context.url,
+        "MVSTACK_COMMIT": context.commit,
+        "MVSTACK_CACHES": " ".join(settings.caches),
+        "MVSTACK_MIRRORS": " ".join(settings.mirrors),
+        "GIT_DEPTH": "1",
+    }
+    told = {
+        "generated": GENERATED,
+        "title": TITLE,
+        "context": context,
+        "settings": settings,
+        "folder": context.folder,
+        "image": settings.image or ci_policy().image.name,
+        "variables": {name: value for name, value in variables.items() if value},
+    }
+    return _text(name, {**told, **values})
+
+
+def _text(name: str, values: dict[str, Any]) -> str:
+    setup = GET.read_text().rstrip() + "\n"
+    text = _template(name).render(p={**values, "policy": ci_policy().jobs, "setup": setup})
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
@@ -273,17 +233,8 @@ def _template(name: str) -> Template:
 
 def site_include() -> str:
     """ci/site.yml: what a site's project includes."""
-    policy = ci_policy()
     made = "Generated by mvstack from ci/templates/site.yml.j2, ci/get.sh and policy/ci.yaml."
-    return _render(
-        "site.yml",
-        {
-            "generated": f"{made} Do not edit: `mvstack render`.",
-            "image": policy.image.name,
-            "setup": GET.read_text().rstrip() + "\n",
-            "retry": policy.jobs.retry,
-            "expire": policy.jobs.expire,
-            "folder": FOLDER,
-            "main": MAIN,
-        },
-    )
+    head = f"{made} Do not edit: `mvstack render`."
+    image = ci_policy().image.name
+    told = {"generated": head, "image": image, "folder": FOLDER, "main": MAIN}
+    return _text("site.yml", told)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mvstack.ci.pipeline import MAIN, Context
-from mvstack.diff.sides import NOW, Side, extract, has_system, named, render, resolve
+from mvstack.diff.sides import NOW, Side, extract, has_system, render, resolve
 from mvstack.model.ci import Settings, load_settings
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.home import DATA, checkout, home
@@ -47,7 +47,8 @@ def both_sides(
             return
         commit, before = resolve(project, base), there / "project"
         extract(project, commit, before)
-        tree, name = _stack(project, before, there, own), named(base, commit)
+        name = commit[:10] if base == commit else f"{base} ({commit[:10]})"
+        tree = _stack(project, before, there, own)
         if site and site.is_relative_to(project):
             site = before / site.relative_to(project)
         old = Side(name, tree, there / "old", site if site and site.is_dir() else None)

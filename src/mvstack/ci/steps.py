@@ -27,7 +27,7 @@ from mvstack.model.system import System
 from mvstack.plan.types import Extent, Plan
 from mvstack.support.errors import Missing, Refused
 from mvstack.support.files import write_atomically
-from mvstack.support.processes import run
+from mvstack.support.git import git
 from mvstack.support.progress import Progress
 from mvstack.test.installed import keep_results
 from mvstack.test.run import run_checks
@@ -173,10 +173,9 @@ def not_committed(take: Sequence[Path]) -> None:
 
     Where there is no git, there is no repository either.
     """
-    words = ["git", "ls-files", "--", *map(str, take)]
     try:
-        done = run(words)
-    except OSError:
+        done = git(Path(), "ls-files", "--", *map(str, take))
+    except Missing:
         return
     if done.ok and done.text:
         raise Refused(

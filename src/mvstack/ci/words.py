@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mvstack.ci.changes import Todo
 from mvstack.ci.jobs import Job
+from mvstack.support.words import few
 
 Jobs = Mapping[str, list[Job]]
-NAMED = 6
-"""Names that a line lists; of others it says how many."""
 
 
 def explained(against: str, todos: list[Todo], jobs: Jobs) -> str:
@@ -23,9 +22,9 @@ def explained(against: str, todos: list[Todo], jobs: Jobs) -> str:
     for one in touched:
         lines.append(f"{one.name} ({one.graph.builder}, by {one.graph.by}): {_line(one)}")
         for job in jobs.get(one.name, ()):
-            lines.append(f"  {job.name}: {_names(one.graph.nodes[key].label for key in job.keys)}")
+            lines.append(f"  {job.name}: {few(one.graph.nodes[key].label for key in job.keys)}")
     if same := [one.name for one in todos if not one.touched]:
-        lines.append(f"nothing to do for {_names(same)}")
+        lines.append(f"nothing to do for {few(same)}")
     builds = sum(len(one.build) for one in todos)
     count = sum(map(len, jobs.values()))
     lines.append(
@@ -52,7 +51,7 @@ def _origins(todos: list[Todo]) -> list[str]:
         reason = f" ({'; '.join(why)})" if why else ""
         lines.append(
             f"{name} {what}{reason}: {_count(builds, 'build')} on {_count(len(systems), 'system')} "
-            f"({_names(places)}); {mpi}"
+            f"({few(places)}); {mpi}"
         )
     return lines
 
@@ -67,7 +66,7 @@ def _others(todos: list[Todo]) -> list[str]:
         for node in todo.gone:
             aspects.setdefault(f"{node.label} was removed from", []).append(todo.name)
     for name, places in aspects.items():
-        lines.append(f"{name} {_names(places)}")
+        lines.append(f"{name} {few(places)}")
     return lines
 
 
@@ -116,9 +115,3 @@ def _data(one: Todo, jobs: Jobs) -> dict[str, Any]:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _names(names: Iterable[str]) -> str:
-    found = list(names)
-    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
-    return ", ".join([*found[:NAMED], *more])

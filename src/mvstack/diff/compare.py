@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mvstack.plan.graph import Graph, Node, differing, pairs, reasons
-
-NAMED = 6
-"""So many names are listed; of more the number is said."""
+from mvstack.support.words import few
 
 
 @dataclass(frozen=True)
@@ -20,10 +18,6 @@ class Change:
     name: str
     why: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for ``--json``."""
-        return {"what": self.what, "kind": self.kind, "name": self.name, "why": list(self.why)}
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -33,7 +27,7 @@ class Difference:
     builder: str
     by: str
     changes: tuple[Change, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def mpi(self) -> bool:
@@ -51,7 +45,7 @@ class Difference:
             "by": self.by,
             "mpi_changes": self.mpi,
             **{
-                what: [change.as_dict() for change in self.of(what)]
+                what: [asdict(change) for change in self.of(what)]
                 for what in ("added", "removed", "changed")
             },
             "notes": list(self.notes),
@@ -65,9 +59,7 @@ def compare(old: dict[str, Graph], new: dict[str, Graph]) -> list[Difference]:
 
 def partition(name: str, old: Graph | None, new: Graph | None) -> Difference:
     """One partition, of which a side may have none."""
-    there = new or old
-    if there is None:
-        return Difference(name, "", "plans", ())
+    there = new or old or Graph(name, "", "plan", {})
     by = "lock files" if there.by == "lock file" else "plans"
     if old and new and old.builder != new.builder:
         other = (f"builder {old.builder} → {new.builder}",)
@@ -76,14 +68,21 @@ def partition(name: str, old: Graph | None, new: Graph | None) -> Difference:
         return Difference(name, new.builder, by, tuple(changes))
     before = old or replace(there, nodes={})
     after = new or replace(there, nodes={})
-    told = []
+    told: list[Change] = []
+    notes: tuple[str, ...] = ()
     for was, now in pairs(before, after):
         node = now or was
         if node and node.kind != "toolchain":
             what = "changed" if was and now else "added" if now else "removed"
             why = _why(was, now, before, after) if was and now else ()
             told.append(Change(what, node.kind, node.label, why))
-    return Difference(name, there.builder, by, tuple(told), _notes(before, after))
+    others = sorted({*before.others, *after.others})
+    if unused := [one for one in others if before.others.get(one) != after.others.get(one)]:
+        notes = (
+            f"recipes that differ and are no planned package: {few(unused)}; "
+            "lock files of both sides would say whether anything here uses them",
+        )
+    return Difference(name, there.builder, by, tuple(told), notes)
 
 
 def _why(old: Node, new: Node, before: Graph, after: Graph) -> tuple[str, ...]:
@@ -99,25 +98,8 @@ def _why(old: Node, new: Node, before: Graph, after: Graph) -> tuple[str, ...]:
         if (was := by_identity.get(one.identity)) is None or differing(was, one)
     ]
     if names := list(dict.fromkeys(one.name for one in first or below)):
-        return (f"what it stands on: {_listed(names)}",)
+        return (f"what it stands on: {few(names)}",)
     return (f"hash {old.content[:7]} → {new.content[:7]}",)
-
-
-def _notes(old: Graph, new: Graph) -> tuple[str, ...]:
-    """Recipes of which only a lock file could say whether this partition uses them."""
-    both = sorted({*old.others, *new.others})
-    names = [name for name in both if old.others.get(name) != new.others.get(name)]
-    if not names:
-        return ()
-    return (
-        f"recipes that differ and are no planned package: {_listed(names)}; "
-        "lock files of both sides would say whether anything here uses them",
-    )
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 MARKS = {"added": "+", "removed": "-", "changed": "~"}
@@ -137,7 +119,12 @@ def as_text(revision: str, differences: list[Difference]) -> str:
     lines: list[str] = []
     for one in differences:
         if one.changes:
-            lines += [_head(one), *(_line(change) for change in one.changes)]
+            counts = [f"{len(one.of(what))} {what}" for what in MARKS if one.of(what)]
+            mpi = "the MPI is rebuilt" if one.mpi else "the MPI stays"
+            lines.append(f"{one.name} ({one.builder}, by {one.by}): {mpi}; {', '.join(counts)}")
+        for change in one.changes:
+            why = f": {'; '.join(change.why)}" if change.why else ""
+            lines.append(f"  {MARKS[change.what]} {change.name}{why}")
         lines += [f"  note: {one.name}: {note}" for note in one.notes]
     same = [one.name for one in differences if not one.changes]
     if len(same) == len(differences):
@@ -145,14 +132,3 @@ def as_text(revision: str, differences: list[Difference]) -> str:
     elif same:
         lines.append(f"nothing is rebuilt for {', '.join(same)}")
     return "\n".join(lines)
-
-
-def _head(one: Difference) -> str:
-    counts = [f"{len(one.of(what))} {what}" for what in MARKS if one.of(what)]
-    mpi = "the MPI is rebuilt" if one.mpi else "the MPI stays"
-    return f"{one.name} ({one.builder}, by {one.by}): {mpi}; {', '.join(counts)}"
-
-
-def _line(change: Change) -> str:
-    why = f": {'; '.join(change.why)}" if change.why else ""
-    return f"  {MARKS[change.what]} {change.name}{why}"

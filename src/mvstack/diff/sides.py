@@ -62,7 +62,7 @@ def sides(
     with TemporaryDirectory(prefix="mvstack-diff-") as folder:
         base = Path(folder)
         new = Side(NOW, repository, base / "new", site)
-        old = Side(named(revision, commit), base / "tree", base / "old", site)
+        old = Side(f"{revision} ({commit[:10]})", base / "tree", base / "old", site)
         extract(repository, commit, old.tree)
         for name in systems:
             if not has_system(old, name) and not has_system(new, name):
@@ -72,11 +72,6 @@ def sides(
             if there or not systems:  # without names all are rendered
                 render(side, there, profile)
         yield old, new
-
-
-def named(revision: str, commit: str) -> str:
-    """A revision as a person gave it, and the commit that it means."""
-    return f"{revision} ({commit[:10]})" if revision != commit else commit[:10]
 
 
 def resolve(repository: Path, revision: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
@@ -15,7 +15,11 @@ TREE_LENGTH = 96
 """Characters in the path of a tree in which jobs build (mvstack.ci.build.padded)."""
 
 # what stands in shell lines of pipelines: nothing in it means anything to a shell
-Folder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+@%=-]*$")]
+Folder = Annotated[
+    str,
+    StringConstraints(pattern=r"^/[A-Za-z0-9._/+@%=-]*$"),
+    AfterValidator(lambda path: path.rstrip("/")),
+]
 Tag = Annotated[str, StringConstraints(pattern=r"^[^\s,]{1,255}$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/+@%=:,~-]+$")]
 # the digest is what is fetched; the name before it is for people

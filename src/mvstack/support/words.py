@@ -16,3 +16,10 @@ def nearest(found: str, allowed: Iterable[str]) -> str:
 def listed(words: Iterable[str]) -> str:
     """Words for an error message: in order, separated by commas."""
     return ", ".join(words)
+
+
+def few(names: Iterable[str], most: int = 6) -> str:
+    """The first of many names, and how many more there are."""
+    found = list(names)
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more
