@@ -43,6 +43,19 @@ MARK = "MVSTACK_BUILDS_IN"
 
 
 @contextlib.contextmanager
+def writable(what: str, folder: Path) -> Iterator[None]:
+    """Raise Missing for an OSError of the block, with ``what`` cannot be done in ``folder``."""
+    try:
+        yield
+    except OSError as error:
+        raise Missing(
+            f"{what}: {error.strerror}",
+            str(folder),
+            todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
+        ) from None
+
+
+@contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
     """Hold the lock of ``root`` while the block runs.
 
@@ -50,7 +63,8 @@ def locked(root: Path) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locks.hold(root / ".lock", wait=False))
+            with writable("the install root cannot be written to", root):
+                stack.enter_context(locks.hold(root / ".lock", wait=False))
         except locks.Held as held:
             raise Locked(
                 "another process is installing into this root",
@@ -58,12 +72,6 @@ def locked(root: Path) -> Iterator[None]:
                 found=held.holder
                 or "unknown; `mvstack cache push`, which reads from here, leaves no name",
                 todo="wait until it has ended, or give another --root",
-            ) from None
-        except OSError as error:
-            raise Missing(
-                f"the install root cannot be written to: {error.strerror}",
-                str(root),
-                todo="give another with --root or MVSTACK_ROOT, or run as the user who owns it",
             ) from None
         yield
 

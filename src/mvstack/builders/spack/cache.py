@@ -17,9 +17,10 @@ from mvstack.builders.spack.resolve import built, installed, read
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable
+from mvstack.cache.store import publish
 from mvstack.cache.use import Caches, refusals
 from mvstack.model.spack_lock import Node
-from mvstack.plan.types import plan_of
+from mvstack.plan.types import Plan, plan_of
 from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
@@ -38,33 +39,30 @@ def push(
     """
     only, made = which.only, plan_of(plan)
     tree, cache = Path(made.tree), place.writable() / FOLDER
-    there = installed(store_of(tree))
-    if only is not None and (lost := sorted(only - set(there))):
-        message = f"these are not installed in this tree: {', '.join(lost)}"
-        raise _not_installed(message, tree, f"{made.system}/{made.partition}")
-    rows = []
+    there, rows = installed(store_of(tree)), list[Row]()
+    if lost := sorted((only or set()) - there.keys()):
+        raise _not_installed(f"these are not installed in this tree: {', '.join(lost)}", made)
     for file in locks_of(tree):
         chosen = there if only is None else only
         nodes = [node for node in built(read(file)) if node.hash in chosen]
-        before = {node.hash for node in nodes if entry(cache, node.name, node.hash)}
         if not nodes:
             continue
+        before = {node.hash for node in nodes if entry(cache, node.name, node.hash)}
         what = f"{len(nodes)} packages of {made.system}/{made.partition}"
         with progress.step("push", what) as step:
-            words = ["--key", key.fingerprint, "--update-index"]
-            words += ["--force"] if which.replace else []
+            words = ["-e", str(file.parent), "buildcache", "push", "--key", key.fingerprint]
+            words += ["--update-index", *(["--force"] if which.replace else [])]
             words += ["--only", "package"] if only is not None else []
             hashes = [] if only is None else [f"/{node.hash}" for node in nodes]
             cache.mkdir(parents=True, exist_ok=True)
-            words = ["-e", str(file.parent), "buildcache", "push", *words, cache.as_uri(), *hashes]
             with tempfile.TemporaryDirectory(prefix="mvstack-") as state, gpg.agent_home():
                 isolated = for_tree(Path(made.root), tree, progress, state=Path(state))
-                Spack(isolated, Path(state) / "logs").run("push", *words, note=step.note)
+                spack = Spack(isolated, Path(state) / "logs")
+                spack.run("push", *words, cache.as_uri(), *hashes, note=step.note)
+        stayed = set() if which.replace else before
         rows += [
             {
-                "result": "already there"
-                if node.hash in before and not which.replace
-                else "pushed",
+                "result": "already there" if node.hash in stayed else "pushed",
                 "package": node.name,
                 "version": node.version,
                 "module": "",
@@ -77,19 +75,14 @@ def push(
             if (manifest := entry(cache, node.name, node.hash))
         ]
     if not rows:
-        raise _not_installed(
-            "nothing of this tree is installed", tree, f"{made.system}/{made.partition}"
-        )
-    public = cache.parent / "keys" / f"{key.fingerprint}.asc"
-    public.parent.mkdir(exist_ok=True)
-    public.write_text(gpg.export(key.fingerprint))
+        raise _not_installed("nothing of this tree is installed", made)
+    publish(key, cache.parent)
     return rows
 
 
-def _not_installed(message: str, tree: Path, name: str) -> Refused:
-    return Refused(
-        message, str(tree), todo=f"mvstack install {name}", outcome="Nothing was pushed."
-    )
+def _not_installed(message: str, plan: Plan) -> Refused:
+    todo = f"mvstack install {plan.system}/{plan.partition}"
+    return Refused(message, plan.tree, todo=todo, outcome="Nothing was pushed.")
 
 
 def offered(caches: Caches, nodes: Iterable[Node]) -> set[str]:

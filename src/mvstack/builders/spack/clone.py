@@ -17,9 +17,10 @@ from pathlib import Path
 
 from mvstack.model.spack import spack_pins
 from mvstack.support import git, locks
-from mvstack.support.errors import Missing, Refused, SourceError
+from mvstack.support.errors import Refused, SourceError
 from mvstack.support.home import DATA
 from mvstack.support.processes import Limits, TimedOut, follow
+from mvstack.tree.folder import writable
 
 REQUIREMENTS = DATA / "requirements" / "spack.txt"
 # Whoever has a mirror of the repositories, or a git bundle, names it here.
@@ -36,14 +37,9 @@ class Pin:
     commit: str
 
     @property
-    def variable(self) -> str:
-        """The environment variable that names another place."""
-        return URLS[self.name]
-
-    @property
     def place(self) -> str:
-        """Where it is really taken from: the variable if it is set, else upstream."""
-        return os.environ.get(self.variable) or self.url
+        """Where it is really taken from: what the variable says if it is set, else upstream."""
+        return os.environ.get(URLS[self.name]) or self.url
 
 
 @dataclass(frozen=True)
@@ -62,10 +58,8 @@ class Pins:
 def load_pins() -> Pins:
     """The pins of environments/policy/spack.yaml. Raises InvalidInput for what is wrong there."""
     known = spack_pins()
-    return Pins(
-        Pin("spack", known.spack.url, known.spack.tag, known.spack.commit),
-        Pin("packages", known.packages.url, known.packages.tag, known.packages.commit),
-    )
+    both = {"spack": known.spack, "packages": known.packages}
+    return Pins(*(Pin(name, one.url, one.tag, one.commit) for name, one in both.items()))
 
 
 INCOMING = ".incoming-"
@@ -119,14 +113,8 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
 def only_one(folder: Path) -> Iterator[None]:
     """One that clones at a time; what a killed one left is removed."""
     with contextlib.ExitStack() as stack:
-        try:
+        with writable("Spack cannot be put there", folder):
             stack.enter_context(locks.hold(folder / ".lock"))
-        except OSError as error:
-            raise Missing(
-                f"Spack cannot be put there: {error.strerror}",
-                str(folder),
-                todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
-            ) from None
         for left in folder.glob(f"{INCOMING}*"):
             shutil.rmtree(left, ignore_errors=True)
         yield
@@ -152,6 +140,7 @@ def _clone(pin: Pin, target: Path, note: Note) -> None:
 def _fetch(pin: Pin, folder: Path, note: Note) -> None:
     """Fetch the one commit that the tag names. A bundle is a file and knows no shallow fetch."""
     depth = [] if Path(pin.place).is_file() else ["--depth=1"]
+    command = ["git", "fetch", "--progress", "--no-tags", *depth, pin.place]
     said: list[str] = []
 
     def line(text: str) -> None:
@@ -161,7 +150,7 @@ def _fetch(pin: Pin, folder: Path, note: Note) -> None:
 
     try:
         status = follow(
-            ["git", "fetch", "--progress", "--no-tags", *depth, pin.place, f"refs/tags/{pin.tag}"],
+            [*command, f"refs/tags/{pin.tag}"],
             git.environment(),
             line=line,
             cwd=folder,
@@ -171,7 +160,16 @@ def _fetch(pin: Pin, folder: Path, note: Note) -> None:
         status = 1
         said.append(f"nothing was heard from it for {SILENCE:.0f} seconds")
     if status:
-        raise _unreachable(pin, folder.parent, " | ".join(said[-4:]))
+        raise SourceError(
+            f"{pin.name} {pin.tag} cannot be cloned",
+            pin.place,
+            found=" | ".join(said[-4:]),
+            todo=f"one of three: name a mirror that can be reached (a URL, a folder or a git "
+            f"bundle): {URLS[pin.name]}=…; or put a clone at {pin.tag} there by hand: "
+            f"{folder.parent / pin.name}; or set `builder: easybuild` in the system's file, which "
+            "needs no Spack",
+            outcome="Nothing half-cloned was kept.",
+        )
 
 
 def _prove(pin: Pin, folder: Path) -> None:
@@ -208,17 +206,4 @@ def _moved(pin: Pin, where: str, found: str) -> Refused:
         todo="find out why it moved before trusting it: the pin is changed by hand, with the "
         "reason; a clone that stands there already is moved away and cloned anew",
         outcome="Nothing of it was kept.",
-    )
-
-
-def _unreachable(pin: Pin, folder: Path, said: str) -> SourceError:
-    return SourceError(
-        f"{pin.name} {pin.tag} cannot be cloned",
-        pin.place,
-        found=said,
-        todo=f"one of three: name a mirror that can be reached (a URL, a folder or a git "
-        f"bundle): {pin.variable}=…; or put a clone at {pin.tag} there by hand: "
-        f"{folder / pin.name}; or set `builder: easybuild` in the system's file, which needs "
-        "no Spack",
-        outcome="Nothing half-cloned was kept.",
     )

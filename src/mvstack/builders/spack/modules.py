@@ -55,28 +55,26 @@ class Part:
 
 def parts_of(plan: Plan) -> list[Part]:
     """The modules of a plan, below first: the compiler's, then each MPI's with its packages'."""
-    name, version = plan.compiler["name"], plan.compiler["version"]
-    level = f"{name}/{version}"
-    parts = [Part(level, f"Core/{level}.lua", "")]
-    parts += [
-        Part(one.module, f"Compiler/{level}/{one.module}.lua", one.spack, package=one)
-        for one in plan.packages
-        if not one.mpi and one.spack
-    ]
-    for build in plan.mpi:
-        file = f"Compiler/{level}/{build.module}.lua"
-        parts.append(Part(build.module, file, build.spack["spec"], build=build))
-        parts += [
+    level = f"{plan.compiler['name']}/{plan.compiler['version']}"
+
+    def packages(folder: str, mpi: str) -> list[Part]:
+        return [
             Part(
-                f"{build.module} {one.module}",
-                f"MPI/{level}/{build.module}/{one.module}.lua",
+                f"{mpi} {one.module}".lstrip(),
+                f"{folder}/{one.module}.lua",
                 one.spack,
-                build.module,
+                mpi,
                 package=one,
             )
             for one in plan.packages
-            if one.mpi == build.module and one.spack
+            if one.mpi == mpi and one.spack
         ]
+
+    parts = [Part(level, f"Core/{level}.lua", ""), *packages(f"Compiler/{level}", "")]
+    for build in plan.mpi:
+        file = f"Compiler/{level}/{build.module}.lua"
+        parts.append(Part(build.module, file, build.spack["spec"], build=build))
+        parts += packages(f"MPI/{level}/{build.module}", build.module)
     return parts
 
 
@@ -100,27 +98,35 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
     ``loader`` are the folders that the dynamic loader searches anyway.
     """
     changes: list[Change] = [(row[0], row[1], row[2], row[3]) for row in found.get("changes", ())]
-    values: dict[str, Any] = {"usage": "", "family": "", "opens": "", "homepage": ""}
-    values["homepage"] = found.get("homepage", "")
-    if part.build:
-        changes = _mpi_changes(part.build, changes, found, loader)
+    level = f"{plan.compiler['name']}/{plan.compiler['version']}"
+    values = {"usage": "", "family": "", "opens": "", "homepage": found.get("homepage", "")}
+    if build := part.build:
+        changes = _mpi_changes(build, changes, found, loader)
         values |= {
-            "name": part.build.product,
-            "description": f"{part.build.software} {part.build.version} ({part.build.device}) for "
-            f"{part.build.fabric}, over {part.build.transport['library']}.",
-            "usage": template("usage.txt", plan=plan, build=part.build).strip(),
+            "name": build.product,
+            "description": f"{build.software} {build.version} ({build.device}) for "
+            f"{build.fabric}, over {build.transport['library']}.",
+            "usage": template("usage.txt", plan=plan, build=build).strip(),
             "family": "mpi",
-            "opens": f"{plan.tree}/modules/MPI/{plan.compiler['name']}/{plan.compiler['version']}/"
-            f"{part.build.module}",
+            "opens": f"{plan.tree}/modules/MPI/{level}/{build.module}",
         }
-    elif part.package:
+    elif one := part.package:
         values |= {
-            "name": part.package.module.partition("/")[0],
-            "description": f"{part.package.name} {part.package.version}: {part.package.title}.",
+            "name": one.module.partition("/")[0],
+            "description": f"{one.name} {one.version}: {one.title}.",
         }
     else:
-        values |= _compiler(plan)
         changes = _compiler_changes(plan)
+        values |= {
+            "name": plan.compiler["name"],
+            "description": f"GNU compilers {plan.compiler['version']} (C, C++, Fortran), built by "
+            "this stack."
+            if compiler_of(plan)["built"]
+            else "The distribution's GNU compilers (C, C++, Fortran), used from where they are.",
+            "family": "compiler",
+            "homepage": "https://gcc.gnu.org/",
+            "opens": f"{plan.tree}/modules/Compiler/{level}",
+        }
     return template(
         "spack-module.lua",
         generated=generated(plan),
@@ -128,20 +134,6 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
         changes=[_lua(change) for change in changes],
         **values,
     )
-
-
-def _compiler(plan: Plan) -> dict[str, str]:
-    own = compiler_of(plan)["built"]
-    name, version = plan.compiler["name"], plan.compiler["version"]
-    return {
-        "name": name,
-        "description": f"GNU compilers {version} (C, C++, Fortran), built by this stack."
-        if own
-        else "The distribution's GNU compilers (C, C++, Fortran), used from where they are.",
-        "family": "compiler",
-        "homepage": "https://gcc.gnu.org/",
-        "opens": f"{plan.tree}/modules/Compiler/{name}/{version}",
-    }
 
 
 def _compiler_changes(plan: Plan) -> list[Change]:

@@ -39,20 +39,30 @@ def python(home: Path, note: Callable[[str], None] = lambda _: None) -> Path:
 def _make(folder: Path, program: Path, log: Path, note: Callable[[str], None]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     note("making Spack's Python environment")
-    _run([sys.executable, "-m", "venv", str(folder)], log, note, None)
+    if said := _failed([sys.executable, "-m", "venv", str(folder)], log, note):
+        raise Missing(
+            "no Python environment can be made for Spack",
+            str(log),
+            found=said,
+            todo="Debian: apt-get install python3-venv",
+        )
     note("installing clingo, Spack's solver")
     pip = [str(program), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     pip += ["--progress-bar", "off", "--only-binary", ":all:", "--require-hashes"]
-    _run([*pip, "-r", str(REQUIREMENTS)], log, note, REQUIREMENTS)
+    if said := _failed([*pip, "-r", str(REQUIREMENTS)], log, note):
+        raise SourceError(
+            "what Spack's solver needs could not be installed",
+            str(REQUIREMENTS),
+            found=said,
+            todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
+            f"PIP_FIND_LINKS and PIP_CERT are honoured); log {log}",
+        )
 
 
-def _run(command: list[str], log: Path, note: Callable[[str], None], pins: Path | None) -> None:
-    dropped = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith("PYTHON") and key not in dropped
-    }
+def _failed(command: list[str], log: Path, note: Callable[[str], None]) -> str:
+    """Run ``command``; its last words when it fails, else ""."""
+    dropped = ("PYTHON", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     said: list[str] = []
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a") as stream:
@@ -64,20 +74,4 @@ def _run(command: list[str], log: Path, note: Callable[[str], None], pins: Path 
                 note(text)
 
         status = follow(command, kept, line=line)
-    if not status:
-        return
-    found = " | ".join(said[-3:])
-    if pins is None:
-        raise Missing(
-            "no Python environment can be made for Spack",
-            str(log),
-            found=found,
-            todo="Debian: apt-get install python3-venv",
-        )
-    raise SourceError(
-        "what Spack's solver needs could not be installed",
-        str(pins),
-        found=found,
-        todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
-        f"PIP_FIND_LINKS and PIP_CERT are honoured); log {log}",
-    )
+    return (" | ".join(said[-3:]) or f"status {status}") if status else ""

@@ -8,6 +8,7 @@ each content has a cache of its own.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mvstack.support.errors import Missing
+from mvstack.tree.folder import writable
 
 CACHE = "indexes-"
 KINDS = ("providers", "tags", "patches")  # Spack's indexes: a folder each of the cache
@@ -48,41 +49,32 @@ def prepare(cache: Path, pinned: Iterable[str]) -> None:
     The indexes of the ``pinned`` namespaces, whose content never changes, are taken from a
     neighbour: Spack needs more than a minute for builtin's. Raises Missing where it cannot be made.
     """
-    try:
+    with writable("Spack's cache cannot be written to", cache):
         cache.mkdir(parents=True, exist_ok=True)
         os.utime(cache)  # the day of its last use
-    except OSError as error:
-        raise Missing(
-            f"Spack's cache cannot be written to: {error.strerror}",
-            str(cache),
-            todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
-        ) from None
     neighbours = [path for path in cache.parent.glob(f"{CACHE}*") if path != cache]
     for kind in KINDS:
         for namespace in pinned:
-            _take(
-                cache / kind, [path / kind for path in neighbours], f"{namespace}-specfile_*.json"
-            )
+            pattern = f"{kind}/{namespace}-specfile_*.json"
+            if not any(cache.glob(pattern)):
+                found = [path for other in neighbours for path in other.glob(pattern)]
+                _copy(max(found, key=_mtime, default=None), cache / kind)
     for path in neighbours:
         if _mtime(path) < time.time() - UNUSED:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _take(folder: Path, others: list[Path], pattern: str) -> None:
-    """The newest file of ``others`` for each that ``folder`` lacks, whole and with its date."""
-    if any(folder.glob(pattern)):
-        return
-    found = sorted((path for other in others for path in other.glob(pattern)), key=_mtime)
-    for path in found[-1:]:
+def _copy(index: Path | None, folder: Path) -> None:
+    """Copy an index whole, with its date: by that Spack knows which packages it holds."""
+    # its cache may be removed meanwhile: Spack makes the index anew
+    if index is not None and index.is_file():
         folder.mkdir(exist_ok=True)
-        handle, copy = tempfile.mkstemp(dir=folder, prefix=".incoming-")
-        os.close(handle)
-        try:
-            # with its date: by that Spack knows which packages it holds
-            shutil.copy2(path, copy)
-            Path(copy).replace(folder / path.name)
-        except FileNotFoundError:  # its cache was removed meanwhile: Spack makes the index anew
-            Path(copy).unlink(missing_ok=True)
+        with (
+            contextlib.suppress(FileNotFoundError),
+            tempfile.TemporaryDirectory(dir=folder, prefix=".incoming-") as incoming,
+        ):
+            shutil.copy2(index, incoming)
+            Path(incoming, index.name).replace(folder / index.name)
 
 
 def _mtime(path: Path) -> float:
