@@ -192,7 +192,7 @@ clone.clones(Path(sys.argv[1]), Pins(*pins))
 
 
 def test_killed_in_the_middle_the_next_call_clones_anew(tmp_path: Path, pins: Pins) -> None:
-    rows = [f"{pin.name},{pin.url},{pin.tag},{pin.commit}" for pin in pins.both]
+    rows = [f"{pin.name},{pin.url},{pin.tag},{pin.commit}" for pin in pins]
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path / "root"), *rows],
         env={**os.environ, "PYTHONPATH": str(SRC)},

@@ -32,6 +32,16 @@ def follow_into(
         return follow(command, environment, line=each, tick=tick, cwd=log.parent)
 
 
+def inherited(*but: str) -> dict[str, str]:
+    """Our environment for a builder: without modules, and without what begins with ``but``.
+
+    What a build runs is others' code, so no key or token of a pipeline is for it.
+    """
+    modules = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
+    dropped = (*modules, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", *but)
+    return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
+
+
 def lines_of(file: Path) -> list[str]:
     """The lines of a log that say something."""
     lines = (line.strip() for line in file.read_text(errors="replace").splitlines())

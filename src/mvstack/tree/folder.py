@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from mvstack.plan.types import Plan
 from mvstack.support import locks
 from mvstack.support.errors import Locked, Missing
 from mvstack.support.processes import end_marked
 
 
-def own(tree: Path, group: str | None) -> None:
+def _own(tree: Path, group: str | None) -> None:
     """Make the folder of a tree, given to ``group``. Raises Missing when there is no such group."""
     tree.mkdir(parents=True, exist_ok=True)
     if group:
@@ -27,7 +29,7 @@ def own(tree: Path, group: str | None) -> None:
             ) from None
 
 
-def enough_room(root: Path, gigabytes: float) -> None:
+def _enough_room(root: Path, gigabytes: float) -> None:
     """Raise Missing when less than that is free below ``root``."""
     free = shutil.disk_usage(root).free / 1e9
     if free < gigabytes:
@@ -79,3 +81,19 @@ def locked(root: Path) -> Iterator[None]:
 def end_leftovers(tree: Path) -> int:
     """End build processes of a killed run that still write into ``tree``; how many there were."""
     return end_marked(MARK, str(tree))
+
+
+@contextlib.contextmanager
+def installing(plan: Plan, umask: str, group: str | None, gigabytes: float) -> Iterator[None]:
+    """Hold the root of ``plan`` for one installation: its tree is there, and nobody writes to it.
+
+    Raises Locked, and Missing for a root that cannot be written to, too little room, and a group
+    that the tree cannot be given to.
+    """
+    root, tree = Path(plan.root), Path(plan.tree)
+    os.umask(int(umask, 8))
+    with locked(root):
+        end_leftovers(tree)
+        _enough_room(root, gigabytes)
+        _own(tree, group)
+        yield

@@ -37,9 +37,10 @@ def core_file(tree: Path, release: str) -> Path:
     return tree / "modules" / "Core" / "mvapich-stack" / f"{release}.lua"
 
 
-def withdraw(file: Path) -> None:
-    """Take a module away before what it names is built anew, so that nobody loads it meanwhile."""
-    file.unlink(missing_ok=True)
+def withdraw(*files: Path) -> None:
+    """Take modules away before what they name is built anew, so that nobody loads it meanwhile."""
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 def lmod_folder(command: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.builders.following import follow_into, lines_of, objects_in
+from mvstack.builders.following import follow_into, inherited, lines_of, objects_in
 from mvstack.plan.easyconfigs import FOLDER, folders
 from mvstack.support.errors import BuildFailed
 from mvstack.tree.folder import MARK
@@ -84,10 +83,7 @@ class EasyBuild:
 
     def environment(self) -> dict[str, str]:
         """The environment of EasyBuild: ours, without modules and settings of the caller."""
-        modules = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
-        # what a build runs is others' code: no key or token of a pipeline is for it
-        dropped = (*modules, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", "AWS_", "AZURE_")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+        kept = inherited("AWS_", "AZURE_")
         lmod = lmod_command()
         first = f"{self.python}:" if self.python else ""
         own = Path(sys.executable).parent
@@ -103,28 +99,19 @@ class EasyBuild:
         }
 
 
-@dataclass
-class Built:
-    """How one run of EasyBuild went: its seconds, in all and of each step."""
-
-    seconds: float
-    steps: dict[str, float]
-
-
 def run(
     easybuild: EasyBuild,
     easyconfig: str,
     log: Path,
     note: Callable[[str], None],
     *more: str,
-) -> Built:
-    """Install ``easyconfig``; ``note`` is told of each step.
+) -> dict[str, float]:
+    """Install ``easyconfig``; the seconds of each of its steps, of which ``note`` is told.
 
     Raises BuildFailed with EasyBuild's own last words when it fails. Whatever ends this function
     ends EasyBuild and all its children with it.
     """
-    began = since = time.monotonic()
-    step, steps = "starting", dict[str, float]()
+    step, since, steps = "starting", time.monotonic(), dict[str, float]()
 
     def passed(to: str) -> None:
         nonlocal step, since
@@ -148,8 +135,7 @@ def run(
         raise _failure(easyconfig, status, log)
     passed("")
     shutil.rmtree(easybuild.build, ignore_errors=True)
-    seconds = time.monotonic() - began
-    return Built(seconds, {name: round(value, 1) for name, value in steps.items()})
+    return {name: round(value, 1) for name, value in steps.items()}
 
 
 def _failure(easyconfig: str, status: int, log: Path) -> BuildFailed:

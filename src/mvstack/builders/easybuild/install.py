@@ -7,7 +7,6 @@ built anew loses its module first. The same call after an interruption goes on w
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,7 +34,7 @@ from mvstack.support.errors import (
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed, nearest
 from mvstack.tree import modules
-from mvstack.tree.folder import end_leftovers, enough_room, locked, own
+from mvstack.tree.folder import installing
 from mvstack.tree.nodes import State, Work, build_row, work
 from mvstack.tree.records import Records
 
@@ -52,13 +51,9 @@ def install(plan: Plan, run: Run) -> list[Row]:
     Raises Refused (no easyconfig; what a wanted one needs is missing), InvalidInput (wanted
     and not in the plan), Locked, SourceError, BuildFailed, Missing.
     """
-    root, tree = Path(plan.root), Path(plan.tree)
+    tree = Path(plan.tree)
     rendered, progress = rendered_here(plan), run.progress
-    os.umask(int(run.umask, 8))
-    with locked(root):
-        end_leftovers(tree)
-        enough_room(root, FREE_GB)
-        own(tree, run.group)
+    with installing(plan, run.umask, run.group, FREE_GB):
         write({**package_easyconfigs(plan), **rendered.files}, tree / "rendered")
         records = Records(tree)
         records.plan(plan.as_dict())
@@ -153,10 +148,10 @@ def _one(
     began = time.monotonic()
     with progress.step("install", node.title, log=log) as step:
         try:
-            built = eb.run(easybuild, node.key, log, step.note, *more)
+            steps = eb.run(easybuild, node.key, log, step.note, *more)
         except BuildFailed:
-            failed = {"result": "failed", "seconds": round(time.monotonic() - began, 1)}
-            records.append("builds", {**row, **failed, "steps": {}})
+            row |= {"result": "failed", "seconds": round(time.monotonic() - began, 1)}
+            records.append("builds", {**row, "steps": {}})
             raise
     if not item.module_file.is_file():
         raise BuildFailed(
@@ -165,7 +160,7 @@ def _one(
             todo=f"look at the end of {log}: the naming scheme and the plan disagree",
         )
     records.built(node.key, node.content)
-    row |= {"result": "built", "seconds": round(built.seconds, 1), "steps": built.steps}
+    row |= {"result": "built", "seconds": round(sum(steps.values()), 1), "steps": steps}
     records.append("builds", row)
     return row
 
@@ -175,11 +170,8 @@ def _withdraw_changed(todo: list[Work], plan: Plan) -> None:
 
     A package is built anew when what it stands on is: until then it could not run either.
     """
-    changed = [item for item in todo if item.state is State.CHANGED]
-    for item in changed:
-        modules.withdraw(item.module_file)
-    if changed:
-        modules.withdraw(modules.core_module(plan))
+    if changed := [item.module_file for item in todo if item.state is State.CHANGED]:
+        modules.withdraw(*changed, modules.core_module(plan))
 
 
 def _fetch(missing: list[Work], tree: Path, run: Run) -> dict[str, list[Row]]:

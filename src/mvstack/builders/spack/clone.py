@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mvstack.model.spack import spack_pins
 from mvstack.support import git, locks
@@ -42,17 +43,11 @@ class Pin:
         return os.environ.get(URLS[self.name]) or self.url
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(NamedTuple):
     """What a clone is made of."""
 
     spack: Pin
     packages: Pin
-
-    @property
-    def both(self) -> tuple[Pin, Pin]:
-        """Spack first."""
-        return self.spack, self.packages
 
 
 def load_pins() -> Pins:
@@ -88,7 +83,7 @@ def home(root: Path, pins: Pins) -> Path:
 
 def present(root: Path, pins: Pins) -> bool:
     """Whether both clones are there (nothing is proved)."""
-    return all((home(root, pins) / pin.name).is_dir() for pin in pins.both)
+    return all((home(root, pins) / pin.name).is_dir() for pin in pins)
 
 
 def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
@@ -98,13 +93,13 @@ def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
     when there is no git or ``root`` cannot be written to.
     """
     folder = home(root, pins)
-    places = {pin.name: folder / pin.name for pin in pins.both}
+    places = {pin.name: folder / pin.name for pin in pins}
     if not all(place.is_dir() for place in places.values()):
         with only_one(folder):
-            for pin in pins.both:
+            for pin in pins:
                 if not places[pin.name].is_dir():
                     _clone(pin, places[pin.name], note)
-    for pin in pins.both:
+    for pin in pins:
         _prove(pin, places[pin.name])
     return Clones(folder, places["spack"], places["packages"])
 

@@ -8,7 +8,6 @@ is to be built anew loses its module first. The same call after an interruption 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,7 +35,7 @@ from mvstack.support.errors import InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 from mvstack.tree import modules as core
-from mvstack.tree.folder import end_leftovers, enough_room, locked, own
+from mvstack.tree.folder import installing
 from mvstack.tree.records import Records
 
 FREE_GB = 8  # the clones and their caches take about 1 GB, a build of the MPI and its tree the rest
@@ -56,11 +55,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
     lmod = core.lmod_folder(core.lmod_command())
     files = files_of(plan)
     inputs = inputs_of(files)
-    os.umask(int(run.umask, 8))
-    with locked(root):
-        end_leftovers(tree)
-        enough_room(root, FREE_GB)
-        own(tree, run.group)
+    with installing(plan, run.umask, run.group, FREE_GB):
         if run.lock is not None:
             handed.put(run.lock, plan, inputs)
         _write(files, tree, inputs)
@@ -80,9 +75,8 @@ def install(plan: Plan, run: Run) -> list[Row]:
         texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
         changed = _changed(tree, texts)
         if todo or changed:
-            for part in changed:
-                core.withdraw(tree / "modules" / part.file)
-            core.withdraw(core.core_module(plan))
+            stale = [tree / "modules" / part.file for part in changed]
+            core.withdraw(*stale, core.core_module(plan))
         if todo:
             by_hash = {roots[part.key]: part for part in parts if part.key in roots}
             rows += build(stack, todo, by_hash, run, in_caches)

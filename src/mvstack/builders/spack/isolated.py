@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -11,25 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.following import inherited
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.repositories import cache_of, prepare
+from mvstack.cache import gpg
 from mvstack.plan.spack import site_repositories
-from mvstack.sources.accepted import state_dir
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 
 RECIPES = DATA / "spack-repo" / "spack_repo" / "mvapich_stack"
-# What of the caller's environment could change what Spack finds or builds, or confuse its Python.
-DROPPED = (
-    *("SPACK_", "EASYBUILD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),
-    *("LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_"),
-)
-
-
-def gnupg() -> Path:
-    """The GPG home whose keys are trusted: one for the caches of both builders."""
-    chosen = os.environ.get("MVSTACK_GNUPGHOME", "")
-    return Path(chosen).absolute() if chosen else state_dir() / "gnupg"
 
 
 @dataclass(frozen=True)
@@ -141,13 +130,13 @@ class Isolated:
             "SPACK_USER_CONFIG_PATH": str(self.config),
             "SPACK_USER_CACHE_PATH": str(self.clones.home / "cache"),
             "SPACK_PYTHON": str(self.python),
-            "SPACK_GNUPGHOME": str(gnupg()),
+            "SPACK_GNUPGHOME": str(gpg.home()),
             "CCACHE_DIR": str(self.root / "ccache"),
         }
 
     def environment(self) -> dict[str, str]:
         """The environment of every spack command."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
+        kept = inherited("SPACK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
         return {**kept, **self.settings(), **self.marks, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
 
     def command(self, *words: str) -> list[str]:

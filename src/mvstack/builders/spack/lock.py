@@ -121,7 +121,7 @@ def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
         {name: _meaning(name, text) for name, text in files.items()},
         list(recipes.values()),
         hashes.of_files(list(recipes)),
-        [(pin.tag, pin.commit) for pin in pins.both],
+        [(pin.tag, pin.commit) for pin in pins],
         REQUIREMENTS.read_text(),
     )
 

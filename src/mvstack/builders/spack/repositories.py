@@ -9,7 +9,6 @@ each content has a cache of its own.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
@@ -17,6 +16,8 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mvstack.sources.files import sha256_of
+from mvstack.support import hashes
 from mvstack.tree.folder import writable
 
 CACHE = "indexes-"
@@ -35,12 +36,12 @@ def contents(folder: Path) -> list[Path]:
 
 def cache_of(caches: Path, repositories: Mapping[str, Path]) -> Path:
     """The cache, below ``caches``, of these repositories (namespace → folder) and no others."""
-    digest = hashlib.sha256()
-    for namespace, folder in sorted(repositories.items()):
-        for path in contents(folder):
-            digest.update(f"{namespace}/{path.relative_to(folder)}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return caches / f"{CACHE}{digest.hexdigest()[:16]}"
+    found = [
+        (namespace, str(path.relative_to(folder)), sha256_of(path))
+        for namespace, folder in sorted(repositories.items())
+        for path in contents(folder)
+    ]
+    return caches / f"{CACHE}{hashes.of(found)[:16]}"
 
 
 def prepare(cache: Path, pinned: Iterable[str]) -> None:

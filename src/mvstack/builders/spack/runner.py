@@ -52,19 +52,14 @@ class Said:
     def line(self, raw: str) -> str:
         """Take in one line; the line without colours."""
         text = _COLOUR.sub("", raw)
-        if (found := _INSTALLING.match(text)) and self._done(found[2]):
-            pass  # of a binary, Spack says that it begins after it has ended
-        elif found := _INSTALLING.match(text):
-            count = f"{found[3]} of {found[4]}" if found[3] else ""
-            self.current = self.packages[found[2]] = Package(found[2], count)
-            self.on("begin", self.current)
+        if found := _INSTALLING.match(text):
+            known = self.packages.get(found[2])
+            if not (known and known.done):  # of a binary, Spack says it after that has ended
+                self._begin(found[2], f"{found[3]} of {found[4]}" if found[3] else "")
         elif found := _EXTRACTING.match(text):
-            if found[1] not in self.packages:
-                self.current = self.packages[found[1]] = Package(found[1])
-                self.on("begin", self.current)
-            self.packages[found[1]].cached = True
-            self.packages[found[1]].phase = "unpacking a binary"
-            self.on("phase", self.packages[found[1]])
+            package = self.packages.get(found[1]) or self._begin(found[1])
+            package.cached, package.phase = True, "unpacking a binary"
+            self.on("phase", package)
         elif (found := _PHASE.match(text)) and self.current:
             self.current.phase = found[1]
             self.on("phase", self.current)
@@ -85,9 +80,10 @@ class Said:
             self.logs.append(found[1])
         return text
 
-    def _done(self, key: str) -> bool:
-        known = self.packages.get(key)
-        return known is not None and known.done
+    def _begin(self, key: str, count: str = "") -> Package:
+        self.current = self.packages[key] = Package(key, count)
+        self.on("begin", self.current)
+        return self.current
 
 
 def _seconds(text: str) -> float:
