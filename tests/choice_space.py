@@ -257,6 +257,9 @@ def reaches_gpus(got: Accepted, build: MpiBuild) -> str:
     word = GPU_WORD.get(gpu)
     if word and build.transport["library"] in ("libfabric", "ucx") and word not in asked:
         return f"{build.transport['library']} is not asked for {word}"
+    own = build.transport["library"] == "libfabric" and "libfabric" not in got.part.externals
+    if own and word == "+rocm" and "amdgpu_target=gfx90a" not in asked:
+        return "libfabric +rocm without amdgpu_target, which Spack refuses"
     if build.product == "mvapich":
         spec = set(build.spack["spec"].split())
         if (word or "+level_zero") not in spec or build.parameters.get(

@@ -138,6 +138,7 @@ MUTATIONS: dict[str, Callable[[], Policy]] = {
     "UCX without ROCm": lambda: gpu_ucx("amd", variants=""),
     "libfabric without CUDA": lambda: gpu("nvidia", libfabric=""),
     "libfabric without ROCm": lambda: gpu("amd", libfabric=""),
+    "libfabric without the architecture": lambda: gpu("amd", libfabric="+rocm"),
     "AMD without an architecture": lambda: gpu("amd", needs_arch=False),
     "AMD's architecture unsaid": lambda: gpu("amd-mi300a", arch_variant=None),
     "GPUs forgotten in a source build": lambda: build("nvidia-infiniband-source", configure={}),

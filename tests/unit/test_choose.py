@@ -3,7 +3,7 @@
 import pytest
 
 from mvstack.model.load import load_policy, load_release, load_system
-from mvstack.model.system import Wish
+from mvstack.model.system import External, Wish
 from mvstack.model.vocabulary import words
 from mvstack.plan.choose import choose
 from mvstack.plan.make import mpi_build
@@ -288,6 +288,15 @@ def test_a_source_build_is_for_the_architecture_of_the_gpus(facts, words):
     spec = built(fabric="slingshot-11", os="sles15", **facts).spack["spec"].split()
     gpus = ("+", "amdgpu", "cuda_arch")
     assert {word for word in spec if word.startswith(gpus)} - {"+omb"} == words
+
+
+def test_libfabric_is_for_the_architecture_where_spack_builds_it():
+    facts = {"fabric": "slingshot-11", "gpu": "amd", "gpu_arch": "gfx942", "os": "rocky9"}
+    own = built(**facts).spack["transport"]["spec"]
+    assert own == "libfabric fabrics=cxi,shm,tcp +rocm amdgpu_target=gfx942"
+    external = External(prefix="/opt/cray", providers=["cxi"], variants="+rocm")
+    theirs = built(**facts, externals={"libfabric": external}).spack["transport"]["spec"]
+    assert theirs == "libfabric fabrics=cxi +rocm"
 
 
 def test_omni_path_by_psm2_for_who_asks():

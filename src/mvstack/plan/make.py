@@ -159,8 +159,6 @@ def mpi_build(
     product = policy.products[choice.row.use.product]
     software = product.easybuild or choice.product
     beneath = choice.beneath(device)
-    transport = beneath.transport
-    provision = part.mpi.libfabric if transport.library == "libfabric" else None
     netmod = easyconfigs.netmod(device)
     return MpiBuild(
         product=choice.product,
@@ -170,11 +168,7 @@ def mpi_build(
         module=f"{choice.product}/{choice.version}-{netmod}",
         fabric=part.fabric,
         gpu=choice.facts.gpu,
-        transport={
-            "library": transport.library,
-            "provision": provision or transport.provision,
-            "variants": transport.variants,
-        },
+        transport=_transport(part, choice, device),
         pmi=choice.pmi,
         launcher=part.launcher,
         launch=_fill(choice.launcher.launch, choice.pmi),
@@ -242,6 +236,20 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     return parameters
 
 
+def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
+    """The library beneath ``device``; of the GPUs' architecture only what Spack builds is told."""
+    under = choice.beneath(device).transport
+    asked = part.mpi.libfabric if under.library == "libfabric" else None
+    own = under.library not in part.externals
+    arch = spackspecs.gpu_arch(part, choice.policy) if own else ""
+    words = [word for word in under.variants.split() if arch or "{arch}" not in word]
+    return {
+        "library": under.library,
+        "provision": asked or under.provision,
+        "variants": " ".join(words).replace("{arch}", arch),
+    }
+
+
 def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     """What Spack is asked for: the MPI's package and spec, and that of the library beneath it."""
     build = spackspecs.Build(
@@ -254,16 +262,10 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         pm=choice.launcher.configure.get("pm", ""),
     )
     ask = spackspecs.mpi(part, build, choice.policy)
-    under = choice.beneath(device).transport
-    provision = part.mpi.libfabric if under.library == "libfabric" else None
-    spec = spackspecs.transport(
-        under.library,
-        under.variants,
-        provision or under.provision,
-        part.externals.get(under.library),
-        choice.policy,
-    )
-    transport = {"package": under.library, "spec": spec} if spec else None
+    under = _transport(part, choice, device)
+    external = part.externals.get(under["library"])
+    spec = spackspecs.transport(**under, external=external, policy=choice.policy)
+    transport = {"package": under["library"], "spec": spec} if spec else None
     return {"package": ask.product, "spec": ask.spec, "transport": transport}
 
 

@@ -47,15 +47,14 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
                 todo="name it under `externals:` (`ucx: {version: …, prefix: …, transports: […]}`)",
             )
         )
-    if (
-        kind.needs_arch
-        and "gpu" in choice.row.use.configure
-        and not spackspecs.gpu_arch(part, choice.policy)
-    ):
+    compiled = choice.product if "gpu" in choice.row.use.configure else ""
+    if "libfabric" in beneath and "libfabric" not in part.externals:
+        compiled = compiled or "libfabric"
+    if kind.needs_arch and compiled and not spackspecs.gpu_arch(part, choice.policy):
         problems.append(
             Problem(
-                f"{partition}: gpu_arch is not set, and {choice.product} {choice.version} from "
-                f"source with gpu {part.gpu} is compiled for one architecture",
+                f"{partition}: gpu_arch is not set, and {compiled} with gpu {part.gpu} is "
+                "compiled from source for one architecture",
                 system.at("partitions", partition, "gpu"),
                 found=f"gpu_model: {part.gpu_model or '(none)'}",
                 allowed=listed(sorted(set(kind.architectures.values()))),
@@ -102,7 +101,7 @@ def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, str, s
             if there and wanted and not any(map(has, wanted)):
                 yield name, field, " or ".join(wanted), of
         # a variant that an external does not state is off: Spack would find nothing that fits
-        lacking = set(asked.get(name, "").split()) - _on(external)
+        lacking = {one for one in asked.get(name, "").split() if one[0] == "+"} - _on(external)
         if lacking:
             yield name, "variants", " ".join(sorted(lacking)), gpu
     slurm, plugins = part.externals.get("slurm"), choice.policy.pmis[choice.pmi].plugins
