@@ -157,6 +157,8 @@ partitions:
     launcher: srun
     file_systems: [lustre, lustr]
     compiler: {version: "9.9.9"}
+    externals:
+      libfabric: {prefix: /opt/libfabric}
 """
     system = parse_system(text, Path("mine.yaml"))
     found = (*doubts(system, "cpu", POLICY), *system_doubts(system))
@@ -167,6 +169,7 @@ partitions:
     assert "did you mean lustre?" in said["mine.yaml:11"]
     assert "no easyconfig" in said["mine.yaml:12"]
     assert "over TCP" in said["mine.yaml:9"]
+    assert "does not say its providers" in said["mine.yaml:14"]
     assert "mine.yaml:10" in said  # launcher srun: neither a pmi nor a Slurm
 
 

@@ -68,7 +68,7 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
 
 
 HOW = {
-    "libfabric": "`fi_info -l` lists what it has, `fi_info -p PROVIDER -c FI_HMEM` GPUs",
+    "libfabric": "`fi_info -l` lists what it has, `fi_info -c FI_HMEM` what reaches GPUs",
     "ucx": "`ucx_info -d` lists what it has",
     "slurm": "`srun --mpi=list` lists what it has",
 }
@@ -167,6 +167,11 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     if part.launcher == "srun" and "slurm" not in part.externals:
         todo = "name it under `externals:` (`slurm: {version: …, prefix: …}`)"
         yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
+    for name, field in (("libfabric", "providers"), ("ucx", "transports"), ("slurm", "mpi")):
+        external = part.externals.get(name)
+        if external and not getattr(external, field):
+            message = f"the {name} here does not say its {field}: nothing can be held against it"
+            yield doubt(message, f"set `{field}:`; {HOW[name]}", "externals", name)
     for number, name in enumerate(part.file_systems):
         if name not in policy.file_systems:
             close = nearest(name, policy.file_systems)
