@@ -169,7 +169,7 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
         yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
     for name, field in (("libfabric", "providers"), ("ucx", "transports"), ("slurm", "mpi")):
         external = part.externals.get(name)
-        if external and not getattr(external, field):
+        if external and not system.discover and not getattr(external, field):
             message = f"the {name} here does not say its {field}: nothing can be held against it"
             yield doubt(message, f"set `{field}:`; {HOW[name]}", "externals", name)
     for number, name in enumerate(part.file_systems):
