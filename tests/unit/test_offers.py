@@ -11,6 +11,7 @@ from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.recipes.wanted import check_rows
+from mvstack.render.partition import render
 from mvstack.support.errors import InvalidInput, Problem
 
 POLICY, RELEASE = load_policy(), load_release()
@@ -115,6 +116,16 @@ def test_a_source_build_for_amd_needs_the_architecture(gpus: str, fits: bool) ->
     assert ["gpu_arch is not set" in one.message for one in found] == ([] if fits else [True])
     for one in found:
         assert one.where == "mine.yaml:11" and one.allowed and "gpu_arch:" in one.todo
+
+
+def test_tcp_is_said_in_the_plan_and_in_the_modules_help() -> None:
+    words = {"launcher": "hydra", "pmi": "simple", "gpus": "gpu: none", "external": "{}"}
+    for fabric, loud in (("tcp", True), ("infiniband", False)):
+        system = parse_system(TEXT.format(fabric=fabric, **words), Path("mine.yaml"))
+        plan = make_plan(system, "cpu", RELEASE, POLICY)
+        files = "".join(render(plan).values())
+        assert plan.fallback.startswith("Fabric tcp: all messages between nodes") == loud
+        assert (files.count("all messages between nodes go over TCP") > 1) == loud
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def make_plan(
             {"package": package, "spec": spec, "prefix": prefix}
             for package, spec, prefix in spackspecs.externals(part, policy)
         ],
-        fallback=_fallback_sentence(choice) or policy.fabrics[part.fabric].loud,
+        fallback=_fallback_sentence(choice) or _over_tcp(part, policy),
         profile=profile,
         named=sorted(given.names),
         left_out=left_out,
@@ -277,6 +277,11 @@ def _fallback_sentence(choice: Choice) -> str:
         f"MPICH {choice.version} stands in for MVAPICH: the sources of {listed(tried)} cannot be "
         "had from here. `mvstack sources add FILE --as mvapich@4.0` brings them."
     )
+
+
+def _over_tcp(part: Partition, policy: Policy) -> str:
+    loud = policy.fabrics[part.fabric].loud
+    return f"Fabric {part.fabric}: {loud}." if loud else ""
 
 
 def _fill(launch: str, pmi: str) -> str:
