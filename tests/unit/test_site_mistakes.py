@@ -1,5 +1,6 @@
 """What a person writes wrongly in a site's folder is told with the site's file and line."""
 
+import io
 import re
 from pathlib import Path
 from typing import get_args
@@ -14,8 +15,8 @@ from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Addition
 from mvstack.recipes.wanted import check_rows
 from mvstack.render.templates import site_lua
-from mvstack.support.errors import InvalidInput, Refused
-from mvstack.support.home import DATA
+from mvstack.support.errors import InvalidInput, MvstackError, Refused
+from mvstack.support.home import DATA, home
 from mvstack.test.expected import expected_checks
 
 ROW = """  - name: {name}
@@ -128,6 +129,21 @@ def test_a_partition_that_is_misspelt_is_told_as_such(tmp_path):
         stages.installed_here("expanse/cpuu", None, tmp_path, "test")
     with pytest.raises(Refused, match="nothing is installed for expanse/cpu"):
         stages.installed_here("expanse/cpu", None, tmp_path, "test")
+
+
+def test_a_system_on_standard_input_is_given_there_again(tmp_path, monkeypatch):
+    text = home().file("systems", "expanse.yaml").read_text().replace("name: expanse", "name: mine")
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    for name, told in {
+        "-": "… | mvstack test -/cpu",
+        "-/gpu": "… | mvstack install -/gpu",
+        str(file): f"mvstack test {file}/cpu",
+    }.items():
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        with pytest.raises(MvstackError) as caught:
+            stages.installed_here(name, None, tmp_path, "test")
+        assert caught.value.problems[0].todo.startswith(told)
 
 
 @pytest.mark.parametrize("written", [b"x = 1\ndef (\n", b"x = 1\n# \xff\n", b"x = 1\n\0"])

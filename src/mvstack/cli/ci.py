@@ -21,8 +21,8 @@ from mvstack.cli.options import (
     Jobs,
     Json,
     Key,
+    Partition,
     Profile,
-    System,
     Tags,
     commands,
     passed,
@@ -128,7 +128,7 @@ def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
     epilog="Example: mvstack ci build azure-hbv4/hpc --node GCC-12.2.0.eb --hand handover/gcc"
 )
 def build(
-    system: System,
+    partition: Partition,
     node: Annotated[
         list[str],
         Option(help="Easyconfig or Spack hash to build; may be repeated."),
@@ -150,7 +150,7 @@ def build(
 ) -> None:
     """Build some packages of a partition on top of what other jobs built, and hand them on."""
     given = Given(take or [], _caches(cache), trust or [])
-    job = steps.Job(system, progress(as_json), given, profile or "")
+    job = steps.Job(partition, progress(as_json), given, profile or "")
     rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
     _told(rows, as_json)
 
@@ -159,7 +159,7 @@ def build(
     epilog="Example: mvstack ci stage azure-hbv4/hpc --take handover --root /shared/staging/1"
 )
 def stage(
-    system: System,
+    partition: Partition,
     root: Annotated[Path, Option(help="Folder to install to; the cluster's nodes must see it.")],
     take: Take = None,
     trust: Trust = None,
@@ -169,7 +169,7 @@ def stage(
 ) -> None:
     """Install a whole partition from what was built and from caches; build nothing."""
     given = Given(take or [], _caches(cache), trust or [])
-    job = steps.Job(system, progress(as_json), given, profile or "")
+    job = steps.Job(partition, progress(as_json), given, profile or "")
     _told(steps.stage_job(job, root), as_json)
 
 
@@ -178,7 +178,7 @@ def stage(
     "--to validate"
 )
 def validate(
-    system: System,
+    partition: Partition,
     root: Annotated[Path, Option(help="Where the partition is installed.")],
     to: Annotated[Path, Option(help="Folder for results.json and junit.xml.")],
     tag: Tags = None,
@@ -189,13 +189,13 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Run the checks through the site's scheduler, and write reports that GitLab shows."""
-    results = steps.validate_job(system, root, tag or [], work, to, progress(as_json))
+    results = steps.validate_job(partition, root, tag or [], work, to, progress(as_json))
     say(results, as_json, passed(results), failed=failed_checks(results))
 
 
 @app.command(epilog="Example: mvstack ci sign azure-hbv4/hpc --take handover --to /shared/cache")
 def sign(
-    system: System,
+    partition: Partition,
     to: Annotated[str, Option(help="The site's cache: a folder, or file://…")],
     take: Take = None,
     key: Key = "",
@@ -203,7 +203,7 @@ def sign(
     as_json: Json = False,
 ) -> None:
     """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
-    job = steps.Job(system, progress(as_json), Given(take or []), profile or "")
+    job = steps.Job(partition, progress(as_json), Given(take or []), profile or "")
     own, rows = steps.sign_job(job, to, key)
     _told(rows, as_json, f"signed with {own.fingerprint}")
 
@@ -213,7 +213,7 @@ def sign(
     "--cache /shared/cache"
 )
 def deploy(
-    system: System,
+    partition: Partition,
     root: Annotated[Path, Option(help="The shared tree to install to.")],
     cache: Annotated[list[str], Option(help="The site's signed cache; may be repeated.")],
     trust: Trust = None,
@@ -228,7 +228,7 @@ def deploy(
     as_json: Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages only."""
-    job = steps.Job(system, progress(as_json), Given((), cache, trust or []), profile or "")
+    job = steps.Job(partition, progress(as_json), Given((), cache, trust or []), profile or "")
     _told(steps.deploy_job(job, root, results, state), as_json)
 
 

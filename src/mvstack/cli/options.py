@@ -43,6 +43,14 @@ System = Annotated[
         autocompletion=systems,
     ),
 ]
+Partition = Annotated[
+    str,
+    Argument(
+        metavar="SYSTEM/PARTITION",
+        help="A partition of a system or of a system file; the system alone if it has no other.",
+        autocompletion=systems,
+    ),
+]
 Systems = Annotated[
     list[str] | None,
     Argument(

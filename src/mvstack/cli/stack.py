@@ -154,12 +154,11 @@ def up(
             shown.total = shown.number + 4
         return shown.step(name, what)
 
-    planned = flow.plan(request, "up", shown, step)
-    plan = planned.plan
+    found, plan = flow.plan(request, "up", shown, step)
     shown.total += builder_of(plan.builder).steps(plan)
     if not as_json:
-        show_plan(plan, planned.system, Console(highlight=False))
-    rows = flow.carry_out(planned, request, shown)
+        show_plan(plan, found, Console(highlight=False))
+    rows = flow.carry_out(found, plan, request, shown)
     tree = Path(plan.tree)
     tested = any((tree / "records" / "results").glob("*.json"))
     failed: MvstackError | None

@@ -56,21 +56,13 @@ class Request:
         return self.prerequisites and not (self.caches and self.caches.only)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What is to be installed: the system as it is here, and the plan of its one partition."""
-
-    system: System
-    plan: Plan
-
-
 def plan(
     request: Request,
     command: str = "install",
     progress: Progress | None = None,
     step: Step = lambda *_: nullcontext(),
-) -> Planned:
-    """What ``request`` means on this machine; with ``progress`` what a build needs is seen to.
+) -> tuple[System, Plan]:
+    """The system and plan that is meant; with ``progress`` what a build needs is seen to.
 
     ``step`` is entered for looking at the machine and for choosing the MPI. Raises Refused for
     another machine than this one, Missing for what the distribution lacks.
@@ -94,7 +86,7 @@ def plan(
             same_machine(made, look())
     if progress and not asked.discover:
         _prepare(asked, request, made.profile, progress)
-    return Planned(system, made)
+    return system, made
 
 
 def _size(profile: str) -> int:
@@ -114,24 +106,24 @@ def _extent(request: Request, system: System, partition: str, names: frozenset[s
 
 def pending(request: Request) -> list[Row]:
     """What :func:`install` would build, without touching anything."""
-    made = plan(request).plan
+    _, made = plan(request)
     return builder_of(made.builder).pending(made)
 
 
 def install(request: Request, progress: Progress) -> list[Row]:
     """The rows of what was built, or taken from caches."""
-    return carry_out(plan(request, progress=progress), request, progress)
+    system, made = plan(request, progress=progress)
+    return carry_out(system, made, request, progress)
 
 
-def carry_out(planned: Planned, request: Request, progress: Progress) -> list[Row]:
+def carry_out(system: System, made: Plan, request: Request, progress: Progress) -> list[Row]:
     """Install what is planned."""
-    made, site = planned.plan, planned.system.install
     run = Run(
         stages.fetcher_for(made.root, progress),
         progress,
         jobs=request.jobs,
-        umask=site.umask,
-        group=site.group,
+        umask=system.install.umask,
+        group=system.install.group,
         caches=request.caches or site_caches(),
         keep_going=request.keep_going,
     )

@@ -24,12 +24,12 @@ from mvstack.support.errors import Missing, Problem, Refused
 Available = Callable[[str, str, str], bool]
 
 
-def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
+def find_local(site: System) -> System:
     """`local` as it is now; what its hand-written file decides goes over what was found.
 
     Raises Missing, with one problem a field, when too little was found to describe the machine.
     """
-    machine = look(root)
+    machine = look()
     if problems := machine.problems():
         raise Missing(
             *problems,
@@ -43,7 +43,7 @@ def find_local(site: System, root: Path = Path("/")) -> tuple[System, Machine]:
         for name in ("title", "site", "builder", "install", "discover", "source")
         if name in site.model_fields_set
     }
-    return found.model_copy(update=decided), machine
+    return found.model_copy(update=decided)
 
 
 def plan_local(
@@ -144,11 +144,6 @@ def same_machine(plan: Plan, machine: Machine) -> None:
             )
         )
     if problems:
-        last = problems[-1]
-        problems[-1] = Problem(
-            **{
-                **last.as_dict(),
-                "todo": "run it on a node of the partition, or give --anyway if you know better",
-            }
-        )
+        todo = "run it on a node of the partition, or give --anyway if you know better"
+        problems[-1] = replace(problems[-1], todo=todo)
         raise Refused(*problems, outcome="Nothing was installed.")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.model.prerequisites import Family, Needed, family_of
 from mvstack.support.errors import Missing
-from mvstack.support.processes import run
+from mvstack.support.processes import english, follow, run
 
 
 @dataclass(frozen=True)
@@ -45,27 +43,24 @@ def lacking(os_name: str, profile: str = "") -> Lacking | None:
 
 def install_missing(missing: Lacking, log: Path) -> None:
     """Install what is missing. Raises Missing with the end of the log when that fails."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as stream:
+    with log.open("a") as stream:
+        said: list[str] = []
+
+        def line(text: str) -> None:
+            said.append(text)
+            stream.write(f"{text}\n")
+
         for command in missing.commands:
             try:
-                done = subprocess.run(
-                    command,
-                    stdout=stream,
-                    stderr=stream,
-                    stdin=subprocess.DEVNULL,
-                    env=environment,
-                    check=False,
-                )
+                status = follow(command, english(DEBIAN_FRONTEND="noninteractive"), line=line)
             except OSError as error:
                 raise Missing(f"{command[0]}: {error.strerror}", str(log)) from None
-            if done.returncode:
-                tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
+            if status:
                 raise Missing(
-                    f"`{shlex.join(command)}` failed with status {done.returncode}",
+                    f"`{shlex.join(command)}` failed with status {status}",
                     str(log),
-                    found=tail,
+                    found=" | ".join(said[-3:]),
                     todo="mend what it says and run the same command again",
                 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,19 +66,25 @@ def load(name: str) -> tuple[System, list[str]]:
 def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
     """``system``, with what is found by looking if it is this machine; the partitions meant."""
     if system.discover:
-        system, _ = find_local(system)
+        system = find_local(system)
     return system, partitions_of(system, partition)
 
 
 def only_one(name: str, partitions: list[str], command: str) -> str:
     """The partition meant by ``name``; InvalidInput when there are several to choose from."""
     if len(partitions) > 1:
+        what = "the system on standard input" if name == "-" else name
         raise InvalidInput(
-            f"{name} has {len(partitions)} partitions; name the one that is meant",
+            f"{what} has {len(partitions)} partitions; name the one that is meant",
             allowed=", ".join(f"{name}/{one}" for one in partitions),
-            todo=f"mvstack {command} {name}/{partitions[0]}",
+            todo=command_for(command, f"{name}/{partitions[0]}"),
         )
     return partitions[0]
+
+
+def command_for(command: str, name: str) -> str:
+    """What to type for the system ``name``; ``-`` must be told again what it was told."""
+    return f"{'… | ' if name.startswith('-') else ''}mvstack {command} {name}"
 
 
 def fetcher_for(root: str, progress: Progress | None = None) -> Fetcher:
@@ -128,35 +133,22 @@ def plan_for(
     given = Given(place, extent.profile, accepted_bytes(release), names=extent.names)
     if not system.discover:
         return make_plan(system, partition, release, policy, given)
-    caches = caches or site_caches()
+    caches, fetcher = caches or site_caches(), fetcher_for(place)
     binaries = offered(caches, system.os_of(partition), system.partitions[partition].target)
-    there = _There(release, given, fetcher_for(given.root), caches, frozenset(binaries))
-    return plan_local(system, partition, release, policy, there.available, given)
+    beyond = {one.name for one in release.packages if one.profile != "default"}
 
-
-@dataclass(frozen=True)
-class _There:
-    """What can be obtained: from caches, which list ``binaries``, or by fetching sources."""
-
-    release: Release
-    given: Given
-    fetcher: Fetcher
-    caches: Caches
-    binaries: frozenset[tuple[str, str]]
-
-    def available(self, product: str, version: str, easyconfig: str) -> bool:
+    def available(product: str, version: str, easyconfig: str) -> bool:
         easyconfigs.find(easyconfig, "local")
-        own = self.given.accepted.get((product, version))
-        if (easyconfig, own.sha256 if own else "") in self.binaries:
+        own = given.accepted.get((product, version))
+        if (easyconfig, own.sha256 if own else "") in binaries:
             return True
-        if self.caches.only:
+        if caches.only:
             return False
-        beyond = any(
-            one.name == product and one.profile != "default" for one in self.release.packages
-        )
-        if all(self.fetcher.available(spec, beyond) for spec in specs_of(easyconfig)):
+        if all(fetcher.available(spec, product in beyond) for spec in specs_of(easyconfig)):
             return True
-        return own is not None and self.fetcher.store.get(own.sha256) is not None
+        return own is not None and fetcher.store.get(own.sha256) is not None
+
+    return plan_local(system, partition, release, policy, available, given)
 
 
 def kept_extent(system: str, partition: str, root: str, release: str) -> Extent:
@@ -169,12 +161,14 @@ def kept_extent(system: str, partition: str, root: str, release: str) -> Extent:
 
 
 def installed_plan(
-    system: str, partition: str, root: str, release: str
+    system: str, partition: str, root: str, release: str, asked: str = ""
 ) -> tuple[Path, dict[str, Any]]:
-    """The tree of what was installed and its plan. Raises Refused when there is none."""
+    """The tree of what was installed and its plan. Raises Refused when there is none.
+
+    ``asked`` is what the user called it.
+    """
     name = system if system == "local" else f"{system}/{partition}"
-    folder = name.replace("/", "-")
-    tree = Path(root) / release / folder
+    tree = Path(root) / release / name.replace("/", "-")
     try:
         return tree, kept_plan(tree)
     except (OSError, ValueError) as error:
@@ -185,7 +179,8 @@ def installed_plan(
             else f"the record of what is installed for {system}/{partition} cannot be read",
             str(tree),
             because="" if absent else str(error),
-            todo=f"mvstack install {name}   (or name another install root with --root)",
+            todo=f"{command_for('install', asked or name)}   (or name another install root with "
+            "--root)",
         ) from None
 
 
@@ -197,10 +192,10 @@ def installed_here(
     system = load_system(system_name)
     if not system.discover and not partition:
         partition = only_one(name, list(system.partitions), command)
-    place = root_for(system, root)
-    newest = load_release(release).name
+    place, newest = root_for(system, root), load_release(release).name
+    asked = system_name if system.discover else f"{system_name}/{partition}"
     try:
-        return installed_plan(system.name, partition or "node", place, newest)
+        return installed_plan(system.name, partition or "node", place, newest, asked)
     except Refused:
         if not system.discover:
             partitions_of(system, partition)  # a misspelt one is told as such
