@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from mvstack.recipes.model import Conflict, Variant, Version
 
-
-@dataclass
-class Said:
-    """What the directives in the body of one class say."""
-
-    licence: str = ""
-    versions: list[Version] = field(default_factory=list)
-    variants: list[Variant] = field(default_factory=list)
-    conflicts: list[Conflict] = field(default_factory=list)
-    provides: list[str] = field(default_factory=list)
-    patches: list[tuple[str, str]] = field(default_factory=list)
+Said = defaultdict[str, list[Any]]
+"""What the directives in the body of one class say, by the names of a recipe's fields."""
 
 
 class Outside(type):
@@ -56,17 +47,21 @@ def outside(origin: str) -> Outside:
 
 
 class Words(list[str]):
-    """Values of a variant as Spack's helpers make them; each call on it returns it again."""
+    """Values of a variant as Spack's helpers make them; each call on it returns it again.
 
-    def __init__(self, values: Iterable[Any], default: str = "") -> None:
+    ``conditional`` maps a value to the condition under which alone it exists.
+    """
+
+    def __init__(self, values: Iterable[Any] = (), default: str = "", when: str = "") -> None:
         super().__init__()
         self.default, self.conditional = default, dict[str, str]()
         for one in values:
-            if isinstance(one, Conditional):
-                self += list(one)
-                self.conditional |= dict.fromkeys(one, one.when)
+            if isinstance(one, Words):
+                self += one
+                self.conditional |= one.conditional
             elif one is not None:
                 self.append(str(one))
+        self.conditional |= dict.fromkeys(self, when) if when else {}
 
     def with_default(self, default: str) -> Words:
         """As Spack's."""
@@ -92,36 +87,16 @@ class Words(list[str]):
         return self
 
 
-class Conditional(list[str]):
-    """``conditional("a", "b", when=…)``: values that exist under a condition."""
-
-    def __init__(self, *values: object, when: str = "") -> None:
-        super().__init__(map(str, values))
-        self.when = when
-
-
 def _disjoint(*sets: Iterable[Any]) -> Words:
-    words = Words([one for part in sets for one in part])
+    words = Words(one for part in sets for one in part)
     return words if "none" in words else Words([*words, "none"])  # Spack adds the empty set
 
 
-class _Under:
-    """``with when(…)`` and ``with default_args(…)``: what holds for the directives inside."""
-
-    def __init__(self, reader: Directives, condition: str = "", **options: Any) -> None:
-        self.reader = reader
-        self.more = {**options, "when": _both(condition, options.get("when"))}
-
-    def __enter__(self) -> None:
-        before = self.reader.options[-1]
-        when = _both(before.get("when"), self.more["when"])
-        self.reader.options.append({**before, **self.more, "when": when})
-
-    def __exit__(self, *_: object) -> None:
-        self.reader.options.pop()
-
-    def __call__(self, method: Any) -> Any:  # the decorator @when
-        return method
+# Directives of which nothing is checked here.
+_NOT_READ = (
+    *("depends_on", "maintainers", "extends", "resource", "filter_compiler_wrappers", "tags"),
+    *("can_splice", "build_system", "redistribute", "sanity_check_is_file"),
+)
 
 
 class Directives:
@@ -129,27 +104,19 @@ class Directives:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.options: list[dict[str, Any]] = [{}]
-        self.saying: list[Said] = []
+        self.under: list[dict[str, Any]] = [{}]  # what holds for all directives of a block
+        self.saying: list[Said] = []  # what each class says whose body is being run
 
     def names(self) -> dict[str, Any]:
         """What ``from spack.package import *`` brings, as far as class bodies use it."""
-        own: dict[str, Callable[..., Any]] = {
-            "version": self._version,
-            "variant": self._variant,
-            "conflicts": self._conflicts,
-            "requires": self._requires,
-            "provides": self._provides,
-            "license": self._license,
-            "patch": self._patch,
-        }
+        read = ("version", "variant", "conflicts", "requires", "provides", "license", "patch")
         return {
-            **{name: self._kept(directive) for name, directive in own.items()},
+            **{name: self._directive(name) for name in read},
             **dict.fromkeys(_NOT_READ, lambda *_, **__: None),
             **dict.fromkeys(("run_after", "run_before"), lambda *_, **__: lambda method: method),
-            "when": lambda condition: _Under(self, str(condition)),
-            "default_args": lambda **options: _Under(self, **options),
-            "conditional": Conditional,
+            "when": self._under,
+            "default_args": self._under,
+            "conditional": lambda *values, when="": Words(values, when=str(when)),
             "any_combination_of": lambda *values: Words(("none", *values), "none"),
             "auto_or_any_combination_of": lambda *values: Words(("auto", *values), "auto"),
             "disjoint_sets": _disjoint,
@@ -161,18 +128,28 @@ class Directives:
     @contextmanager
     def body(self) -> Iterator[Said]:
         """What the directives say while the body of a class runs."""
-        said = Said()
-        self.saying.append(said)
-        try:
-            yield said
-        finally:
-            self.saying.pop()
+        self.saying.append(Said(list))
+        yield self.saying[-1]
+        self.saying.pop()
 
-    def _kept(self, directive: Callable[..., None]) -> Callable[..., None]:
+    @contextmanager
+    def _under(self, condition: object = "", **options: Any) -> Iterator[None]:
+        """``with when(…)`` and ``with default_args(…)``; the first is a decorator as well."""
+        self.under.append(self._all({**options, "when": _both(condition, options.get("when"))}))
+        yield
+        self.under.pop()
+
+    def _all(self, options: dict[str, Any]) -> dict[str, Any]:
+        """``options`` of a directive or block, and what those around it add."""
+        around = self.under[-1]
+        return {**around, **options, "when": _both(around.get("when"), options.get("when"))}
+
+    def _say(self, field: str, *words: object) -> None:
+        self.saying[-1][field] += words
+
+    def _directive(self, name: str) -> Any:
         def call(*arguments: Any, **options: Any) -> None:
-            under = self.options[-1]
-            when = _both(under.get("when"), options.get("when"))
-            directive(*arguments, **{**under, **options, "when": when})
+            getattr(self, f"_{name}")(*arguments, **self._all(options))
 
         return call
 
@@ -183,22 +160,16 @@ class Directives:
             frame = frame.f_back
         return frame.f_lineno
 
-    def _version(self, name: object, sha256: str = "", **options: Any) -> None:
-        self.saying[-1].versions.append(
-            Version(
-                str(name),
-                str(sha256 or ""),
-                str(options.get("url") or ""),
-                self._line(),
-                bool(options.get("deprecated", False)),
-                str(options.get("commit") or ""),
-            )
-        )
+    def _version(self, name: object, sha256: object = "", **more: Any) -> None:
+        url, commit = (str(more.get(key) or "") for key in ("url", "commit"))
+        deprecated = bool(more.get("deprecated", False))
+        one = Version(str(name), str(sha256 or ""), url, self._line(), deprecated, commit)
+        self._say("versions", one)
 
     def _variant(
         self, name: str, default: Any = None, description: str = "", values: Any = None, **more: Any
     ) -> None:
-        words = Words(())
+        words = Words()
         if values is bool or (values is None and isinstance(default, (bool, type(None)))):
             words = Words(("true", "false"))
         elif isinstance(values, Words):
@@ -210,48 +181,40 @@ class Directives:
         default = words.default if default is None else default
         if isinstance(default, (tuple, list)):
             default = ",".join(map(str, default))
-        self.saying[-1].variants.append(
-            Variant(
-                name,
-                str(default).lower() if isinstance(default, bool) else str(default or ""),
-                tuple(words),
-                _line(description),
-                self._line(),
-                more["when"],
-                words.conditional,
-            )
+        default = str(default).lower() if isinstance(default, bool) else str(default or "")
+        one = Variant(
+            name,
+            default,
+            tuple(words),
+            _one_line(description),
+            self._line(),
+            more["when"],
+            words.conditional,
         )
+        self._say("variants", one)
 
-    def _conflicts(self, spec: str, *, msg: str = "", when: str = "", **_: Any) -> None:
-        self._refused("conflicts", spec, when, msg)
+    def _conflicts(self, spec: str, **more: Any) -> None:
+        self._refused("conflicts", spec, **more)
 
-    def _requires(self, *specs: str, msg: str = "", when: str = "", **_: Any) -> None:
-        self._refused("requires", " or ".join(specs), when, msg)
+    def _requires(self, *specs: str, **more: Any) -> None:
+        self._refused("requires", " or ".join(specs), **more)
 
-    def _refused(self, kind: str, spec: str, when: str, message: str) -> None:
-        one = Conflict(kind, spec, when, _line(message), self._line())
-        self.saying[-1].conflicts.append(one)
+    def _refused(self, kind: str, spec: str, *, when: str, msg: str = "", **_: Any) -> None:
+        self._say("conflicts", Conflict(kind, spec, when, _one_line(msg), self._line()))
 
     def _provides(self, *specs: str, **_: Any) -> None:
-        self.saying[-1].provides += specs
+        self._say("provides", *specs)
 
     def _license(self, name: str, **_: Any) -> None:
-        self.saying[-1].licence = name
+        self._say("licence", name)
 
-    def _patch(self, name: str, *, when: str = "", **_: Any) -> None:
-        self.saying[-1].patches.append((name, when))
-
-
-# Directives of which nothing is checked here.
-_NOT_READ = (
-    *("depends_on", "maintainers", "extends", "resource", "filter_compiler_wrappers", "tags"),
-    *("can_splice", "build_system", "redistribute", "sanity_check_is_file"),
-)
+    def _patch(self, name: str, *, when: str, **_: Any) -> None:
+        self._say("patches", (name, when))
 
 
-def _line(text: str | None) -> str:
+def _one_line(text: object) -> str:
     return " ".join(str(text or "").split())
 
 
-def _both(one: str | None, other: str | None) -> str:
-    return " ".join(part for part in (one, other) if part)
+def _both(one: object, other: object) -> str:
+    return " ".join(str(part) for part in (one, other) if part)

@@ -75,7 +75,6 @@ class Recipe:
     """
 
     path: Path
-    folder: str
     class_name: str
     line: int
     docstring: str
@@ -84,13 +83,18 @@ class Recipe:
     helpers: tuple[str, ...]
     url: str
     manual: bool
+    methods: frozenset[str]
     licence: str
     versions: tuple[Version, ...]
     variants: tuple[Variant, ...]
     conflicts: tuple[Conflict, ...]
     provides: tuple[str, ...]
     patches: tuple[tuple[str, str], ...]
-    methods: frozenset[str]
+
+    @property
+    def folder(self) -> str:
+        """Where Spack finds it: ``mvapich_plus``."""
+        return self.path.parent.name
 
     @property
     def name(self) -> str:
@@ -115,7 +119,8 @@ class Recipe:
         if version.url:
             return version.url
         known = [one.name for one in self.versions if one.name in self.url]
-        old = max(known, key=len) if known else _found(self.url)
+        shown = _VERSION.search(self.url.rpartition("/")[2])
+        old = max(known, key=len) if known else shown and shown[0]
         return self.url.replace(old, version.name) if old else ""
 
 
@@ -123,8 +128,3 @@ def class_for(folder: str) -> str:
     """The class name that Spack expects in a folder: ``mvapich_plus`` → ``MvapichPlus``."""
     name = "".join(part.capitalize() for part in folder.replace("-", "_").split("_"))
     return f"_{name}" if name[:1].isdigit() else name
-
-
-def _found(url: str) -> str:
-    match = _VERSION.search(url.rpartition("/")[2])
-    return match[0] if match else ""

@@ -53,22 +53,23 @@ def read_recipes(folder: Path = RECIPES) -> list[Recipe]:
 def read_recipe(path: Path) -> Recipe:
     """The recipe in ``path``. Raises InvalidInput when it cannot be read or holds no package."""
     run = _Run(path)
-    names = run.module(path)
-    package = _package_class(path, names, run.said)
-    own = [one for one in _inherited(package) if one in run.said]
+    package = _package_class(path, run.module(path), run.said)
+    inherited = _inherited(package)
+    own = [one for one in inherited if one in run.said]
     constants = {key: value for one in own for key, value in vars(one).items()}
     builtin, helpers = "", []
-    for one in _inherited(package):
-        origin = one.origin if isinstance(one, Outside) and "origin" in vars(one) else ""
+    for origin in (vars(one).get("origin", "") for one in inherited if isinstance(one, Outside)):
         folder = origin.removeprefix(_BUILTIN).partition(".")[0]
         if origin.startswith(_BUILTIN) and origin.endswith(f".{class_for(folder)}"):
             builtin = folder.removeprefix("_").replace("_", "-")
         elif origin:
-            helpers.append(one.__name__)
-    said = [run.said[one] for one in own]
+            helpers.append(origin.rpartition(".")[2])
+    said: dict[str, tuple[Any, ...]] = {
+        name: tuple(each for one in own for each in run.said[one][name])
+        for name in ("licence", "versions", "variants", "conflicts", "provides", "patches")
+    }
     return Recipe(
         path=path,
-        folder=path.parent.name,
         class_name=package.__name__,
         line=run.lines[package],
         docstring=inspect.cleandoc(package.__doc__ or ""),
@@ -77,13 +78,9 @@ def read_recipe(path: Path) -> Recipe:
         helpers=tuple(dict.fromkeys(helpers)),
         url=str(constants.get("url") or ""),
         manual=bool(constants.get("manual_download", False)),
-        licence=next((one.licence for one in reversed(said) if one.licence), ""),
-        versions=tuple(each for one in said for each in one.versions),
-        variants=tuple(each for one in said for each in one.variants),
-        conflicts=tuple(each for one in said for each in one.conflicts),
-        provides=tuple(each for one in said for each in one.provides),
-        patches=tuple(each for one in said for each in one.patches),
         methods=frozenset(key for key, value in constants.items() if isinstance(value, _METHODS)),
+        licence=(said.pop("licence") or ("",))[-1],
+        **said,
     )
 
 
