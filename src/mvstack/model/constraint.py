@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from mvstack.model.spack_lock import Lock, Node, Value
+from mvstack.model.text import Text
 from mvstack.support.errors import InvalidInput
 
 NAME = r"[a-z0-9][a-z0-9_-]*"
@@ -30,10 +34,11 @@ TOKEN = re.compile(
     )""",
     re.X,
 )
+NOT_READ = ("arch", "platform", "os", "cflags", "cxxflags", "fflags", "ldflags")
 FIRST = re.compile(rf"\s*(?P<name>(?:{NAME}\.)?{NAME})")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Constraint:
     """What one package must be; ``below`` are the constraints on what it needs.
 
@@ -53,16 +58,10 @@ class Constraint:
         text = f"{self.namespace}.{self.name}" if self.namespace else self.name
         if self.versions:
             text += "@" + ",".join(self.versions)
-        parts = [
-            text,
-            *(
-                variant(key, value, ":=" if key in self.exact else "=")
-                for key, value in sorted(self.variants.items())
-            ),
-        ]
-        if self.target:
-            parts.append(f"target={self.target}")
-        return " ".join([*parts, *(f"^{one}" for one in self.below)])
+        for key, value in sorted(self.variants.items()):
+            text += f" {variant(key, value, ':=' if key in self.exact else '=')}"
+        text += f" target={self.target}" if self.target else ""
+        return text + "".join(f" ^{one}" for one in self.below)
 
 
 def variant(key: str, value: Value, sign: str = "=") -> str:
@@ -83,61 +82,59 @@ def parse(text: str) -> Constraint:
     start = FIRST.match(text)
     if not start:
         raise _wrong(text, 0, "a package's name is expected")
-    parts = [_Part(start["name"])]
+    whole = part = _named(start["name"])
     at = start.end()
     while text[at:].strip():
         token = TOKEN.match(text, at)
         if not token:
             raise _wrong(text, at, "is not a known word of a spec")
+        key = token["key"] or token["flag"]
         if token["below"]:
-            parts.append(_Part(token["below"]))
+            part = _named(token["below"])
+            whole.below += (part,)
         elif token["versions"]:
-            if parts[-1].versions:
+            if part.versions:
                 raise _wrong(text, at, "a package has its versions in one place")
-            parts[-1].versions = tuple(token["versions"].split(","))
+            part.versions = tuple(token["versions"].split(","))
+        elif key in part.variants or (key == "target" and part.target):
+            raise _wrong(text, at, f"{key} is given twice")
+        elif key in NOT_READ:
+            raise _wrong(text, at, "is not a known word of a spec")
+        elif token["switch"]:
+            part.variants[key] = token["switch"] in ("+", "++")
+        elif key == "target" and "," not in token["value"]:
+            part.target = token["value"].strip("'\"")
         else:
-            key = token["key"] or token["flag"]
-            value: Value = token["switch"] in ("+", "++") if token["switch"] else _words(token)
-            if key in parts[-1].variants or (key == "target" and parts[-1].target):
-                raise _wrong(text, at, f"{key} is given twice")
-            if key == "target" and isinstance(value, str):
-                parts[-1].target = value
-            elif key in ("arch", "platform", "os", "cflags", "cxxflags", "fflags", "ldflags"):
-                raise _wrong(text, at, "is not a known word of a spec")
-            else:
-                parts[-1].variants[key] = value
-                if (token["sign"] or "").startswith(":"):
-                    parts[-1].exact.add(key)
+            value = token["value"].strip("'\"")
+            part.variants[key] = tuple(value.split(",")) if "," in value else value
+            part.exact |= {key} if token["sign"].startswith(":") else set()
         at = token.end()
-    below = tuple(part.done() for part in parts[1:])
-    return parts[0].done(below)
+    return whole
 
 
-class _Part:
-    """A constraint while it is being read."""
-
-    def __init__(self, name: str) -> None:
-        self.namespace, _, self.name = name.rpartition(".")
-        self.versions: tuple[str, ...] = ()
-        self.variants: dict[str, Value] = {}
-        self.target = ""
-        self.exact: set[str] = set()
-
-    def done(self, below: tuple[Constraint, ...] = ()) -> Constraint:
-        return Constraint(
-            self.name,
-            self.namespace,
-            self.versions,
-            self.variants,
-            self.target,
-            below,
-            frozenset(self.exact),
-        )
+def _named(name: str) -> Constraint:
+    namespace, _, name = name.rpartition(".")
+    return Constraint(name, namespace)
 
 
-def _words(token: re.Match[str]) -> Value:
-    text = token["value"].strip("'\"")
-    return tuple(text.split(",")) if "," in text else text
+def _spec(value: str) -> str:
+    """``value`` if it is empty or a spec, in which ``{cuda_arch}`` stands for a number."""
+    try:
+        if value:
+            parse(value.replace("{cuda_arch}", "80"))
+    except InvalidInput as error:
+        raise ValueError(error.problems[0].message) from None
+    return value
+
+
+def _words(value: str) -> str:
+    _spec(f"any {value}")
+    return value
+
+
+Spec = Annotated[Text, AfterValidator(_spec)]
+SpecWords = Annotated[Text, AfterValidator(_words)]
+"""What follows the name in a spec, e.g. ``+cuda ^ucx+cuda``."""
 
 
 def words(value: Value | None) -> frozenset[str]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from mvstack.model.base import Reasoned, Strict, validated
-from mvstack.model.constraint import parse
+from mvstack.model.constraint import Spec
 from mvstack.model.text import Name, Text
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput
 from mvstack.support.home import home
 
 GateId = Literal[
@@ -70,17 +69,8 @@ class KnownBad(Reasoned):
     """What must not be installed: a spec that no package may satisfy, and one that passes."""
 
     id: Name
-    spec: Text
-    instead: Text
-
-    @field_validator("spec", "instead")
-    @classmethod
-    def _spec(cls, value: str) -> str:
-        try:
-            parse(value)
-        except InvalidInput as error:
-            raise ValueError(error.problems[0].message) from None
-        return value
+    spec: Annotated[Spec, Field(min_length=1)]
+    instead: Annotated[Spec, Field(min_length=1)]
 
 
 class Gates(Strict):

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict
+from mvstack.model.constraint import Spec, SpecWords
 from mvstack.model.text import (
     ModuleName,
     Name,
@@ -58,8 +59,8 @@ class GpuVariant(Strict):
     ``{cuda_arch}`` stands for the number of the partition's GPU; ``otherwise`` is added elsewhere.
     """
 
-    spack: Text
-    otherwise: Text = ""
+    spack: SpecWords
+    otherwise: SpecWords = ""
     why: Text
 
 
@@ -92,7 +93,7 @@ class Package(Strict):
     only_over: list[Product] = Field(default_factory=list)
     instead: Literal[""] | Name = ""
     module: ModuleName
-    spack: Text = ""
+    spack: Spec = ""
     variants: list[Variant] = Field(default_factory=list)
     gpu: GpuVariant | None = None
     where: Where = Field(default_factory=Where)

@@ -7,13 +7,14 @@ others (Spack's ``environment/__init__.py`` describes all versions).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as part
 
 from mvstack.model.base import first_error
 from mvstack.support.errors import InvalidInput, relative
@@ -29,18 +30,62 @@ FLAGS = ("cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs")
 
 Value = bool | str | tuple[str, ...]
 
+# what a file says beyond these parts of it is of no interest
+AS_WRITTEN = ConfigDict(populate_by_name=True)
 
-@dataclass(frozen=True)
+
+def _value(value: Any) -> Any:
+    """A variant's value with its numbers in words."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(str, value))
+    return str(value) if type(value) in (int, float) else value
+
+
+def _parameters(parameters: Any, flags: bool = False) -> Any:
+    """The compiler's flags among the parameters of a package, or the variants."""
+    if not isinstance(parameters, dict):
+        return parameters
+    kept = {key: _value(value) for key, value in parameters.items() if (key in FLAGS) == flags}
+    return {key: words for key, words in kept.items() if words or not flags}
+
+
+def _target(target: Any) -> Any:
+    """A target is a name, or described with it."""
+    return target.get("name") if isinstance(target, dict) else target
+
+
+def _provided(external: Any) -> Any:
+    """The prefix of what a site provides, or the modules that bring it."""
+    match external:
+        case {"path": str(place)} | {"module": str(place)}:
+            return place
+        case {"module": [*names]}:
+            return " ".join(map(str, names))
+    return external
+
+
+def _with_hashes(specs: Any) -> Any:
+    """Each spec stands under its hash."""
+    if not isinstance(specs, dict):
+        return specs
+    return {
+        key: {**one, "hash": key} if isinstance(one, dict) else one for key, one in specs.items()
+    }
+
+
+@part(frozen=True, config=AS_WRITTEN)
 class Edge:
     """A dependency: the hash of what is needed, for what, and as which virtual packages."""
 
     hash: str
     name: str
-    types: frozenset[str]
-    virtuals: frozenset[str] = frozenset()
+    types: frozenset[str] = Field(validation_alias=AliasPath("parameters", "deptypes"))
+    virtuals: frozenset[str] = Field(
+        default=frozenset(), validation_alias=AliasPath("parameters", "virtuals")
+    )
 
 
-@dataclass(frozen=True)
+@part(frozen=True, config=AS_WRITTEN)
 class Node:
     """One concrete package. ``external`` is its prefix when the site provides it, else "".
 
@@ -51,11 +96,17 @@ class Node:
     name: str
     version: str
     namespace: str = ""
-    variants: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
-    flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    target: str = ""
-    os: str = ""
-    external: str = ""
+    variants: Annotated[dict[str, Value], BeforeValidator(_parameters)] = Field(
+        default_factory=dict, validation_alias="parameters"
+    )
+    flags: Annotated[
+        dict[str, tuple[str, ...]], BeforeValidator(partial(_parameters, flags=True))
+    ] = Field(default_factory=dict, validation_alias="parameters")
+    target: Annotated[str, BeforeValidator(_target)] = Field(
+        default="", validation_alias=AliasPath("arch", "target")
+    )
+    os: str = Field(default="", validation_alias=AliasPath("arch", "platform_os"))
+    external: Annotated[str, BeforeValidator(_provided)] = ""
     package_hash: str = ""
     dependencies: tuple[Edge, ...] = ()
 
@@ -64,7 +115,7 @@ class Node:
         return f"{self.name}@{self.version}/{self.hash[:7]}"
 
 
-@dataclass(frozen=True)
+@part(frozen=True, config=AS_WRITTEN)
 class Root:
     """What was asked for: the words, and the hash of what they became."""
 
@@ -108,59 +159,20 @@ class Lock:
         return sum(not node.external for node in self.nodes.values())
 
 
-class _Raw(BaseModel):
-    """A part of the file; what is not named here is of no interest."""
-
-    model_config = ConfigDict(strict=True)
-
-
-class _Spack(_Raw):
+class _Spack(BaseModel):
     version: str = ""
     commit: str | None = None
 
 
-class _Root(_Raw):
-    hash: str
-    spec: str
-
-
-class _Edge(_Raw):
-    hash: str
-    name: str
-    types: list[str] = Field(validation_alias=AliasPath("parameters", "deptypes"))
-    virtuals: list[str] | None = Field(None, validation_alias=AliasPath("parameters", "virtuals"))
-
-
-class _Target(_Raw):
-    name: str
-
-
-class _External(_Raw):
-    path: str | None = None
-    module: str | list[str] | None = None
-
-
-class _Spec(_Raw):
-    name: str
-    version: str
-    target: str | _Target = Field(validation_alias=AliasPath("arch", "target"))
-    os: str | None = Field(None, validation_alias=AliasPath("arch", "platform_os"))
-    namespace: str | None = None
-    parameters: dict[str, bool | str | int | float | list[bool | str | int]] = {}
-    external: _External | None = None
-    package_hash: str | None = None
-    dependencies: list[_Edge] = []
-
-
-class _Head(_Raw):
+class _Head(BaseModel):
     kind: Any = Field(None, validation_alias=AliasPath("_meta", "file-type"))
     version: Any = Field(None, validation_alias=AliasPath("_meta", "lockfile-version"))
 
 
-class _File(_Raw):
-    spack: _Spack | None = None
-    roots: list[_Root]
-    specs: dict[str, _Spec] = Field(alias="concrete_specs")
+class _File(BaseModel):
+    spack: _Spack = _Spack()
+    roots: tuple[Root, ...]
+    specs: Annotated[dict[str, Node], BeforeValidator(_with_hashes)] = Field(alias="concrete_specs")
 
 
 def read_lock(path: Path) -> Lock:
@@ -188,44 +200,10 @@ def parse_lock(text: str | bytes, file: str = "spack.lock") -> Lock:
         raw = _File.model_validate_json(text)
     except ValidationError as error:
         raise _wrong(file, f"is no Spack lock file: {first_error(error)}") from None
-    spack = " ".join(filter(None, [raw.spack.version, raw.spack.commit])) if raw.spack else ""
-    roots = tuple(Root(one.hash, one.spec) for one in raw.roots)
-    lock = Lock(file, spack, roots, {key: _node(key, one) for key, one in raw.specs.items()})
+    spack = " ".join(filter(None, [raw.spack.version, raw.spack.commit]))
+    lock = Lock(file, spack, raw.roots, raw.specs)
     _complete(lock)
     return lock
-
-
-def _node(hash_: str, raw: _Spec) -> Node:
-    values = raw.parameters
-    flags = {key: value for key in FLAGS if isinstance(value := values.get(key), list) and value}
-    return Node(
-        hash=hash_,
-        name=raw.name,
-        version=raw.version,
-        namespace=raw.namespace or "",
-        variants={key: _value(value) for key, value in values.items() if key not in FLAGS},
-        flags={key: tuple(map(str, words)) for key, words in flags.items()},
-        target=raw.target if isinstance(raw.target, str) else raw.target.name,
-        os=raw.os or "",
-        external=_provided(raw.external) if raw.external else "",
-        package_hash=raw.package_hash or "",
-        dependencies=tuple(
-            Edge(one.hash, one.name, frozenset(one.types), frozenset(one.virtuals or ()))
-            for one in raw.dependencies
-        ),
-    )
-
-
-def _provided(external: _External) -> str:
-    """The prefix of what a site provides, or the modules that bring it."""
-    modules = external.module or []
-    return external.path or " ".join([modules] if isinstance(modules, str) else modules)
-
-
-def _value(value: Any) -> Value:
-    if isinstance(value, list):
-        return tuple(map(str, value))
-    return value if isinstance(value, bool) else str(value)
 
 
 def _complete(lock: Lock) -> None:
@@ -234,6 +212,8 @@ def _complete(lock: Lock) -> None:
         if root.hash not in lock.nodes:
             raise _wrong(lock.file, f"the root {root.spec} is not among concrete_specs")
     for node in lock.nodes.values():
+        if not node.target:
+            raise _wrong(lock.file, f"{node} has no arch.target")
         for edge in node.dependencies:
             if edge.hash not in lock.nodes:
                 missing = f"{edge.name}/{edge.hash[:7]}"
