@@ -696,6 +696,12 @@ def test_without_a_command_the_help_is_shown() -> None:
     assert "Usage" in said.out + said.err
 
 
+def test_a_word_that_is_none_of_the_choices_is_told_in_plain_words() -> None:
+    said = process("list", "systms", "--json")
+    message = json.loads(said.out)["problems"][0]["message"]
+    assert message.startswith("Invalid value for 'WHAT': 'systms' is not one of 'systems'")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_script_is_printed(shell: str) -> None:
     # the variable makes the shell an argument, which otherwise is read from the process tree

@@ -80,6 +80,23 @@ def test_what_is_not_of_its_form_is_told_in_words(site, field, value, expected):
     assert "pattern" not in problem.message
 
 
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("zeta@=1 ; rm -rf /", "; rm -rf /: is not a known word of a spec"),
+        ("zeta@=1 $(id)", "$(id): is not a known word of a spec"),
+        ("@=1", "a package's name is expected"),
+    ],
+)
+def test_a_spec_that_the_lock_would_refuse_is_refused_at_once(site, spec, expected):
+    rows(site, {"page": f'https://zeta.example.org\n    spack: "{spec}"'})
+    with pytest.raises(InvalidInput) as caught:
+        load_release()
+    (problem,) = caught.value.problems
+    assert problem.where.startswith("releases/2026.11.yaml:9")
+    assert expected in problem.message
+
+
 def test_every_kind_of_text_has_words():
     kinds = [one for name, one in vars(text).items() if name[0].isupper() and get_args(one)]
     kinds.append(Addition.model_fields["name"])

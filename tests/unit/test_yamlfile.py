@@ -136,3 +136,10 @@ def test_bytes_that_are_not_text_are_named_with_their_line(tmp_path):
     with pytest.raises(InvalidInput) as caught:
         read_yaml(path)
     assert caught.value.problems[0].where.endswith("latin1.yaml:2")
+
+
+def test_a_file_too_large_to_be_anybodys_is_refused_before_it_is_read():
+    with pytest.raises(InvalidInput) as caught:
+        parse_yaml("# nothing\n" * 200_000, HERE)
+    (problem,) = caught.value.problems
+    assert (problem.found, problem.allowed) == ("2,000,000 characters", "at most 1,048,576")

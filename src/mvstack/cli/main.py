@@ -47,6 +47,14 @@ class Commands(TyperGroup):
         found = get_command(import_module(f"mvstack.cli.{_module(name)}").app)
         return name, getattr(found, "commands", {}).get(name, found), rest
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; typer takes pydantic's prefix along when a word is none of the choices."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
 
 def _module(name: str | None) -> str:
     return MODULES.get(str(name), str(name))

@@ -21,6 +21,7 @@ HEAD = """\
 # What `mvstack discover --capture` looked at on {host}; `mvstack discover --root FILE` reads it.
 # It holds the host's name and the mounts with their servers: read it before you send it.
 """
+LARGEST = 8 << 20  # characters; a node with many processors and devices has some 100,000
 # What is kept of the processors after the first in /proc/cpuinfo.
 PLACE = ("processor", "physical id", "core id")
 
@@ -48,7 +49,7 @@ class Capture(BaseModel):
 
 def read_capture(file: Path) -> Capture:
     """The capture in ``file``. Raises InvalidInput when it holds none."""
-    data = read_yaml(file).data
+    data = read_yaml(file, LARGEST).data
     try:
         return Capture.model_validate(data)
     except ValidationError as error:

@@ -23,6 +23,10 @@ REPEATED = 1000
 """How many values a file's aliases may repeat."""
 
 
+LARGEST = 1 << 20
+"""Characters that a file may have; reading one of so many takes a second or two."""
+
+
 @dataclass
 class YamlFile:
     """The plain data of one file and, for every key and list item, the line that it stands on."""
@@ -42,16 +46,25 @@ class YamlFile:
         return f"{relative(self.path)}:{self.line(place)}"
 
 
-def read_yaml(path: Path) -> YamlFile:
+def read_yaml(path: Path, most: int = LARGEST) -> YamlFile:
     """Read ``path``; YAML 1.2, duplicate keys refused.
 
-    Raises InvalidInput when the file is not there, not UTF-8 text or not YAML.
+    Raises InvalidInput when the file is not there, not UTF-8 text, not YAML, or has more than
+    ``most`` characters.
     """
-    return parse_yaml(read_text(path), path)
+    return parse_yaml(read_text(path), path, most)
 
 
-def parse_yaml(text: str, path: Path) -> YamlFile:
+def parse_yaml(text: str, path: Path, most: int = LARGEST) -> YamlFile:
     """Parse ``text`` as if it had been read from ``path``; errors as :func:`read_yaml`."""
+    if len(text) > most:
+        raise InvalidInput(
+            "is larger than a file that a person wrote",
+            relative(path),
+            found=f"{len(text):,} characters",
+            allowed=f"at most {most:,}",
+            todo="look whether it is the right file",
+        )
     file = YamlFile(path, None)
     yaml = YAML(typ="safe", pure=True)
     try:
