@@ -9,13 +9,13 @@ from typer import Argument
 
 from mvstack.abi.compare import Difference, differences
 from mvstack.abi.library import read_constants, read_library, read_program
-from mvstack.cli.options import Json, commands
+from mvstack.cli import options
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
 WHAT = "Prefix of an installed MPI, or its libmpi.so."
 
-app = commands()
+app = options.commands()
 
 
 @app.command(epilog="Example: mvstack abi /apps/mpich-4.0.2 /apps/mvapich-3.0 ./program")
@@ -28,7 +28,7 @@ def abi(
             metavar="PROGRAM", help="Programs linked to OLD; else everything that OLD offers."
         ),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check whether programs linked to the MPI in OLD run with the one in NEW without a rebuild."""
     before, after = read_library(old), read_library(new)

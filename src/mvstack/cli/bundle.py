@@ -9,36 +9,27 @@ from typer import Option
 
 from mvstack.bundle.make import make
 from mvstack.cache.use import site_caches
-from mvstack.cli.options import (
-    Caches,
-    Json,
-    Profile,
-    ReleaseName,
-    Root,
-    System,
-    commands,
-    progress,
-)
+from mvstack.cli import options
 from mvstack.install.flow import Request
 from mvstack.support.console import say
 from mvstack.support.errors import InvalidInput
 
-app = commands()
+app = options.commands()
 
 
 @app.command(epilog="Example: mvstack bundle local --sources --to /mnt/stick/local")
 def bundle(
-    system: System,
+    system: options.System,
     to: Annotated[Path, Option("--to", metavar="DIR", help="Folder to write.")],
     sources: Annotated[bool, Option("--sources", help="Bring sources, to compile there.")] = False,
     binaries: Annotated[
         bool, Option("--binaries", help="Bring signed binaries, built here or cached.")
     ] = False,
-    cache: Caches = None,
-    release: ReleaseName = None,
-    root: Root = None,
-    profile: Profile = None,
-    as_json: Json = False,
+    cache: options.Caches = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Write a folder from which a machine without a network installs a system."""
     if sources == binaries:
@@ -49,7 +40,7 @@ def bundle(
             "one or a cache has the packages; else --sources",
         )
     asked = Request(system, release, root, profile or "", caches=site_caches(cache or []))
-    about = make(asked, to.absolute(), binaries, progress(as_json))
+    about = make(asked, to.absolute(), binaries, options.progress(as_json))
     size = sum(path.stat().st_size for path in to.rglob("*") if not path.is_symlink()) / 1e6
     signers = about["binaries"]["signed_by"] if about["binaries"] else []
     lines = (f"send this fingerprint separately: {one}" for one in signers)

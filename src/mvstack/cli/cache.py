@@ -13,14 +13,14 @@ from mvstack.builders.base import Which, builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
-from mvstack.cli.options import Json, Key, ReleaseName, Root, System, commands, progress
+from mvstack.cli import options
 from mvstack.install.stages import installed_here
 from mvstack.support.console import emit, say, table
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
 
-app = commands(__doc__)
-keys_app = commands("Manage the keys that sign and that you trust.")
+app = options.commands(__doc__)
+keys_app = options.commands("Manage the keys that sign and that you trust.")
 app.add_typer(keys_app, name="keys")
 Places = Annotated[
     list[str] | None,
@@ -30,21 +30,21 @@ Places = Annotated[
 
 @app.command(epilog="Examples: mvstack cache push local --to /mnt/cache")
 def push(
-    system: System,
+    system: options.System,
     to: Annotated[str, Option(metavar="DIR", help="Cache to push to.")],
-    key: Key = "",
+    key: options.Key = "",
     replace: Annotated[
         bool, Option("--replace", help="Push packages again that the cache has already.")
     ] = False,
-    release: ReleaseName = None,
-    root: Root = None,
-    as_json: Json = False,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    as_json: options.Json = False,
 ) -> None:
     """Sign every package of an installed partition and push it to a cache."""
     _, plan = installed_here(system, release, root, "cache push")
     own = gpg.own_key(key)
     builder = builder_of(plan.get("builder") or "easybuild")
-    rows = builder.push(plan, place(to), own, progress(as_json), Which(replace=replace))
+    rows = builder.push(plan, place(to), own, options.progress(as_json), Which(replace=replace))
     pushed = [row for row in rows if row["result"] == "pushed"]
     size = sum(row.get("bytes", 0) for row in pushed) / 1e6
     say(
@@ -56,7 +56,7 @@ def push(
 
 
 @app.command("list", epilog="Examples: mvstack cache list /mnt/cache")
-def list_(places: Places = None, as_json: Json = False) -> None:
+def list_(places: Places = None, as_json: options.Json = False) -> None:
     """List the packages in caches, the machines they are for, and who signed them."""
     found = _looked_at(places, whole=False, as_json=as_json)
     data = [{"cache": name, **one.as_dict()} for name, one in found]
@@ -77,7 +77,7 @@ def _row(one: Verdict) -> tuple[str, ...]:
 
 
 @app.command(epilog="Examples: mvstack cache verify /mnt/cache")
-def verify(places: Places = None, as_json: Json = False) -> None:
+def verify(places: Places = None, as_json: options.Json = False) -> None:
     """Check every signature and every byte again. Removes nothing."""
     found = _looked_at(places, whole=True, as_json=as_json)
     data = [{"cache": name, **one.as_dict()} for name, one in found]
@@ -95,7 +95,7 @@ def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tupl
     if not caches:
         raise InvalidInput("no cache is named", todo="give a folder or a URL")
     found: list[tuple[str, Verdict]] = []
-    shown = progress(as_json)
+    shown = options.progress(as_json)
     for one in caches:
         with shown.step("verify" if whole else "read", one.name) as step:
             try:
@@ -113,7 +113,7 @@ def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tupl
 def create(
     name: Annotated[str, Argument(metavar="NAME", help="Site or group that owns the key.")],
     email: Annotated[str, Option(help="Its e-mail address.")] = "mvapich-stack@localhost",
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make a key to sign with. It has no passphrase: protect the folder that holds it."""
     made = gpg.create(name, email)
@@ -123,7 +123,7 @@ def create(
 
 
 @keys_app.command("list")
-def list_keys(as_json: Json = False) -> None:
+def list_keys(as_json: options.Json = False) -> None:
     """List the keys that you trust, and those that can sign."""
     found = gpg.trusted()
     data = [{"fingerprint": k.fingerprint, "name": k.name, "own": k.own} for k in found]
@@ -134,11 +134,11 @@ def list_keys(as_json: Json = False) -> None:
 
 @keys_app.command(epilog="Example: mvstack cache keys export --to site.asc")
 def export(
-    key: Key = "",
+    key: options.Key = "",
     to: Annotated[
         Path | None, Option(metavar="FILE", help="File to write; else standard output.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write your public key, for other machines to trust."""
     own = gpg.own_key(key)
@@ -161,7 +161,7 @@ def trust(
     fingerprint: Annotated[
         str, Option(help="Trust the key only if it has this fingerprint; ask its owner.")
     ] = "",
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Trust a key: packages that it signed can be installed."""
     text = _text(file)
@@ -186,7 +186,7 @@ def trust(
 @keys_app.command()
 def forget(
     fingerprint: Annotated[str, Argument(metavar="FINGERPRINT", help="The whole fingerprint.")],
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Stop trusting a key. If it is your own, its secret key is deleted."""
     known = {key.fingerprint for key in gpg.trusted()}

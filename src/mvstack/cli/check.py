@@ -8,7 +8,7 @@ from functools import partial
 import typer
 
 from mvstack.builders.base import builder_of
-from mvstack.cli.options import Json, Systems, commands
+from mvstack.cli import options
 from mvstack.image.policy import image_policy
 from mvstack.install import stages
 from mvstack.model.ci_policy import ci_policy
@@ -30,14 +30,14 @@ from mvstack.support.home import home
 from mvstack.support.texts import read_python
 from mvstack.test.expected import expected_checks
 
-app = commands()
+app = options.commands()
 
 
 @app.command(
     epilog="Examples: mvstack check   ·   mvstack check mine.yaml expanse   ·   "
     "mvstack discover | mvstack check -"
 )
-def check(systems: Systems = None, as_json: Json = False) -> None:
+def check(systems: options.Systems = None, as_json: options.Json = False) -> None:
     """Check system, release and policy files, and recipes; show all errors with file and line."""
     errors: list[MvstackError] = []
     warnings: list[Problem] = []

@@ -16,23 +16,12 @@ from mvstack.ci.handover import Given
 from mvstack.ci.pipeline import Context
 from mvstack.ci.trust import base_of, trust_of
 from mvstack.ci.words import as_data, explained
-from mvstack.cli.options import (
-    Caches,
-    Jobs,
-    Json,
-    Key,
-    Partition,
-    Profile,
-    Tags,
-    commands,
-    passed,
-    progress,
-)
+from mvstack.cli import options
 from mvstack.model.ci import TREE_LENGTH, load_settings
 from mvstack.support.console import say
 from mvstack.test.installed import failed_checks
 
-app = commands(__doc__)
+app = options.commands(__doc__)
 SettingsFile = Annotated[
     Path, Option("--settings", metavar="FILE", help="Settings file of the project.")
 ]
@@ -72,8 +61,8 @@ def generate(
         Option(help="Folder of lock files from `mvstack lock --to`; else as in settings."),
     ] = None,
     untrusted: Annotated[bool, Option("--untrusted", help="Make no job that needs a key.")] = False,
-    profile: Profile = None,
-    as_json: Json = False,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Say what a change builds, checks and deploys, and write the pipelines that do it."""
     found = load_settings(settings)
@@ -128,7 +117,7 @@ def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
     epilog="Example: mvstack ci build azure-hbv4/hpc --node GCC-12.2.0.eb --hand handover/gcc"
 )
 def build(
-    partition: Partition,
+    partition: options.Partition,
     node: Annotated[
         list[str],
         Option(help="Easyconfig or Spack hash to build; may be repeated."),
@@ -136,8 +125,8 @@ def build(
     hand: Annotated[Path, Option(help="Folder to put what was built into, as a cache.")],
     take: Take = None,
     trust: Trust = None,
-    cache: Caches = None,
-    jobs: Jobs = None,
+    cache: options.Caches = None,
+    jobs: options.Jobs = None,
     logs: Annotated[Path | None, Option(help="Folder to copy the build logs to.")] = None,
     root: Annotated[
         Path | None, Option(help="Folder to build in and keep; else a temporary.")
@@ -145,12 +134,12 @@ def build(
     tree_length: Annotated[
         int, Option(min=40, max=TREE_LENGTH, help="Length of the path to build in.")
     ] = TREE_LENGTH,
-    profile: Profile = None,
-    as_json: Json = False,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Build some packages of a partition on top of what other jobs built, and hand them on."""
     given = Given(take or [], _caches(cache), trust or [])
-    job = steps.Job(partition, progress(as_json), given, profile or "")
+    job = steps.Job(partition, options.progress(as_json), given, profile or "")
     rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
     _told(rows, as_json)
 
@@ -159,17 +148,17 @@ def build(
     epilog="Example: mvstack ci stage azure-hbv4/hpc --take handover --root /shared/staging/1"
 )
 def stage(
-    partition: Partition,
+    partition: options.Partition,
     root: Annotated[Path, Option(help="Folder to install to; the cluster's nodes must see it.")],
     take: Take = None,
     trust: Trust = None,
-    cache: Caches = None,
-    profile: Profile = None,
-    as_json: Json = False,
+    cache: options.Caches = None,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Install a whole partition from what was built and from caches; build nothing."""
     given = Given(take or [], _caches(cache), trust or [])
-    job = steps.Job(partition, progress(as_json), given, profile or "")
+    job = steps.Job(partition, options.progress(as_json), given, profile or "")
     _told(steps.stage_job(job, root), as_json)
 
 
@@ -178,32 +167,32 @@ def stage(
     "--to validate"
 )
 def validate(
-    partition: Partition,
+    partition: options.Partition,
     root: Annotated[Path, Option(help="Where the partition is installed.")],
     to: Annotated[Path, Option(help="Folder for results.json and junit.xml.")],
-    tag: Tags = None,
+    tag: options.Tags = None,
     work: Annotated[
         Path | None,
         Option(help="Folder to run in; the nodes must see it. Else below the root."),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run the checks through the site's scheduler, and write reports that GitLab shows."""
-    results = steps.validate_job(partition, root, tag or [], work, to, progress(as_json))
-    say(results, as_json, passed(results), failed=failed_checks(results))
+    results = steps.validate_job(partition, root, tag or [], work, to, options.progress(as_json))
+    say(results, as_json, options.passed(results), failed=failed_checks(results))
 
 
 @app.command(epilog="Example: mvstack ci sign azure-hbv4/hpc --take handover --to /shared/cache")
 def sign(
-    partition: Partition,
+    partition: options.Partition,
     to: Annotated[str, Option(help="The site's cache: a folder, or file://…")],
     take: Take = None,
-    key: Key = "",
-    profile: Profile = None,
-    as_json: Json = False,
+    key: options.Key = "",
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
-    job = steps.Job(partition, progress(as_json), Given(take or []), profile or "")
+    job = steps.Job(partition, options.progress(as_json), Given(take or []), profile or "")
     own, rows = steps.sign_job(job, to, key)
     _told(rows, as_json, f"signed with {own.fingerprint}")
 
@@ -213,7 +202,7 @@ def sign(
     "--cache /shared/cache"
 )
 def deploy(
-    partition: Partition,
+    partition: options.Partition,
     root: Annotated[Path, Option(help="The shared tree to install to.")],
     cache: Annotated[list[str], Option(help="The site's signed cache; may be repeated.")],
     trust: Trust = None,
@@ -224,16 +213,18 @@ def deploy(
     state: Annotated[
         str, Option(help="Hash to record in the first cache as what is deployed.")
     ] = "",
-    profile: Profile = None,
-    as_json: Json = False,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages only."""
-    job = steps.Job(partition, progress(as_json), Given((), cache, trust or []), profile or "")
+    job = steps.Job(
+        partition, options.progress(as_json), Given((), cache, trust or []), profile or ""
+    )
     _told(steps.deploy_job(job, root, results, state), as_json)
 
 
 @app.command(epilog="Example: mvstack ci check --settings mvstack-ci.yaml")
-def check(settings: SettingsFile = SETTINGS, as_json: Json = False) -> None:
+def check(settings: SettingsFile = SETTINGS, as_json: options.Json = False) -> None:
     """Check the settings and every system and key that they name; show all errors at once."""
     checked = check_project(settings)
     said = f"{settings}: no errors; it serves {', '.join(checked)}"

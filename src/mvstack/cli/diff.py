@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from mvstack.cli.options import Json, Profile, Systems, commands
+from mvstack.cli import options
 from mvstack.diff.compare import as_data, as_text, compare
 from mvstack.diff.sides import both, sides
 from mvstack.support.console import say
 from mvstack.support.home import checkout
 
-app = commands()
+app = options.commands()
 
 CHANGES = 9
 """Exit code when something would be rebuilt."""
@@ -25,7 +25,7 @@ def diff(
     revision: Annotated[
         str, Argument(metavar="REVISION", help="Commit, tag or branch to compare with.")
     ],
-    systems: Systems = None,
+    systems: options.Systems = None,
     old_locks: Annotated[
         Path | None,
         Option(metavar="DIR", help="Lock files of the revision: SYSTEM/PARTITION/spack.lock."),
@@ -34,8 +34,8 @@ def diff(
         Path | None,
         Option(metavar="DIR", help="Lock files of the working tree (`mvstack lock --to`)."),
     ] = None,
-    profile: Profile = None,
-    as_json: Json = False,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show what changes since a git revision rebuild, on which system, and why.
 

@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 import typer
 from typer import Option
 
-from mvstack.cli.options import Json, commands
+from mvstack.cli import options
 from mvstack.discover import capture as write_capture
 from mvstack.discover import look, system_yaml
 from mvstack.discover.system import NAME as SYSTEM_NAME
 from mvstack.support.console import emit, say
 from mvstack.support.errors import InvalidInput
 
-app = commands()
+app = options.commands()
 
 
 @app.command(epilog="Examples: mvstack discover > mine.yaml   ·   mvstack discover --json")
@@ -28,7 +28,7 @@ def discover(
         ),
     ] = Path("/"),
     name: Annotated[str, Option(help="Name of the system.")] = "local",
-    as_json: Json = False,
+    as_json: options.Json = False,
     capture: Annotated[
         Path | None,
         Option(

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.cli import options
-from mvstack.cli.options import Json, Profile, ReleaseName, Root
 from mvstack.install import stages
 from mvstack.model.system import Partition, System
 from mvstack.plan.types import Extent, MpiBuild, Package, Plan
@@ -28,10 +27,10 @@ STATUS = {
 )
 def explain(
     system: options.System = "local",
-    release: ReleaseName = None,
-    root: Root = None,
-    profile: Profile = None,
-    as_json: Json = False,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show which MPI each partition gets, and why, with the source of each reason."""
     found, partitions = stages.load(system)

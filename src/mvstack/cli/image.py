@@ -7,18 +7,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from mvstack.cli.options import (
-    Jobs,
-    Json,
-    Key,
-    ReleaseName,
-    Root,
-    System,
-    Systems,
-    Yes,
-    commands,
-    progress,
-)
+from mvstack.cli import options
 from mvstack.image import flow, manifest
 from mvstack.image.flow import Asked
 from mvstack.image.job import Wanted
@@ -29,7 +18,7 @@ from mvstack.image.validation import validate_images
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
-app = commands(__doc__)
+app = options.commands(__doc__)
 Images = Annotated[
     Path | None,
     Option(
@@ -66,7 +55,7 @@ def _told(version: Any, as_json: bool) -> None:
     "mvstack image build azure-hbv4 --settings site.json"
 )
 def build(
-    system: System,
+    system: options.System,
     asked: Version = None,
     settings: Settings = None,
     packages: Annotated[
@@ -76,19 +65,19 @@ def build(
     with_test: Annotated[
         bool, Option("--test/--no-test", help="Start and test the image (QEMU).")
     ] = True,
-    release: ReleaseName = None,
-    root: Root = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
     images: Images = None,
-    jobs: Jobs = None,
-    yes: Yes = False,
-    key: Key = "",
-    as_json: Json = False,
+    jobs: options.Jobs = None,
+    yes: options.Yes = False,
+    key: options.Key = "",
+    as_json: options.Json = False,
 ) -> None:
     """Build the image of a partition. Run again after an interruption: it resumes."""
     version = flow.build_image(
         Asked(system, release, root, images, key),
         Wanted(version=asked, site=settings, packages=packages),
-        progress(as_json),
+        options.progress(as_json),
         jobs=jobs,
         yes=yes,
         test=with_test,
@@ -98,16 +87,17 @@ def build(
 
 @app.command(epilog="Example: mvstack image test qemu-debian12/mpich")
 def test(
-    system: System,
+    system: options.System,
     asked: Version = None,
-    release: ReleaseName = None,
-    root: Root = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
     images: Images = None,
-    key: Key = "",
-    as_json: Json = False,
+    key: options.Key = "",
+    as_json: options.Json = False,
 ) -> None:
     """Start a built image as a virtual machine, run all tests, and sign it if they pass."""
-    version = flow.test_image(Asked(system, release, root, images, key), asked, progress(as_json))
+    where = Asked(system, release, root, images, key)
+    version = flow.test_image(where, asked, options.progress(as_json))
     _told(version, as_json)
 
 
@@ -116,7 +106,7 @@ def test(
     "mvstack image publish aws-hpc7a --settings site.json --region us-east-2 --share 123456789012"
 )
 def publish(
-    system: System,
+    system: options.System,
     asked: Version = None,
     to: Annotated[Path | None, Option(help="Folder to copy it to (QEMU).")] = None,
     settings: Settings = None,
@@ -128,14 +118,14 @@ def publish(
         bool,
         Option("--vulnerabilities-unknown", help="Publish without a vulnerability check."),
     ] = False,
-    root: Root = None,
+    root: options.Root = None,
     images: Images = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Publish a tested version. A published version never changes."""
     where = Asked(system, root=root, images=images)
     target = Target(to, settings, region or (), share or ())
-    done = publish_image(where, asked, target, unknown, progress(as_json))
+    done = publish_image(where, asked, target, unknown, options.progress(as_json))
     places = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
     say(done, as_json, f"{done['image']} {done['version']}: published to {places}")
 
@@ -144,9 +134,9 @@ def publish(
 def list_(
     where: Where = None,
     settings: Settings = None,
-    root: Root = None,
+    root: options.Root = None,
     images: Images = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """List images built here or held by a cloud, with their state and test results."""
     rows = flow.list_images(Asked(root=root, images=images), where, settings)
@@ -173,13 +163,13 @@ def clean(
             help="Hours since the build started; in a cloud, one may still run elsewhere.",
         ),
     ] = 12,
-    root: Root = None,
+    root: options.Root = None,
     images: Images = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """List what failed builds left behind; remove it with --yes."""
     asked = Asked(root=root, images=images)
-    rows = flow.clean_images(asked, where, settings, yes, older, progress(as_json))
+    rows = flow.clean_images(asked, where, settings, yes, older, options.progress(as_json))
     lines = []
     for row in rows:
         size = f", {row['bytes'] / 1e6:.0f} MB" if "bytes" in row else ""
@@ -190,9 +180,9 @@ def clean(
 
 
 @app.command(epilog="Examples: mvstack image validate   ·   mvstack image validate aws-p5")
-def validate(systems: Systems = None, as_json: Json = False) -> None:
+def validate(systems: options.Systems = None, as_json: options.Json = False) -> None:
     """Run `packer validate` on the templates, with each image's variables."""
-    done = validate_images(systems or [], progress(as_json))
+    done = validate_images(systems or [], options.progress(as_json))
     valid = [name for name, why in done.items() if not why]
     not_checked = (
         f"not checked: {', '.join(name for name in done if done[name] == why)}; {why}"
@@ -208,7 +198,7 @@ def compare(
     second: Annotated[
         Path, Argument(metavar="SECOND", help="Folder of another, from the same inputs.")
     ],
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Compare two builds file by file. images/not-reproducible.yaml lists what may differ."""
     for folder in (first, second):
@@ -240,7 +230,7 @@ def verify(
     folder: Annotated[
         Path, Argument(metavar="FOLDER", help="Folder of a version, here or copied.")
     ],
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check that an image is complete, unchanged, and signed by a trusted key."""
     if not folder.is_dir():

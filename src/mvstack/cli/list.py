@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument
 
-from mvstack.cli.options import Json, ReleaseName, Root, commands
+from mvstack.cli import options
 from mvstack.install.stages import root_for
 from mvstack.model.load import load_release, load_system, release_names, system_names
 from mvstack.support.console import say, table
 from mvstack.support.home import home
 from mvstack.test.expected import expected_checks
 
-app = commands()
+app = options.commands()
 Row = dict[str, Any]
 What = Literal["systems", "releases", "packages", "checks"]
 
@@ -23,9 +23,9 @@ What = Literal["systems", "releases", "packages", "checks"]
 @app.command("list", epilog="Examples: mvstack list   ·   mvstack list packages --json")
 def list_(
     what: Annotated[What, Argument(metavar="WHAT", help="What to list.")] = "systems",
-    release: ReleaseName = None,
-    root: Root = None,
-    as_json: Json = False,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    as_json: options.Json = False,
 ) -> None:
     """List systems (with the releases installed here), releases, packages or checks."""
     made: dict[What, Callable[[], list[Row]]] = {

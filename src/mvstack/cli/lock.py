@@ -16,7 +16,7 @@ from typer import Option
 
 from mvstack.builders.spack import handed
 from mvstack.builders.spack.environments import solved
-from mvstack.cli.options import Json, Profile, ReleaseName, Root, Systems, commands, progress
+from mvstack.cli import options
 from mvstack.install import stages
 from mvstack.model.load import load_system, system_names
 from mvstack.plan.types import Extent, Plan
@@ -24,7 +24,7 @@ from mvstack.support.console import say
 from mvstack.support.errors import InvalidInput, MvstackError, gathered, together
 from mvstack.support.progress import Progress
 
-app = commands()
+app = options.commands()
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Solved:
     epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks",
 )
 def lock(
-    systems: Systems = None,
-    release: ReleaseName = None,
-    root: Root = None,
+    systems: options.Systems = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
     to: Annotated[
         Path | None,
         Option(metavar="DIR", help="Keep the lock files as DIR/SYSTEM/PARTITION/spack.lock."),
     ] = None,
-    profile: Profile = None,
-    as_json: Json = False,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Concretize partitions with Spack and check the lock files. Builds nothing."""
     names = systems or [name for name in system_names() if load_system(name).partitions]
@@ -65,7 +65,7 @@ def lock(
     if errors:
         raise together(errors, outcome="Nothing was solved for.")
     clones_in = root.absolute() if root else Path(stages.default_root())
-    shown = progress(as_json)
+    shown = options.progress(as_json)
     done: list[Solved] = []
     for system, partitions in loaded:
         for partition in partitions:

@@ -10,7 +10,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 from typer import Argument, Option
 
-from mvstack.cli.options import commands
+from mvstack.cli import options
 from mvstack.model.load import load_release, system_names
 from mvstack.model.text import Name, PackageName, Version, expected
 from mvstack.render.templates import template
@@ -19,7 +19,7 @@ from mvstack.support.files import write_atomically
 from mvstack.support.home import VARIABLE, home, use
 from mvstack.support.words import listed
 
-app = commands(__doc__)
+app = options.commands(__doc__)
 Below = Annotated[Path | None, Option(metavar="DIR", help="Site folder; else that of --site.")]
 
 

@@ -13,7 +13,7 @@ from typer import Option
 
 from mvstack.applications.page import applications_page
 from mvstack.ci.pipeline import site_include
-from mvstack.cli.options import Json, Profile, Systems, commands
+from mvstack.cli import options
 from mvstack.image.page import images_page
 from mvstack.image.plan import make_image
 from mvstack.image.policy import ImagePolicy, image_policy
@@ -47,7 +47,7 @@ from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, checkout, home
 
 DOCS = DATA / "docs"
-app = commands()
+app = options.commands()
 
 
 @app.command(
@@ -55,15 +55,15 @@ app = commands()
     "mvstack render mine.yaml --to folder"
 )
 def render(
-    systems: Systems = None,
+    systems: options.Systems = None,
     check_only: Annotated[
         bool, Option("--check", help="Change nothing; fail if a file is stale.")
     ] = False,
     to: Annotated[
         Path | None, Option(metavar="DIR", help="Folder to write to; else environments/rendered.")
     ] = None,
-    profile: Profile = None,
-    as_json: Json = False,
+    profile: options.Profile = None,
+    as_json: options.Json = False,
 ) -> None:
     """Write the files that builders, modules and checks read."""
     if profile and to is None:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from mvstack.cli.options import Json, Root, commands, progress, systems
+from mvstack.cli import options
 from mvstack.install import stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
@@ -26,7 +26,7 @@ from mvstack.support.console import say, table
 from mvstack.support.errors import CheckFailed, Problem, SourceError
 from mvstack.support.progress import Step
 
-app = commands(__doc__)
+app = options.commands(__doc__)
 
 
 def _store(root: Path | None) -> Store:
@@ -66,7 +66,10 @@ def _specs(names: list[str], root: Path | None) -> list[SourceSpec]:
 
 def _complete(incomplete: str) -> list[str]:
     known = sorted({spec.name for spec in _all_specs()})
-    return [*systems(incomplete), *(one for one in known if one.startswith(incomplete.lower()))]
+    return [
+        *options.systems(incomplete),
+        *(one for one in known if one.startswith(incomplete.lower())),
+    ]
 
 
 def _size(count: int) -> str:
@@ -74,7 +77,7 @@ def _size(count: int) -> str:
 
 
 @app.command("list", epilog="Examples: mvstack sources list   ·   mvstack sources list --json")
-def list_(root: Root = None, as_json: Json = False) -> None:
+def list_(root: options.Root = None, as_json: options.Json = False) -> None:
     """List the files in the mirror, with their origin and what was accepted."""
     store = _store(root)
     entries = store.entries()
@@ -94,16 +97,16 @@ def list_(root: Root = None, as_json: Json = False) -> None:
     epilog="Examples: mvstack sources verify   ·   mvstack sources verify --remove-damaged"
 )
 def verify(
-    root: Root = None,
+    root: options.Root = None,
     remove_damaged: Annotated[
         bool, Option("--remove-damaged", help="Remove files that fail their hash.")
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Hash every file in the mirror again. Removes nothing unless told to."""
     store = _store(root)
     verdicts = []
-    with progress(as_json).step("verify", str(store.root)) as step:
+    with options.progress(as_json).step("verify", str(store.root)) as step:
         for verdict in store.verify():
             verdicts.append(verdict)
             step.note(f"{len(verdicts)} files")
@@ -140,7 +143,7 @@ def fetch(
             autocompletion=_complete,
         ),
     ] = None,
-    root: Root = None,
+    root: options.Root = None,
     mirror: Annotated[
         list[str] | None,
         Option(
@@ -152,11 +155,11 @@ def fetch(
     retry: Annotated[
         bool, Option("--retry", help="Also ask hosts that did not answer lately.")
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Fetch sources into the mirror. A source that fails does not stop the others."""
     specs = _specs(names or [], root)
-    shown = progress(as_json, len(specs))
+    shown = options.progress(as_json, len(specs))
     fetcher = Fetcher(_store(root), site_mirrors(mirror or []), state_dir())
     if retry:
         fetcher.hosts.forget()
@@ -218,8 +221,8 @@ def add(
     reason: Annotated[
         str | None, Option(help="Why you accept these bytes; shown in module help.")
     ] = None,
-    root: Root = None,
-    as_json: Json = False,
+    root: options.Root = None,
+    as_json: options.Json = False,
 ) -> None:
     """Add a file to the mirror: upstream's own, or one that you accept instead."""
     spec = meant(named(_all_specs(), name), file)
@@ -234,7 +237,7 @@ def forget(
         str,
         Argument(metavar="NAME@VERSION", help="Source that is accepted.", autocompletion=_complete),
     ],
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Undo `add --accept-hash`. The file stays in the mirror."""
     gone = [

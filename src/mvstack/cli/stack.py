@@ -11,24 +11,8 @@ from typer import Option
 
 from mvstack.builders.base import builder_of
 from mvstack.cache.use import site_caches
+from mvstack.cli import options
 from mvstack.cli.explain import show_plan
-from mvstack.cli.options import (
-    Caches,
-    Jobs,
-    Json,
-    KeepGoing,
-    Packages,
-    Prerequisites,
-    Profile,
-    ReleaseName,
-    Root,
-    System,
-    Tags,
-    Yes,
-    commands,
-    passed,
-    progress,
-)
 from mvstack.install import flow
 from mvstack.install.stages import installed_here
 from mvstack.report import as_json as to_json
@@ -37,7 +21,7 @@ from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, MvstackError
 from mvstack.test.installed import failed_checks, run_tests
 
-app = commands()
+app = options.commands()
 
 
 @app.command(
@@ -45,27 +29,27 @@ app = commands()
     "mvstack install local lammps gromacs"
 )
 def install(
-    system: System = "local",
-    packages: Packages = None,
-    release: ReleaseName = None,
-    root: Root = None,
-    jobs: Jobs = None,
-    yes: Yes = False,
+    system: options.System = "local",
+    packages: options.Packages = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    jobs: options.Jobs = None,
+    yes: options.Yes = False,
     anyway: Annotated[
         bool, Option(help="Install even if this machine does not match the partition.")
     ] = False,
-    prerequisites: Prerequisites = True,
+    prerequisites: options.Prerequisites = True,
     dry_run: Annotated[bool, Option(help="Show what would be built; change nothing.")] = False,
-    keep_going: KeepGoing = False,
-    profile: Profile = None,
-    cache: Caches = None,
+    keep_going: options.KeepGoing = False,
+    profile: options.Profile = None,
+    cache: options.Caches = None,
     cache_only: Annotated[
         bool, Option("--cache-only", help="Install from caches only; build nothing.")
     ] = False,
     build_refused: Annotated[
         bool, Option("--build-refused", help="Build packages whose cached binary is refused.")
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Build and install a partition's MPI and packages. Run again after an interruption."""
     request = flow.Request(
@@ -81,7 +65,7 @@ def install(
         caches=site_caches(cache or [], cache_only, build_refused),
         packages=tuple(packages or ()),
     )
-    rows = flow.pending(request) if dry_run else flow.install(request, progress(as_json))
+    rows = flow.pending(request) if dry_run else flow.install(request, options.progress(as_json))
     nothing = "everything is installed already; nothing was built"
     say(rows, as_json, *(map(_line, rows) if rows else [nothing]))
 
@@ -95,27 +79,27 @@ def _line(row: dict[str, Any]) -> str:
 
 @app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
 def test(
-    system: System = "local",
-    tag: Tags = None,
-    release: ReleaseName = None,
-    root: Root = None,
-    as_json: Json = False,
+    system: options.System = "local",
+    tag: options.Tags = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    as_json: options.Json = False,
 ) -> None:
     """Run the checks on what is installed: right MPI, right world size, right values, speed."""
     _, plan = installed_here(system, release, root, "test")
-    results = run_tests(plan, tag or [], progress(as_json))
-    say(results, as_json, passed(results), failed=failed_checks(results))
+    results = run_tests(plan, tag or [], options.progress(as_json))
+    say(results, as_json, options.passed(results), failed=failed_checks(results))
 
 
 @app.command(epilog="Examples: mvstack report   ·   mvstack report local --html report.html")
 def report(
-    system: System = "local",
-    release: ReleaseName = None,
-    root: Root = None,
+    system: options.System = "local",
+    release: options.ReleaseName = None,
+    root: options.Root = None,
     html: Annotated[
         Path | None, Option(metavar="FILE", help="HTML file to write; else in the tree.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show what was chosen, built and run, in the terminal and as one HTML page."""
     tree, _ = installed_here(system, release, root, "report")
@@ -124,16 +108,16 @@ def report(
 
 @app.command(epilog="Examples: mvstack up   ·   mvstack up local --yes")
 def up(
-    system: System = "local",
-    release: ReleaseName = None,
-    root: Root = None,
-    jobs: Jobs = None,
-    yes: Yes = False,
-    prerequisites: Prerequisites = True,
-    keep_going: KeepGoing = False,
-    profile: Profile = None,
-    cache: Caches = None,
-    as_json: Json = False,
+    system: options.System = "local",
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    jobs: options.Jobs = None,
+    yes: options.Yes = False,
+    prerequisites: options.Prerequisites = True,
+    keep_going: options.KeepGoing = False,
+    profile: options.Profile = None,
+    cache: options.Caches = None,
+    as_json: options.Json = False,
 ) -> None:
     """Do it all: discover, explain, install, test, report. Run again after an interruption."""
     request = flow.Request(
@@ -147,7 +131,7 @@ def up(
         keep_going=keep_going,
         caches=site_caches(cache or []),
     )
-    shown = progress(as_json)
+    shown = options.progress(as_json)
 
     def step(name: str, what: str) -> AbstractContextManager[object]:
         if name == "discover":  # until the plan is known; its nodes come on top

@@ -14,11 +14,9 @@ from mvstack.report import summary
 from mvstack.report.records import Build, Case
 from mvstack.report.series import Plot, Point
 from mvstack.report.summary import Report
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 from mvstack.support.files import write_atomically
 from mvstack.support.units import NOTHING, duration, quantity, size
-
-_TEMPLATE = "report.html.j2"
 
 
 def write_html(data: Report, path: Path) -> Path:
@@ -27,17 +25,16 @@ def write_html(data: Report, path: Path) -> Path:
     Written beside and renamed, so that a page is there whole or not at all. Raises
     :class:`InvalidInput` where ``path`` cannot be written.
     """
-    page = render(data).encode("utf-8")
     try:
-        write_atomically(path, page, mode=None)
+        write_atomically(path, render(data), mode=None)
     except OSError as error:
-        problem = Problem(
+        raise InvalidInput(
             "the report cannot be written",
-            where=str(path),
+            str(path),
             because=error.strerror or str(error),
             todo="name a file in a folder that you may write to",
-        )
-        raise InvalidInput(problem, outcome="No report was written.") from error
+            outcome="No report was written.",
+        ) from error
     return path
 
 
@@ -57,7 +54,7 @@ def render(data: Report) -> str:
     environment.globals.update(
         count=summary.count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
     )
-    return environment.get_template(_TEMPLATE).render(_view(data))
+    return environment.get_template("report.html.j2").render(_view(data))
 
 
 def _code(text: str) -> Markup:
@@ -115,13 +112,13 @@ def _alternative(plot: Plot) -> str:
     """The plot in words, for who cannot see it."""
     parts = []
     for line in plot.lines:
-        known = [point for point in line.points if point.value is not None]
+        known = [
+            f"{quantity(point.value, plot.unit)} at {size(point.size)}"
+            for point in line.points
+            if point.value is not None
+        ]
         if known:
-            first, last = (
-                f"{quantity(point.value, plot.unit)} at {size(point.size)}"
-                for point in (known[0], known[-1])
-            )
-            parts.append(f"{line.label}: {first} to {last}")
+            parts.append(f"{line.label}: {known[0]} to {known[-1]}")
     return f"{plot.title} against message size, both axes logarithmic. " + "; ".join(parts)
 
 

@@ -26,6 +26,10 @@ _RESULTS = {
     "missing": ("missing", "bold red"),
     "skip": ("skipped", "yellow"),
 }
+_STATES = {
+    **{"failed": "red", "rendered": "yellow"},
+    **dict.fromkeys(("concretized", "built", "run"), "green"),
+}
 # Sizes that tell a curve in one row: a small message, the eager and the rendezvous range.
 _TELLING = (8, 1024, 16384, 65536, 1048576)
 
@@ -33,9 +37,7 @@ _TELLING = (8, 1024, 16384, 65536, 1048576)
 def print_report(data: Report, console: Console, page: Path | None = None) -> None:
     """Print the report; ``page`` is the HTML file, named at the end with how to load the tree."""
     paper = _Paper(console)
-    fallback = Text(paper.fit(data.fallback), style="bold yellow")
-    if data.fallback:
-        paper.unbroken(fallback)
+    paper.fallback(data)
     paper.text(data.title, "bold")
     paper.text(data.headline)
     paper.text(_sentence(data.verdict), "bold green" if data.good else "bold red")
@@ -55,8 +57,7 @@ def print_report(data: Report, console: Console, page: Path | None = None) -> No
         paper.command("", data.module_load)
     else:
         paper.command("load it", "there is nothing to load: no MPI build is recorded as built")
-    if data.fallback:
-        paper.unbroken(fallback)
+    paper.fallback(data)
 
 
 class _Paper:
@@ -82,6 +83,10 @@ class _Paper:
         encoding = self.console.encoding
         return one_line(text).encode(encoding, "replace").decode(encoding)
 
+    def fallback(self, data: Report) -> None:
+        if data.fallback:
+            self.unbroken(Text(self.fit(data.fallback), style="bold yellow"))
+
     def heading(self, text: str) -> None:
         self.console.print()
         self.text(text, "bold")
@@ -89,14 +94,14 @@ class _Paper:
     def command(self, label: str, text: str) -> None:
         self.unbroken(Text.assemble((f"{label:<9}", "dim"), self.fit(text)))
 
-    def table(self, heads: list[str], rows: list[list[tuple[str, str]]], right: set[int]) -> None:
-        """A table of texts, each with its style."""
+    def table(self, heads: list[str], rows: list[list[Text | str]], right: set[int]) -> None:
+        """A table of texts; those of the columns ``right`` end at its right side."""
         table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
         for index, head in enumerate(heads):
             justify: JustifyMethod = "right" if index in right else "left"
             table.add_column(Text(self.fit(head)), justify=justify, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(self.fit(text), style=style) for text, style in row))
+            table.add_row(*(Text(self.fit(str(cell)), getattr(cell, "style", "")) for cell in row))
         self.console.print(table, width=self.width, highlight=False)
 
 
@@ -136,9 +141,8 @@ def _mpi(paper: _Paper, mpi: Mpi) -> None:
         paper.text(_because(reason), indent=4)
     if not mpi.reasons:
         paper.text("the plan gives no reason", indent=4)
-    transport = ", ".join(filter(None, mpi.transport.values()))
-    facts = {"fabric": mpi.fabric, "gpu": mpi.gpu, "transport": transport, "pmi": mpi.pmi}
-    facts["launcher"] = mpi.launcher
+    facts = {name: getattr(mpi, name) for name in ("fabric", "gpu", "transport", "pmi", "launcher")}
+    facts["transport"] = ", ".join(filter(None, mpi.transport.values()))
     paper.text("; ".join(f"{name} {value}" for name, value in facts.items() if value), indent=4)
     if mpi.launch:
         paper.text(f"launch: {mpi.launch}", indent=4)
@@ -152,15 +156,11 @@ def _built(paper: _Paper, data: Report) -> None:
     if not data.builds:
         paper.text("Nothing is planned and nothing was built.", indent=2)
         return
-    rows = [
-        [
-            (summary.label(build), ""),
-            (build.state, _build_style(build)),
-            (duration(build.seconds), ""),
-            (_steps(build), "dim"),
-        ]
-        for build in data.builds
-    ]
+    rows: list[list[Text | str]] = []
+    for build in data.builds:
+        state = Text(build.state, _STATES["failed" if build.result == "failed" else build.state])
+        time, steps = duration(build.seconds), Text(_steps(build), "dim")
+        rows.append([summary.label(build), state, time, steps])
     paper.table(["package", "state", "time", "most of it"], rows, right={2})
     # two MPI builds of one tarball name it once
     for source in dict.fromkeys(source for build in data.builds for source in build.sources):
@@ -170,10 +170,6 @@ def _built(paper: _Paper, data: Report) -> None:
     for source in data.other_sources:
         paper.text(f"{source.file}: {source.place} (not used by any recorded build)", indent=2)
         paper.text(f"sha256 {source.sha256}", "dim", indent=4)
-
-
-def _build_style(build: Build) -> str:
-    return "red" if build.result == "failed" else "green" if build.state != "rendered" else "yellow"
 
 
 def _steps(build: Build) -> str:
@@ -187,16 +183,11 @@ def _ran(paper: _Paper, data: Report) -> None:
     if not data.cases:
         paper.text("No check has run.", indent=2)
         return
-    rows = [
-        [
-            (case.check, ""),
-            (case.mpi, ""),
-            (NOTHING if case.ranks is None else f"{case.ranks}", ""),
-            _RESULTS[case.result],
-            (duration(case.seconds), ""),
-        ]
-        for case in data.cases
-    ]
+    rows: list[list[Text | str]] = []
+    for case in data.cases:
+        ranks = NOTHING if case.ranks is None else str(case.ranks)
+        result, time = Text(*_RESULTS[case.result]), duration(case.seconds)
+        rows.append([case.check, case.mpi, ranks, result, time])
     paper.table(["check", "MPI build", "ranks", "result", "time"], rows, right={2, 4})
     for case in data.cases:
         _remarks(paper, case)
@@ -223,7 +214,9 @@ def _figures(paper: _Paper, data: Report) -> None:
     for plot in data.plots:
         sizes = _sizes(plot)
         paper.text(", ".join([f"{plot.title}: {plot.axis}", *plot.benchmarks]), indent=2)
-        rows = [[(line.label, ""), *((_at(line, one), "") for one in sizes)] for line in plot.lines]
+        rows: list[list[Text | str]] = [
+            [line.label, *(_at(line, one) for one in sizes)] for line in plot.lines
+        ]
         paper.table(["MPI build", *map(size, sizes)], rows, right=set(range(1, len(sizes) + 1)))
 
 

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -32,13 +33,13 @@ Mode = Literal["auto", "live", "plain", "quiet"]
 HEARTBEAT = 20.0
 _REFRESH = 0.25  # seconds between two pictures of the live display
 _TAIL = 4096
-_MARKS = {
-    "done": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "interrupted": ("■", "yellow"),
-    "skipped": ("·", "dim"),
+# how a step ends: its mark on a terminal, the mark's style, and the words before its time
+_ENDS = {
+    "done": ("✓", "green", "done in"),
+    "failed": ("✗", "red", "failed after"),
+    "interrupted": ("■", "yellow", "interrupted after"),
+    "skipped": ("·", "dim", ""),
 }
-_SAID = {"done": "done in", "failed": "failed after", "interrupted": "interrupted after"}
 
 
 def last_line(log: Path | None) -> str:
@@ -57,27 +58,23 @@ def last_line(log: Path | None) -> str:
     return lines[-1] if lines else ""
 
 
+@dataclass(eq=False)
 class Step:
-    """One step that is going on; :meth:`Progress.step` makes it."""
+    """One step that is going on, e.g. ``[3 of 7] install MPICH 4.0.2``."""
 
-    def __init__(self, kind: str, what: str, log: Path | None, count: str) -> None:
-        self.kind, self.what, self.log, self.count = kind, what, log, count
-        self.text = ""
-        self.began = time.monotonic()
+    title: str
+    log: Path | None = None
+    text: str = ""
+    began: float = field(default_factory=time.monotonic)
 
     def note(self, text: str) -> None:
         """Say what the step does now (a phase, a count); shown with the next refresh."""
         self.text = one_line(text)
 
     @property
-    def seconds(self) -> float:
-        """Time since the step began, in seconds."""
-        return time.monotonic() - self.began
-
-    @property
-    def title(self) -> str:
-        """``[3 of 7] install MPICH 4.0.2``."""
-        return " ".join(part for part in (self.count, self.kind, self.what) if part)
+    def elapsed(self) -> str:
+        """Time since the step began."""
+        return duration(time.monotonic() - self.began)
 
 
 class Progress:
@@ -94,11 +91,10 @@ class Progress:
         mode: Mode = "auto",
         heartbeat: float = HEARTBEAT,
         stream: TextIO | None = None,
-        console: Console | None = None,
     ) -> None:
         self.total, self.number = total, 0
         self.heartbeat = heartbeat
-        self.console = console or Console(file=stream or sys.stderr, highlight=False)
+        self.console = Console(file=stream or sys.stderr, highlight=False)
         usable = self.console.is_terminal and not self.console.is_dumb_terminal
         self.mode: Mode = mode if mode != "auto" else "live" if usable else "plain"
         self._steps: list[Step] = []
@@ -113,7 +109,7 @@ class Progress:
         """
         with self._lock:
             outermost = not self._steps
-            step = Step(one_line(kind), one_line(what), log, self._count(outermost))
+            step = self._made(kind, what, log)
             self._steps.append(step)
         self._event("start", step)
         result = "failed"
@@ -132,16 +128,19 @@ class Progress:
     def skip(self, kind: str, what: str = "", why: str = "") -> None:
         """Count and show a step that has nothing to do, with the reason."""
         with self._lock:
-            step = Step(one_line(kind), one_line(what), None, self._count(not self._steps))
+            step = self._made(kind, what)
         step.note(why)
         self._event("skipped", step)
 
-    def _count(self, outermost: bool) -> str:
-        if not outermost:
-            return "  " * len(self._steps) + "·"
-        self.number += 1
-        # A command may find more to do than it announced; "8 of 7" would be a lie.
-        return f"[{self.number} of {max(self.total, self.number)}]" if self.total else ""
+    def _made(self, kind: str, what: str, log: Path | None = None) -> Step:
+        """A step with its number, if it is an outermost one."""
+        count = "  " * len(self._steps) + "·"
+        if not self._steps:
+            self.number += 1
+            # A command may find more to do than it announced; "8 of 7" would be a lie.
+            total = max(self.total, self.number)
+            count = f"[{self.number} of {total}]" if self.total else ""
+        return Step(" ".join(filter(None, (count, one_line(kind), one_line(what)))), log)
 
     @contextmanager
     def _watch(self) -> Iterator[None]:
@@ -157,35 +156,30 @@ class Progress:
             with live, _ticking(_REFRESH, live.refresh):
                 live.refresh()
                 yield
-        elif self.mode == "quiet":
-            yield
         else:
             with _ticking(self.heartbeat, self._beat):
                 yield
 
     def _beat(self) -> None:
         with self._lock:
-            step = self._steps[-1] if self._steps else None
-        if step:
+            steps = self._steps[-1:]
+        for step in steps:
             self._event("heartbeat", step)
 
     def _event(self, event: str, step: Step) -> None:
         """Print one event in the manner of the mode."""
-        if self.mode == "plain":
-            self._line(_plain(event, step))
-        elif self.mode == "live" and event in _MARKS:
-            mark, style = _MARKS[event]
+        if self.mode == "live" and event in _ENDS:
+            mark, style, _ = _ENDS[event]
             line = Text(f"{mark} ", style=style).append(_plain(event, step), style="default")
             self.console.print(line, soft_wrap=True)
-
-    def _line(self, text: str) -> None:
         with self._lock:
-            # Not through rich, which would wrap: a wrapped line cannot be grepped.
-            try:
-                self.console.file.write(text + "\n")
-                self.console.file.flush()
-            except (OSError, ValueError):
-                self.mode = "quiet"  # whoever read the progress has gone; the work goes on
+            if self.mode == "plain":
+                # Not through rich, which would wrap: a wrapped line cannot be grepped.
+                try:
+                    self.console.file.write(_plain(event, step) + "\n")
+                    self.console.file.flush()
+                except (OSError, ValueError):
+                    self.mode = "quiet"  # whoever read the progress has gone; the work goes on
 
     def _render(self) -> Group:
         """The live display: each open step with its time, then the log and its last line."""
@@ -193,7 +187,7 @@ class Progress:
             steps = list(self._steps)
         rows: list[Spinner | Text] = []
         for step in steps:
-            text = _clipped(f"{step.title}  {duration(step.seconds)}", "bold")
+            text = _clipped(f"{step.title}  {step.elapsed}", "bold")
             if step.text:
                 text.append(f"  {step.text}", style="not bold dim")
             if step is steps[-1]:
@@ -214,16 +208,15 @@ def _clipped(text: str, style: str) -> Text:
 
 def _plain(event: str, step: Step) -> str:
     """One line of the plain mode."""
-    elapsed = duration(step.seconds)
     log = f"log {one_line(str(step.log))}" if step.log else ""
     if event == "start":
-        return "  ".join(part for part in (f"{step.title} …", log) if part)
+        return "  ".join(filter(None, (f"{step.title} …", log)))
     if event == "heartbeat":
-        doing = (f"{step.title}: {elapsed}", step.text, last_line(step.log))
-        return "  |  ".join(part for part in doing if part)
+        doing = (f"{step.title}: {step.elapsed}", step.text, last_line(step.log))
+        return "  |  ".join(filter(None, doing))
     if event == "skipped":
         return f"{step.title}: nothing to do" + (f" ({step.text})" if step.text else "")
-    ended = f"{step.title}: {_SAID[event]} {elapsed}"
+    ended = f"{step.title}: {_ENDS[event][2]} {step.elapsed}"
     return f"{ended}  {log}" if log and event != "done" else ended
 
 
