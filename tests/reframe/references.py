@@ -3,6 +3,7 @@
 Each row names the partition, the MPI build (its module), the figure, the message size in bytes
 (absent where the figure has none), the value and its unit, how far below and above it may be (as
 parts of 1, null for no bound), and the source. Without a row a figure is recorded, never judged.
+Rows with a `kind` are what others say of the machine: reports show them, and they judge nothing.
 """
 
 import os
@@ -25,6 +26,7 @@ def load(system, folder=FOLDER):
     rows = yaml.safe_load(path.read_text())
     if not isinstance(rows, list):
         raise ValueError(f"{path}: expected a list of rows")
+    rows = [row for row in rows if not (isinstance(row, dict) and "kind" in row)]
     for count, row in enumerate(rows, 1):
         unknown, missing = set(row) - FIELDS, FIELDS - OPTIONAL - set(row)
         if unknown or missing:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.model.load import load_system
+from mvstack.report.told import said_of, sayings
+from mvstack.support.errors import InvalidInput
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
@@ -65,7 +69,42 @@ def test_a_wrong_row_is_an_error_that_names_it(tmp_path, old, new, said):
 
 def test_the_references_that_ship_can_be_read():
     for path in references.FOLDER.glob("*.yaml"):
-        assert references.load(path.stem)
+        references.load(path.stem)
+        assert sayings(path)
+
+
+def test_what_others_say_judges_nothing(tmp_path):
+    (tmp_path / "x.yaml").write_text(f"{ROW}\n- {{kind: chart, partition: cpu}}\n")
+    assert [row["value"] for row in references.load("x", tmp_path)] == [1.2]
+
+
+def test_every_figure_of_the_talks_is_there():
+    kept = [row for path in references.FOLDER.glob("*.yaml") for row in sayings(path)]
+    count = dict.fromkeys(("measured", "specification", "chart"), 0)
+    for row in kept:
+        count[row.kind] += len(row.figures) if row.kind != "chart" else 1
+    assert count == {"measured": 119, "specification": 8, "chart": 27}
+    for path in references.FOLDER.glob("*.yaml"):
+        system = load_system(path.stem)
+        described = {*system.partitions, *system.not_offered}
+        assert {row.partition for row in sayings(path)} <= described, path.stem
+
+
+def test_what_others_say_stands_beside_a_partitions_own_figures():
+    told = {one.what: one.why for one in said_of("slingshot-test", "cpu")}
+    assert told["osu bw peak bandwidth"] == (
+        "23,985 MB/s, measured, MVAPICH 3.0a (nodes 2), seed talk 2"
+    )
+    charts = [one.why for one in said_of("alps", "cpu")]
+    assert charts and all(why.startswith("a chart without numbers") for why in charts)
+    assert said_of("nowhere", "cpu") == ()
+
+
+def test_a_wrong_saying_is_told_with_its_line(tmp_path):
+    (tmp_path / "x.yaml").write_text("- {kind: guess, partition: cpu, benchmark: b, source: s}\n")
+    with pytest.raises(InvalidInput) as error:
+        sayings(tmp_path / "x.yaml")
+    assert "x.yaml:1" in error.value.problems[0].where
 
 
 class Job:

@@ -16,13 +16,13 @@ from mvstack.model.gates import load_gates
 from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
 from mvstack.model.prerequisites import families
 from mvstack.model.spack import spack_pins
-from mvstack.model.yamlfile import read_yaml
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.plan.types import Given
 from mvstack.recipes.checks import check_recipes
 from mvstack.recipes.wanted import check_rows
 from mvstack.render.templates import site_lua
+from mvstack.report.told import sayings
 from mvstack.sources.spec import known_sources
 from mvstack.support.console import say
 from mvstack.support.errors import MvstackError, Problem, gathered, together
@@ -92,6 +92,6 @@ def _beside_systems() -> list[Callable[[], object]]:
     return [
         *(partial(read_python, path) for path in added),
         *(partial(expected_checks, folder, []) for folder in home().folders("checks")),
-        *(partial(read_yaml, path) for path in home().files("references").values()),
+        *(partial(sayings, path) for path in home().files("references").values()),
         site_lua,
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from mvstack.report.records import (
     when,
 )
 from mvstack.report.series import Plot, Point, plots_of, since, sized
+from mvstack.report.told import said_of
+from mvstack.support.errors import MvstackError
 from mvstack.support.units import clean, duration, number, quantity, size, unit_name
 from mvstack.tree.records import Records, mpi_contents
 
@@ -56,6 +59,7 @@ class Report(Plan):
     runs: tuple[Run, ...]
     cases: tuple[Case, ...]
     skipped: tuple[Reason, ...]
+    told: tuple[Reason, ...]
     plots: tuple[Plot, ...]
     setup: str
     module_load: str
@@ -190,10 +194,17 @@ def gather(tree: Path) -> Report:
         runs=tuple(runs),
         cases=cases,
         skipped=tuple(dict.fromkeys([*(latest.skipped if latest else ()), *skips])),
+        told=_told(plan),
         plots=plots_of(counting, runs),
         setup=_setup(tree),
         module_load=_module_load(plan, builds),
     )
+
+
+def _told(plan: Plan) -> tuple[Reason, ...]:
+    with contextlib.suppress(MvstackError):  # `mvstack check` tells what is wrong with the file
+        return said_of(plan.system, plan.partition)
+    return ()
 
 
 def _planned(plan: Plan, rows: list[Build]) -> list[Build]:

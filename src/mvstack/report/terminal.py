@@ -48,6 +48,7 @@ def print_report(data: Report, console: Console, page: Path | None = None) -> No
     _figures(paper, data)
     _pairs(paper, "The machine", list(data.machine.items()))
     _pairs(paper, "What was skipped, and why", [(one.what, one.why) for one in data.skipped])
+    _pairs(paper, "What others say of it", [(one.what, one.why) for one in data.told])
     paper.text("")
     if page is not None:
         # Never wrapped: a path and a command are copied from here.
