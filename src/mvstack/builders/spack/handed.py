@@ -23,7 +23,7 @@ from mvstack.render.spack import compiler_of
 from mvstack.support.errors import Refused
 from mvstack.support.files import write_atomically
 
-NAMES = {*RECORDS, *RECORDS.values()}
+NAMES = (*RECORDS, *RECORDS.values())
 
 
 def inputs(plan: Plan) -> str:
@@ -53,8 +53,9 @@ def texts(folder: Path) -> dict[str, str]:
 
 def write(files: Mapping[str, str], to: Path) -> None:
     """Write what :func:`texts` gave below ``to``, and nothing that it would not give."""
-    for name in NAMES & files.keys():
-        write_atomically(to / name, files[name])
+    for name in NAMES:
+        if name in files:
+            write_atomically(to / name, files[name])
 
 
 def check(given: Path, plan: Plan) -> list[tuple[str, Path, str]]:
