@@ -27,7 +27,7 @@ def lmod() -> str:
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A tree with modules of a compiler, an MPI below it and a package below that."""
-    command = lmod()
+    lmod()  # or it is skipped
     plan = plan_in(tmp_path_factory.mktemp("root"))
     opens = {"GCC": "Compiler/gcc/12.2.0", "MVAPICH": "MPI/gcc/12.2.0/mvapich/4.1-ucx"}
     for item in look(plan):
@@ -36,7 +36,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
             text += f'prepend_path("MODULEPATH", "{plan.tree}/modules/{below}")\n'
         item.module_file.parent.mkdir(parents=True, exist_ok=True)
         item.module_file.write_text(text)
-    modules.publish(plan, modules.lmod_folder(command))
+    modules.publish(plan)
     return plan
 
 
@@ -90,6 +90,6 @@ def test_a_withdrawn_module_cannot_be_loaded(plan: Plan) -> None:
     modules.withdraw(modules.core_module(plan))  # also when it is gone already
     said = bash(f"source {plan.tree}/init/bash; module load mvapich-stack 2>&1 || echo refused")
     assert "refused" in said
-    modules.publish(plan, modules.lmod_folder(lmod()))
+    modules.publish(plan)
     said = bash(f"source {plan.tree}/init/bash; module load mvapich-stack && echo $GOT_MVAPICH")
     assert "yes" in said

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from test_spack_builder import RECIPES, TOP, Here
 
-from mvstack.builders.base import Which
 from mvstack.builders.spack.cache import entry, push
 from mvstack.cache import gpg
 from mvstack.cache.place import place
@@ -92,11 +91,11 @@ def test_from_one_root_into_another(
     key = gpg.create("Site of the tests", "a@example.org")
     plan = json.loads((here.tree / "records" / "plan.json").read_text())
     monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
-    rows = push(plan, place(str(cache)), key, Progress(mode="quiet"), Which())
+    rows = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {"mvapich", "hpcc"} <= {row["package"] for row in rows}
     assert {row["result"] for row in rows} == {"pushed"}
     assert all(row["bytes"] for row in rows)
-    again = push(plan, place(str(cache)), key, Progress(mode="quiet"), Which())
+    again = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {row["result"] for row in again} == {"already there"}
 
     # a key that nobody trusted

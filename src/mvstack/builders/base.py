@@ -136,9 +136,18 @@ class Builder(Protocol):
         """The keys of the nodes that are installed in the tree of ``plan``."""
 
     def push(
-        self, plan: dict[str, Any], to: Place, key: Key, progress: Progress, which: Which
+        self,
+        plan: dict[str, Any],
+        place: Place,
+        key: Key,
+        progress: Progress,
+        replace: bool = False,
+        only: frozenset[str] | None = None,
     ) -> list[Row]:
-        """Push what a tree holds into a cache, signed; a row for each package."""
+        """Push what a tree holds into a cache, signed; a row for each package.
+
+        ``only`` these nodes (all if None); with ``replace`` also those that are there.
+        """
 
     def cached(self, place: Place, os_name: str, node: Node) -> int | None:
         """The longest path of a tree to which a cache's binary of ``node`` can be moved.
@@ -168,14 +177,6 @@ class Builder(Protocol):
         self, plan: Plan, caches: Caches, target: Place, progress: Progress
     ) -> tuple[list[str], int]:
         """Bring a binary of every node into a cache: who signed them, the longest root they fit."""
-
-
-@dataclass(frozen=True)
-class Which:
-    """What to push: ``only`` these nodes (all if None), ``replace`` those that are there."""
-
-    only: frozenset[str] | None = None
-    replace: bool = False
 
 
 def builder_of(name: str) -> Builder:

@@ -7,6 +7,7 @@ need not have any.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ def linked(content: bytes) -> Linked | None:
 
 def lacking(needs: Iterable[Needed]) -> list[str]:
     """The libraries that are neither where the builder had them nor known to the linker here."""
-    known = _known()
+    known = {name for name, _ in listed()}
     return sorted(
         one.soname
         for one in needs
@@ -66,10 +67,9 @@ def lacking(needs: Iterable[Needed]) -> list[str]:
     )
 
 
-def _known() -> set[str]:
-    """The names in ldconfig's cache; none where there is no ldconfig."""
+def listed() -> list[tuple[str, str]]:
+    """Name and path of each library in ldconfig's cache; none where there is no ldconfig."""
     program = shutil.which("ldconfig", path=f"{os.environ.get('PATH', '')}:/sbin:/usr/sbin")
     if program is None:
-        return set()
-    done = run([program, "-p"])
-    return {line.split()[0] for line in done.text.splitlines() if " => " in line}
+        return []
+    return re.findall(r"^\s*(\S+) .*=> (\S+)$", run([program, "-p"]).text, re.M)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Run, Which, builder_of
+from mvstack.builders.base import Run, builder_of
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
 from mvstack.ci.graph import WHOLE
@@ -157,5 +157,5 @@ def _hand(
     # the key is made after the build: what a build runs cannot sign with it
     with progress.step("hand over", f"{len(only)} packages in {hand}"):
         push = builder_of(plan.builder).push
-        pushed = push(plan.as_dict(), place(str(hand)), job_key(), progress, Which(only))
+        pushed = push(plan.as_dict(), place(str(hand)), job_key(), progress, only=only)
     return {_key_of(row): {"handed": row["bytes"]} for row in pushed}

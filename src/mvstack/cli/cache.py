@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from mvstack.builders.base import Which, builder_of
+from mvstack.builders.base import builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
@@ -44,7 +44,7 @@ def push(
     _, plan = installed_here(system, release, root, "cache push")
     own = gpg.own_key(key)
     builder = builder_of(plan.get("builder") or "easybuild")
-    rows = builder.push(plan, place(to), own, options.progress(as_json), Which(replace=replace))
+    rows = builder.push(plan, place(to), own, options.progress(as_json), replace)
     pushed = [row for row in rows if row["result"] == "pushed"]
     size = sum(row.get("bytes", 0) for row in pushed) / 1e6
     say(

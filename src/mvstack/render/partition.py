@@ -37,14 +37,13 @@ def render(plan: Plan) -> dict[str, str]:
 
 def _easybuild_files(plan: Plan) -> dict[str, str]:
     """What EasyBuild is asked for, and the easyconfigs that this partition decides something of."""
-    files: dict[str, str] = {}
-    files["easystack.yaml"] = template("easystack.yaml", plan=plan, order=build_order(plan))
+    order = build_order(plan)
+    files = {"easystack.yaml": template("easystack.yaml", plan=plan, order=order)}
     for build in plan.mpi:
         files[f"easyconfigs/{build.easyconfig}"] = mpi_easyconfig(plan, build)
-    for node in build_order(plan):
+    for node in order:
         if node.kind == "toolchain":
-            text = toolchain_easyconfig(plan, node)
-            files[f"easyconfigs/{node.key}"] = text
+            files[f"easyconfigs/{node.key}"] = toolchain_easyconfig(plan, node)
     for package in plan.packages:
         if package.mpi:
             easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")

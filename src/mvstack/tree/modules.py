@@ -20,9 +20,9 @@ module use {tree}/modules/Core
 """
 
 
-def publish(plan: Plan, lmod: Path) -> None:
-    """Write the Core module and ``init/bash``, each whole or not at all."""
-    tree = Path(plan.tree)
+def publish(plan: Plan) -> None:
+    """Write the Core module and ``init/bash``, each whole or not at all. Raises Missing."""
+    tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
     write_atomically(core_module(plan), template("core.lua", plan=plan))
     write_atomically(tree / "init" / "bash", INIT.format(tree=tree, lmod=lmod))
 
@@ -41,11 +41,6 @@ def withdraw(*files: Path) -> None:
     """Take modules away before what they name is built anew, so that nobody loads it meanwhile."""
     for file in files:
         file.unlink(missing_ok=True)
-
-
-def lmod_folder(command: str) -> Path:
-    """The folder with ``init/bash`` that belongs to Lmod's command."""
-    return Path(command).resolve().parents[1]
 
 
 def lmod_command() -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Builder, Note, Rendered, Row, Which, graph_of
+from mvstack.builders.base import Builder, Note, Rendered, Row, graph_of
 from mvstack.builders.easybuild import bundle, install, signing
 from mvstack.cache import push, store
-from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
@@ -17,7 +16,6 @@ from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan
 from mvstack.plan.usage import usage_of
 from mvstack.support.errors import Problem
-from mvstack.support.progress import Progress
 from mvstack.support.words import listed
 from mvstack.tree.nodes import State, work
 from mvstack.tree.records import Records
@@ -33,6 +31,7 @@ class EasyBuild:
 
     resolve = staticmethod(install.resolve)
     install = staticmethod(install.install)
+    push = staticmethod(push.push)
     entries = staticmethod(signing.entries)
     sources = staticmethod(bundle.sources)
     binaries = staticmethod(bundle.binaries)
@@ -78,9 +77,6 @@ class EasyBuild:
 
     def installed(self, plan: Plan) -> frozenset[str]:
         return frozenset(Records(Path(plan.tree)).hashes())
-
-    def push(self, plan: Row, to: Place, key: Key, progress: Progress, which: Which) -> list[Row]:
-        return push.push(plan, to, key, progress, which.replace, which.only)
 
     def cached(self, place: Place, os_name: str, node: Node) -> int | None:
         entry = store.find(place, os_name, node.content)

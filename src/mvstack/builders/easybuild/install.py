@@ -78,7 +78,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         use.clear(plan)
         _usage(todo, rendered.files)
         if run.wanted is None:
-            modules.publish(plan, modules.lmod_folder(easybuild.environment()["LMOD_CMD"]))
+            modules.publish(plan)
     return [row for row in rows if row]
 
 

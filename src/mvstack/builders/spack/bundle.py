@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from mvstack.builders.base import Note, Which
+from mvstack.builders.base import Note
 from mvstack.builders.carry import carried
 from mvstack.builders.spack.cache import push
 from mvstack.builders.spack.clone import clones, load_pins
@@ -85,7 +85,7 @@ def binaries(
             outcome="The bundle is not complete.",
         ) from None
     own = gpg.own_key()
-    push(data, target, own, progress, Which())
+    push(data, target, own, progress)
     return [own.fingerprint], len(plan.root)
 
 

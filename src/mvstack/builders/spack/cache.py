@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Row, Which
+from mvstack.builders.base import Row
 from mvstack.builders.spack.environments import for_tree, store_of
 from mvstack.builders.spack.lock import locks_of
 from mvstack.builders.spack.resolve import built, installed, read
@@ -29,15 +29,20 @@ FOLDER = "spack"  # below the cache
 
 
 def push(
-    plan: dict[str, Any], place: Place, key: gpg.Key, progress: Progress, which: Which
+    plan: dict[str, Any],
+    place: Place,
+    key: gpg.Key,
+    progress: Progress,
+    replace: bool = False,
+    only: frozenset[str] | None = None,
 ) -> list[Row]:
     """Push what Spack installed for ``plan`` (its plan.json); a row for each package.
 
-    Spack itself packs, signs and skips what is there. ``which.only`` are DAG hashes.
+    Spack itself packs, signs and skips what is there. ``only`` are DAG hashes.
     Raises Refused when nothing is installed there or not all of ``only``, BuildFailed with Spack's
     words when it will not push.
     """
-    only, made = which.only, plan_of(plan)
+    made = plan_of(plan)
     tree, cache = Path(made.tree), place.writable() / FOLDER
     there, rows = installed(store_of(tree)), list[Row]()
     if lost := sorted((only or set()) - there.keys()):
@@ -51,7 +56,7 @@ def push(
         what = f"{len(nodes)} packages of {made.system}/{made.partition}"
         with progress.step("push", what) as step:
             words = ["-e", str(file.parent), "buildcache", "push", "--key", key.fingerprint]
-            words += ["--update-index", *(["--force"] if which.replace else [])]
+            words += ["--update-index", *(["--force"] if replace else [])]
             words += ["--only", "package"] if only is not None else []
             hashes = [] if only is None else [f"/{node.hash}" for node in nodes]
             cache.mkdir(parents=True, exist_ok=True)
@@ -59,7 +64,7 @@ def push(
                 isolated = for_tree(Path(made.root), tree, progress, state=Path(state))
                 spack = Spack(isolated, Path(state) / "logs")
                 spack.run("push", *words, cache.as_uri(), *hashes, note=step.note)
-        stayed = set() if which.replace else before
+        stayed = set() if replace else before
         rows += [
             {
                 "result": "already there" if node.hash in stayed else "pushed",

@@ -52,7 +52,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
     (a gate).
     """
     root, tree = Path(plan.root), Path(plan.tree)
-    lmod = core.lmod_folder(core.lmod_command())
+    core.lmod_command()  # without it no module could be loaded in the end
     files = files_of(plan)
     inputs = inputs_of(files)
     with installing(plan, run.umask, run.group, FREE_GB):
@@ -85,7 +85,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         if changed:
             _modules(stack, changed, roots, run.progress)
         _forgotten(tree, {part.file for part in parts})
-        core.publish(plan, lmod)
+        core.publish(plan)
     return rows
 
 

@@ -6,17 +6,16 @@ hierarchy where it likes, and two devices of one MPI version get one name.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mvstack.cache.elf import listed
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import compiler_of
 from mvstack.render.templates import generated, lua, template
 from mvstack.support import hashes
 from mvstack.support.home import DATA
-from mvstack.support.processes import run
 
 FOLDER = DATA / "modulefiles"
 # Where every dynamic loader looks, should its own program not tell.
@@ -179,11 +178,4 @@ def _lua(change: Change) -> str:
 
 def loader_folders() -> frozenset[str]:
     """The folders that this machine's dynamic loader searches without being told."""
-    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
-        try:
-            done = run([program, "-p"])
-        except OSError:
-            continue
-        found = re.findall(r"=> (/.*)/[^/\n]+$", done.text, re.M)
-        return frozenset({*USUAL, *found})
-    return frozenset(USUAL)
+    return frozenset({*USUAL, *(str(Path(path).parent) for _, path in listed())})
