@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mvstack.applications.record import Row, by_hand, hash_of
 from mvstack.model.release import Release
 from mvstack.tree.records import kept_plan
+
+
+def merged(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+    """``old`` with ``new`` in place of what is older, in order of names."""
+    rows = {row.key: row for row in [*old, *new]}
+    return [rows[key] for key in sorted(rows, key=lambda key: tuple(part.lower() for part in key))]
+
+
+def written(rows: Iterable[Row]) -> str:
+    """The rows as the record's text."""
+    return "".join(json.dumps(row.model_dump(), ensure_ascii=False) + "\n" for row in rows)
 
 
 def rows_of(tree: Path) -> list[Row]:

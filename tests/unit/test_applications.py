@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from install_tree import install, plan_in
-from installed_rows import rows_of
+from installed_rows import merged, rows_of, written
 
 from mvstack.applications.page import applications_page
-from mvstack.applications.record import Row, by_hand, hash_of, merged, read_record, written
+from mvstack.applications.record import Row, by_hand, hash_of, read_record
 from mvstack.model.load import load_release
 from mvstack.plan import easyconfigs
 from mvstack.support.errors import InvalidInput

@@ -17,22 +17,14 @@ from mvstack.support.processes import run
 # and the objects that mpi.h and mpif.h refer to.
 _OF_MPI = re.compile(r"(P?MPI[XOR]?_|p?mpi_|P?MPI_|MPIR_F08_|mpir_|mpifcmb|mpipriv|MPIR_C_|__mpi)")
 # Printed by a program that never calls MPI_Init: what the compiler put into every object file.
+_SIZES = ("MPI_Comm", "MPI_Status", "MPI_Aint", "MPI_Offset", "MPI_Count", "MPI_Request")
 _CONSTANTS = (
-    "MPI_COMM_WORLD",
-    "MPI_COMM_NULL",
-    "MPI_INT",
-    "MPI_DOUBLE",
-    "MPI_SUM",
-    "MPI_INFO_NULL",
-    "MPI_ANY_SOURCE",
-    "MPI_PROC_NULL",
-    "MPI_SUCCESS",
-    "MPI_THREAD_MULTIPLE",
+    *("MPI_COMM_WORLD", "MPI_COMM_NULL", "MPI_INT", "MPI_DOUBLE", "MPI_SUM", "MPI_INFO_NULL"),
+    *("MPI_ANY_SOURCE", "MPI_PROC_NULL", "MPI_SUCCESS", "MPI_THREAD_MULTIPLE"),
+    *(f"sizeof({name})" for name in _SIZES),
+    "offsetof(MPI_Status, MPI_SOURCE)",
 )
 _ALLOWED = "a library, or a prefix with lib/libmpi.so or lib64/libmpi.so"
-_SIZES = ("MPI_Comm", "MPI_Status", "MPI_Aint", "MPI_Offset", "MPI_Count", "MPI_Request")
-
-
 SECONDS = 60  # for mpicc, and for what it compiled
 
 
@@ -56,11 +48,8 @@ def find_libmpi(place: Path) -> Path:
 
     Raises InvalidInput when there is none.
     """
-    if place.is_file():
-        return place
-    for folder in ("lib", "lib64"):
-        path = place / folder / "libmpi.so"
-        if path.exists():
+    for path in (place, place / "lib" / "libmpi.so", place / "lib64" / "libmpi.so"):
+        if path.is_file():
             return path
     raise InvalidInput(
         "there is no libmpi.so" if place.is_dir() else "there is no such file or folder",
@@ -75,7 +64,8 @@ def read_library(place: Path) -> Library:
     Raises InvalidInput for what is no ELF library or none of MPI.
     """
     path = find_libmpi(place)
-    files = [_read(one) for one in (path, *_bindings(path))]
+    bindings = (path.with_name(name) for name in ("libmpifort.so", "libmpicxx.so"))
+    files = [_read(one) for one in (path, *bindings) if one.exists()]
     symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
     if not symbols:
         raise InvalidInput(
@@ -113,8 +103,6 @@ def read_constants(prefix: Path) -> dict[str, int]:
     if not wrapper.is_file():
         return {}
     lines = [f'printf("{name} %ld\\n", (long) {name});' for name in _CONSTANTS]
-    lines += [f'printf("sizeof({name}) %ld\\n", (long) sizeof({name}));' for name in _SIZES]
-    lines.append('printf("offsetof(MPI_SOURCE) %ld\\n", (long) offsetof(MPI_Status, MPI_SOURCE));')
     text = "#include <mpi.h>\n#include <stddef.h>\n#include <stdio.h>\n"
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "constants.c"
@@ -137,14 +125,8 @@ def read_constants(prefix: Path) -> dict[str, int]:
             todo="repair that wrapper, or give libmpi.so instead of the prefix; the constants "
             "of mpi.h are not compared then",
         )
-    rows = re.findall(r"^(\S+) (-?\d+)$", said.text, re.MULTILINE)
+    rows = re.findall(r"^(.+) (-?\d+)$", said.text, re.MULTILINE)
     return {name: int(value) for name, value in rows}
-
-
-def _bindings(libmpi: Path) -> list[Path]:
-    """The libraries of the Fortran and C++ bindings that lie beside libmpi."""
-    folder = libmpi.parent
-    return [path for name in ("libmpifort.so", "libmpicxx.so") if (path := folder / name).exists()]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import Field
@@ -55,17 +53,6 @@ class Row(Strict):
 def read_record(path: Path = RECORD) -> list[Row]:
     """The rows. Raises InvalidInput with every line that is wrong."""
     return read_rows(path, lambda data: Row(**data), "tests/apps/record")
-
-
-def merged(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
-    """``old`` with ``new`` in place of what is older, in order of names."""
-    rows = {row.key: row for row in [*old, *new]}
-    return [rows[key] for key in sorted(rows, key=lambda key: tuple(part.lower() for part in key))]
-
-
-def written(rows: Iterable[Row]) -> str:
-    """The rows as the record's text."""
-    return "".join(json.dumps(row.model_dump(), ensure_ascii=False) + "\n" for row in rows)
 
 
 def hash_of(easyconfig: str) -> str:

@@ -28,11 +28,11 @@ def arrive(bundle: Path, fingerprint: str) -> list[str]:
         wanted = fingerprint.replace(" ", "").upper()
         known = {key.fingerprint for key in gpg.trusted()}
         if wanted not in signers and not known & set(signers):
+            yours = f", and you trust {wanted}" if wanted else ""
             raise Refused(
                 "the binaries of this bundle are signed, and nobody said by whom they may be",
                 str(bundle),
-                found=f"signed with {', '.join(signers)}"
-                + (f", and you trust {wanted}" if wanted else ""),
+                found=f"signed with {', '.join(signers)}{yours}",
                 todo="ask who made the bundle for the fingerprint, by another way than the "
                 "bundle itself, and give it: ./install --trust FINGERPRINT",
                 outcome="Nothing was installed.",

@@ -45,13 +45,13 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
     (target / SUMS).unlink(missing_ok=True)  # not before all that was typed is known to be right
     write_atomically(target / "manifest.json", "{}\n")  # marks the folder as ours; complete last
     with progress.step("bundle", "this checkout"):
-        commit = checkout.archive(target / "repository.tar.gz")
+        own = checkout.archive(target / "repository.tar.gz")
     builder = builder_of(system.builder)
     with progress.step("bundle", "Python packages") as step:
         wheels.gather(target / "wheels", (*wheels.OWN, *builder.requirements), step.note)
     with progress.step("bundle", f"the builder, {system.builder}") as step:
         builder.tools(plans[0], target, step.note)
-    about = _about(plans, commit)
+    about = _about(plans, *own)
     if binaries:
         cache = place(str(target / "cache"))
         found = [builder.binaries(plan, caches, cache, progress) for plan in plans]
@@ -82,7 +82,7 @@ def _ours(target: Path) -> None:
         )
 
 
-def _about(plans: list[Plan], commit: checkout.Checkout) -> dict[str, Any]:
+def _about(plans: list[Plan], commit: str, changed: int) -> dict[str, Any]:
     """The manifest, without what is in the bundle."""
     used = {(build.software.lower(), build.version) for plan in plans for build in plan.mpi}
     used |= {(one.name.lower(), one.version) for plan in plans for one in plan.packages}
@@ -98,8 +98,8 @@ def _about(plans: list[Plan], commit: checkout.Checkout) -> dict[str, Any]:
         "targets": sorted({plan.target for plan in plans}),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "machine": platform.machine(),
-        "commit": commit.commit,
-        "uncommitted": commit.changed,
+        "commit": commit,
+        "uncommitted": changed,
         "sources": None,
         "binaries": None,
         "accepted": [one.model_dump() for one in accepted],

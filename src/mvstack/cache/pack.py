@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import stat
@@ -37,11 +38,7 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
     kept = tree / "ebfiles_repo" / node.node.name / node.node.key  # EasyBuild's copy
     beside = [path for path in (kept, node.module_file) if path.is_file()]
     same = Move(plan.tree, plan.tree)
-    with (
-        archive.open("wb") as raw,
-        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
-    ):
+    with packed(archive) as tar:
         paths = [*_walk(node.software), *beside]
         items = [_add(tar, path, str(path.relative_to(tree)), same) for path in paths]
     built = node.node
@@ -67,6 +64,17 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
         build={name: node.build[name] for name in TOLD if name in node.build},
         items=items,
     )
+
+
+@contextlib.contextmanager
+def packed(file: Path) -> Iterator[tarfile.TarFile]:
+    """A new .tar.gz in ``file``: the same bytes for the same entries."""
+    with (
+        file.open("wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        yield tar
 
 
 def _walk(folder: Path) -> Iterator[Path]:
