@@ -56,9 +56,8 @@ class Place:
         """Copy a file of the cache to ``target``; False when there is none. Raises Unreachable."""
         if self.folder is not None:
             reachable(self.folder)
-        where = f"{self.url}/{path}" if self.folder is None else str(self.folder / path)
         try:
-            bring(where, target, self.hosts)
+            bring(f"{self.folder or self.url}/{path}", target, self.hosts)
         except NotHere as why:
             if why.absent:
                 return False

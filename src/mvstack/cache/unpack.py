@@ -88,13 +88,11 @@ def _members(manifest: Manifest, tar: tarfile.TarFile) -> list[tuple[Item, tarfi
     """The manifest's items with their entries of the archive: the same, and in the same order."""
     kinds = {tarfile.REGTYPE: "file", tarfile.SYMTYPE: "link", tarfile.DIRTYPE: "folder"}
     entries = tar.getmembers()
-    wanted = [(item.path, item.kind) for item in manifest.items]
-    if (found := [(one.name, kinds.get(one.type, "other")) for one in entries]) != wanted:
-        odd = next(iter(sorted(set(found) ^ set(wanted))), ("", "their order"))
-        raise NotWhole(f"its archive and its manifest differ in {odd[1]} {odd[0]}".rstrip())
-    for item, entry in zip(manifest.items, entries, strict=True):
-        if item.kind == "link" and entry.linkname != item.target:
-            raise NotWhole(f"{item.path} points to {entry.linkname} instead of {item.target}")
+    wanted = [(item.path, item.kind, item.target) for item in manifest.items]
+    found = [(one.name, kinds.get(one.type, "other"), one.linkname) for one in entries]
+    if found != wanted:
+        name, kind, _ = next(iter(sorted(set(found) ^ set(wanted))), ("", "their order", ""))
+        raise NotWhole(f"its archive and its manifest differ in {kind} {name}".rstrip())
     return list(zip(manifest.items, entries, strict=True))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from mvstack.cache import store, unpack
 from mvstack.cache.elf import lacking
+from mvstack.cache.manifest import Manifest
 from mvstack.cache.place import PUSH_AGAIN, NotBelieved, Place, Unreachable, place
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
@@ -176,10 +177,8 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
     """The first place's entry that may be used; why others may not goes into ``result``."""
     for one in caches.places:
         try:
-            if entry := store.find(one, plan.os, item.node.content):
-                _fits(entry, plan, item)
-                before = [_required(one, plan, content) for content in entry.manifest.requires]
-                return Offer(entry, _brought(entry, plan), tuple(before))
+            if offer := _offer(one, plan, item.node.content, item):
+                return offer
         except Unreachable as why:
             result.unreachable[one.name] = str(why)
         except NotBelieved as error:
@@ -191,28 +190,38 @@ def _look(caches: Caches, plan: Plan, result: Offers, item: Work) -> Offer | Non
     return None
 
 
-def _required(place: Place, plan: Plan, content: str) -> Offer:
-    """What an entry of ``place`` requires and no plan names. Raises NotBelieved, Unreachable."""
+def _offer(place: Place, plan: Plan, content: str, item: Work | None = None) -> Offer | None:
+    """What ``place`` has under a content hash, for ``item`` or for what no plan names, hashed here.
+
+    Raises NotBelieved, Unreachable.
+    """
     entry = store.find(place, plan.os, content)
     if entry is None:
-        raise NotBelieved(f"what it requires is not in the cache (content {content[:12]}…)")
-    _movable(entry, plan)
-    return Offer(entry, _brought(entry, plan))
+        return None
+    _fits(entry.manifest, plan, item)
+    before = []
+    for needed in entry.manifest.requires:
+        if (one := _offer(place, plan, needed)) is None:
+            raise NotBelieved(f"what it requires is not in the cache (content {needed[:12]}…)")
+        before.append(one)
+    archive = Path(plan.tree) / WAITING / Path(entry.archive).name
+    if not archive.is_file():  # required by several
+        try:
+            entry.bring(archive)
+        except unpack.NotWhole:
+            archive.unlink()
+            raise
+    return Offer(entry, archive, tuple(before))
 
 
-def _fits(entry: store.Entry, plan: Plan, item: Work) -> None:
-    """Compare an entry with the plan that asks for it. Raises NotBelieved."""
-    manifest = entry.manifest
-    module = str(item.module_file.relative_to(plan.tree))
-    wanted = (item.node.key, plan.target, module)
-    found = (manifest.easyconfig, manifest.target, manifest.module_file)
-    if found != wanted:
-        raise NotBelieved(f"its manifest says {', '.join(found)} and the plan {', '.join(wanted)}")
-    _movable(entry, plan)
-
-
-def _movable(entry: store.Entry, plan: Plan) -> None:
-    manifest = entry.manifest
+def _fits(manifest: Manifest, plan: Plan, item: Work | None) -> None:
+    """Compare an entry with the plan that asks for it and with this machine. Raises NotBelieved."""
+    if item:
+        module = str(item.module_file.relative_to(plan.tree))
+        wanted = ", ".join((item.node.key, plan.target, module))
+        found = ", ".join((manifest.easyconfig, manifest.target, manifest.module_file))
+        if found != wanted:
+            raise NotBelieved(f"its manifest says {found} and the plan {wanted}")
     if why := unpack.immovable(manifest, Path(plan.tree)):
         longest = len(manifest.tree) - (len(plan.tree) - len(plan.root))
         raise TooShort(
@@ -226,21 +235,6 @@ def _movable(entry: store.Entry, plan: Plan) -> None:
             "install the distribution's packages that have them "
             "(environments/policy/prerequisites.yaml names those that builds use)",
         )
-
-
-def _brought(entry: store.Entry, plan: Plan) -> Path:
-    """The archive of ``entry``, here and with the hash that its manifest names.
-
-    Raises NotBelieved, Unreachable.
-    """
-    archive = Path(plan.tree) / WAITING / Path(entry.archive).name
-    if not archive.is_file():  # required by several
-        try:
-            entry.bring(archive)
-        except unpack.NotWhole:
-            archive.unlink()
-            raise
-    return archive
 
 
 def _unpack(offer: Offer, tree: Path) -> None:
@@ -263,16 +257,14 @@ def refusals(refused: dict[tuple[str, str, str], list[str]]) -> list[Problem]:
 
     ``refused`` has packages by cache, reason and what to do.
     """
-    return [
-        Problem(
-            (f"{len(names)} packages" if len(names) > 1 else names[0])
-            + f" of this cache {'are' if len(names) > 1 else 'is'} refused: {why}",
-            name,
-            found=", ".join(names),
-            todo=f"{todo or PUSH_AGAIN}; or build here: --build-refused",
-        )
-        for (name, why, todo), names in refused.items()
-    ]
+    problems = []
+    for (cache, why, todo), names in refused.items():
+        what = f"{names[0]} of this cache is refused: {why}"
+        if len(names) > 1:
+            what = f"{len(names)} packages of this cache are refused: {why}"
+        todo = f"{todo or PUSH_AGAIN}; or build here: --build-refused"
+        problems.append(Problem(what, cache, found=", ".join(names), todo=todo))
+    return problems
 
 
 def _not_offered(absent: list[Work], caches: Caches, plan: Plan, result: Offers) -> list[Problem]:
