@@ -49,28 +49,28 @@ def differences(
             f"lacks {len(lacking)}: {_some(lacking)}",
             "programs that call them end with an undefined symbol",
         )
-    both = sorted(wanted & old.sizes.keys() & new.sizes.keys())
-    if grown := [name for name in both if old.sizes[name] != new.sizes[name]]:
+    grown = [name for name in _changed(old.sizes, new.sizes) if name in wanted]
+    if grown:
+        sizes = _shown(grown, "{} {} bytes", old.sizes, new.sizes)
         yield Difference(
-            "sizes of objects",
-            f"{grown[0]} {old.sizes[grown[0]]} bytes",
-            f"{new.sizes[grown[0]]} bytes" + (f"; {_some(grown)}" if len(grown) > 1 else ""),
-            "the linker copied the old object into programs",
+            "sizes of objects", *sizes, "the linker copied the old object into programs"
         )
-    both = sorted(old_constants.keys() & new_constants.keys())
-    if changed := [name for name in both if old_constants[name] != new_constants[name]]:
+    if changed := _changed(old_constants, new_constants):
+        values = _shown(changed, "{} {:#x}", old_constants, new_constants)
         yield Difference(
-            "constants of mpi.h",
-            _values(changed, old_constants),
-            _values(changed, new_constants),
-            "the compiler put the old values into programs",
+            "constants of mpi.h", *values, "the compiler put the old values into programs"
         )
+
+
+def _changed(old: dict[str, int], new: dict[str, int]) -> list[str]:
+    return sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
+
+
+def _shown(names: list[str], form: str, *sides: dict[str, int]) -> list[str]:
+    """The values of ``names``, as text for each side."""
+    return [_some([form.format(name, values[name]) for name in names]) for values in sides]
 
 
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
-
-
-def _values(names: list[str], values: dict[str, int]) -> str:
-    return _some([f"{name} {values[name]:#x}" for name in names])

@@ -44,10 +44,7 @@ class Library:
 
 
 def find_libmpi(place: Path) -> Path:
-    """The libmpi of ``place``: the library itself, or a prefix that has it in lib or lib64.
-
-    Raises InvalidInput when there is none.
-    """
+    """The libmpi of ``place``: that library, or that of a prefix. Raises InvalidInput."""
     for path in (place, place / "lib" / "libmpi.so", place / "lib64" / "libmpi.so"):
         if path.is_file():
             return path
@@ -59,10 +56,7 @@ def find_libmpi(place: Path) -> Path:
 
 
 def read_library(place: Path) -> Library:
-    """The MPI library at ``place``, the ones of its Fortran bindings included.
-
-    Raises InvalidInput for what is no ELF library or none of MPI.
-    """
+    """The MPI library at ``place`` with its bindings. Raises InvalidInput for what is none."""
     path = find_libmpi(place)
     bindings = (path.with_name(name) for name in ("libmpifort.so", "libmpicxx.so"))
     files = [_read(one) for one in (path, *bindings) if one.exists()]
@@ -95,10 +89,7 @@ def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def read_constants(prefix: Path) -> dict[str, int]:
-    """What mpi.h of ``prefix`` compiles into programs: handles, and sizes of types in bytes.
-
-    Empty when the prefix has no mpicc. Raises InvalidInput when mpicc fails.
-    """
+    """Handles and sizes in bytes that mpi.h compiles in, if mpicc is there. Raises InvalidInput."""
     wrapper = prefix / "bin" / "mpicc"
     if not wrapper.is_file():
         return {}

@@ -56,10 +56,7 @@ def read_record(path: Path = RECORD) -> list[Row]:
 
 
 def hash_of(easyconfig: str) -> str:
-    """What a row of EasyBuild is true of: what the hand-written easyconfig says, not its comments.
-
-    The same over every MPI; "" where there is none.
-    """
+    """What a row of EasyBuild is true of: the easyconfig without comments, over any MPI; or ""."""
     path = easyconfigs.source_of(easyconfig, easyconfigs.index())
     return hashes.of(hashes.normalised(path.read_text()))[:16] if path else ""
 

@@ -16,10 +16,7 @@ OWN = ("build.txt", "runtime.txt")
 
 
 def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> None:
-    """Download what requirements/``names`` pin for this Python and machine.
-
-    Raises SourceError with pip's own words when one cannot be obtained.
-    """
+    """Download what requirements/``names`` pin for this Python and machine. Raises SourceError."""
     target.mkdir(parents=True, exist_ok=True)
     kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
     said: list[str] = []

@@ -138,10 +138,7 @@ def trust(text: bytes) -> list[Key]:
 
 
 def take_own(text: bytes) -> Key:
-    """Import a secret key that signs, e.g. from a protected variable, and return it.
-
-    Raises InvalidInput when ``text`` holds no secret key or one with a passphrase.
-    """
+    """Import a secret key, e.g. from a protected variable. Raises InvalidInput if it cannot sign."""
     made, done = _added("--import", data=text)
     if len(made) != 1:
         raise InvalidInput(

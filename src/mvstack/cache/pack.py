@@ -117,10 +117,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str, same: Move) -> Item:
 
 
 def libraries(nodes: list[Installed]) -> dict[str, list[Needed]]:
-    """By content hash which libraries of the machine a package needs: those that no node brings.
-
-    Each with where the machine that built it had it.
-    """
+    """By content hash the libraries that a package needs and no node brings, with where they were."""
     linked = {
         node.content: {path: one for path in _walk(node.software) if (one := _linked(path))}
         for node in nodes

@@ -129,10 +129,7 @@ class Verdict:
 
 
 def look(place: Place, whole: bool) -> Iterator[Verdict]:
-    """Every entry of a cache, its signature checked; with ``whole`` every byte of it too.
-
-    Raises Unreachable when the cache cannot be asked.
-    """
+    """Every entry of a cache, its signature checked, or every byte of it. Raises Unreachable."""
     for os_name, content in store.names(place):
         try:
             entry = store.find(place, os_name, content)

@@ -58,10 +58,7 @@ class Entry:
         return archive_name(self.manifest)
 
     def bring(self, target: Path) -> None:
-        """Copy the archive to ``target`` and check its size and hash.
-
-        Raises NotBelieved, Unreachable.
-        """
+        """Copy the archive to ``target`` and check it. Raises NotBelieved, Unreachable."""
         if not self.place.bring(self.archive, target):
             raise NotBelieved(f"its archive {self.archive} is not there")
         unpack.hashed(self.manifest, target)

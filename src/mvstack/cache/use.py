@@ -253,10 +253,7 @@ def _unpack(offer: Offer, tree: Path) -> None:
 
 
 def refusals(refused: dict[tuple[str, str, str], list[str]]) -> list[Problem]:
-    """One problem for each reason: a key that is not trusted is one, whatever it signed.
-
-    ``refused`` has packages by cache, reason and what to do.
-    """
+    """A problem for each cache, reason and what to do, with the packages that it is about."""
     problems = []
     for (cache, why, todo), names in refused.items():
         what = f"{names[0]} of this cache is refused: {why}"

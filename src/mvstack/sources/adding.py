@@ -13,10 +13,7 @@ from mvstack.support.errors import InvalidInput, Problem, SourceError, relative
 
 
 def meant(specs: list[SourceSpec], file: Path) -> SourceSpec:
-    """The one of ``specs`` that ``file`` is to be: the only one, or the one of its name.
-
-    Raises InvalidInput when that cannot be told.
-    """
+    """The one of ``specs`` that ``file`` is: the only one, or of its name. Raises InvalidInput."""
     same = [spec for spec in specs if spec.filename == file.name]
     if len(specs) == 1 or len(same) == 1:
         return (same or specs)[0]

@@ -133,10 +133,7 @@ class Fetcher:
         return any(has(place.where, self.hosts) for place in self._places(spec))
 
     def in_mirror(self, spec: SourceSpec) -> Fetched | None:
-        """The source as the mirror has it, hashed again; what the user accepted comes first.
-
-        Raises SourceError when the mirror's file is damaged, or accepted bytes are gone.
-        """
+        """The mirror's file, hashed again; what the user accepted comes first. Raises SourceError."""
         if accepted := accepted_for(spec.software, spec.version, spec.filename):
             return self._accepted(spec, accepted)
         for sha256 in spec.hashes:
@@ -218,10 +215,7 @@ def _undamaged(path: Path, sha256: str) -> None:
 
 
 def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
-    """Where ``mirror`` may have the file: by content as Spack does it, as EasyBuild does, by name.
-
-    Of a folder only what is there.
-    """
+    """Where ``mirror`` may have the file: by content as Spack does, as EasyBuild does, by name."""
     base = (mirror if is_url(mirror) else str(local(mirror))).rstrip("/")
     ext = extension(spec.filename)
     dotted = f".{ext}" if ext else ""

@@ -39,11 +39,7 @@ def copied(source: BinaryIO, target: BinaryIO) -> str:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a person's file for reading; links are followed.
-
-    Raises InvalidInput for what is not a regular file: reading a FIFO would wait for ever, reading
-    a device would not end.
-    """
+    """Open a person's file. Raises InvalidInput for a FIFO or device: reading it would not end."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

@@ -89,10 +89,7 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
 
 
 def _on_pypi(part: _Part, values: dict[str, Any]) -> str:
-    """The requirement by which pip finds a Python package; "" for what is not on PyPI.
-
-    EasyBuild's easyblocks for Python packages look on PyPI where no url is given.
-    """
+    """The requirement by which pip finds a Python package; "" for what is not on PyPI."""
     urls = [str(url) for url in part.values.get("source_urls") or []]
     easyblock = str(values.get("easyblock") or "")
     python = easyblock == "PythonPackage" or easyblock in _BUNDLES

@@ -115,10 +115,7 @@ class SourceSpec:
 
 
 def known_sources() -> dict[str, Known]:
-    """policy/sources.yaml by file name, a site's rows before ours.
-
-    Raises InvalidInput with all errors of a file.
-    """
+    """policy/sources.yaml by file name, a site's rows before ours. Raises InvalidInput."""
     paths = [folder / "sources.yaml" for folder in reversed(home().folders("policy"))]
     found = [_known(path) for path in paths if path.is_file()]
     return {name: row for rows in found for name, row in rows.items()}
