@@ -11,7 +11,7 @@ from typing import Any
 
 from installed_rows import megabytes
 
-from mvstack.applications.record import Row
+from mvstack.applications.page import Row
 from mvstack.model.release import Release
 from mvstack.support.errors import InvalidInput, Problem, relative
 

@@ -10,8 +10,7 @@ import pytest
 from install_tree import install, plan_in
 from installed_rows import merged, rows_of, written
 
-from mvstack.applications.page import applications_page
-from mvstack.applications.record import Row, by_hand, hash_of, read_record
+from mvstack.applications.page import Row, applications_page, by_hand, hash_of, read_record
 from mvstack.model.load import load_release
 from mvstack.plan import easyconfigs
 from mvstack.support.errors import InvalidInput

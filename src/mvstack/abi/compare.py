@@ -49,26 +49,24 @@ def differences(
             f"lacks {len(lacking)}: {_some(lacking)}",
             "programs that call them end with an undefined symbol",
         )
-    grown = [name for name in _changed(old.sizes, new.sizes) if name in wanted]
-    if grown:
-        sizes = _shown(grown, "{} {} bytes", old.sizes, new.sizes)
+    if grown := [name for name in _changed(old.sizes, new.sizes) if name in wanted]:
         yield Difference(
-            "sizes of objects", *sizes, "the linker copied the old object into programs"
+            "sizes of objects",
+            _some([f"{name} {old.sizes[name]} bytes" for name in grown]),
+            _some([f"{name} {new.sizes[name]} bytes" for name in grown]),
+            "the linker copied the old object into programs",
         )
     if changed := _changed(old_constants, new_constants):
-        values = _shown(changed, "{} {:#x}", old_constants, new_constants)
         yield Difference(
-            "constants of mpi.h", *values, "the compiler put the old values into programs"
+            "constants of mpi.h",
+            _some([f"{name} {old_constants[name]:#x}" for name in changed]),
+            _some([f"{name} {new_constants[name]:#x}" for name in changed]),
+            "the compiler put the old values into programs",
         )
 
 
 def _changed(old: dict[str, int], new: dict[str, int]) -> list[str]:
     return sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
-
-
-def _shown(names: list[str], form: str, *sides: dict[str, int]) -> list[str]:
-    """The values of ``names``, as text for each side."""
-    return [_some([form.format(name, values[name]) for name in names]) for values in sides]
 
 
 def _some(names: list[str]) -> str:

@@ -138,7 +138,7 @@ def trust(text: bytes) -> list[Key]:
 
 
 def take_own(text: bytes) -> Key:
-    """Import a secret key, e.g. from a protected variable. Raises InvalidInput if it cannot sign."""
+    """Import a secret key, e.g. from a protected variable. Raises InvalidInput for any other."""
     made, done = _added("--import", data=text)
     if len(made) != 1:
         raise InvalidInput(

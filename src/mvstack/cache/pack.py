@@ -1,28 +1,124 @@
-"""Make one entry: look at every file of a node, write its archive, and say what it holds."""
+"""What of a tree can be an entry of a cache, by the tree's own records; and making the entry."""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
 import hashlib
+import json
+import re
 import stat
 import tarfile
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from mvstack.cache import elf
 from mvstack.cache.manifest import Archive, Item, Manifest, Needed
 from mvstack.cache.prefix import Move
-from mvstack.cache.tree import Installed
-from mvstack.plan.types import Plan
+from mvstack.plan.easybuild import build_order
+from mvstack.plan.graph import Node
+from mvstack.plan.types import Plan, plan_of
 from mvstack.sources.files import sha256_of
+from mvstack.support import hashes
 from mvstack.support.errors import Missing, Refused
+from mvstack.tree.records import Records
 
 # EasyBuild's log and report hold the whole environment of who built: that stays at home.
 PRIVATE = ("*.log", "*_test_report.md", "*.log.gz", "*.log.bz2")
 # What a row of builds.jsonl tells those who install.
 TOLD = ("started", "host", "cores", "seconds", "sources")
+
+_ASKS = re.compile(r'^\s*(?:depends_on|load|always_load)\("([^"]+)"\)', re.M)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """One package that is installed: its content hash, its paths, and the row of its build.
+
+    ``requires`` are contents of packages that no plan names and that it needs.
+    """
+
+    node: Node
+    content: str
+    module_file: Path
+    software: Path
+    build: dict[str, Any]
+    requires: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> list[str]:
+        """The modules that its own module loads."""
+        return _ASKS.findall(self.module_file.read_text())
+
+
+def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:
+    """The plan of a tree and its packages that are whole, in build order.
+
+    ``data`` is its plan.json. Whole is what has its module and is recorded with its hash. What
+    EasyBuild brought along by itself comes first.
+    """
+    plan = plan_of(data)
+    tree = Path(plan.tree)
+    known, rows = Records(tree).hashes(), _builds(tree)
+    found = []
+    for node in build_order(plan):
+        file = tree / "modules" / node.file
+        if node.key in known and file.is_file():
+            folder = node.key.removesuffix(".eb").removeprefix(f"{node.name}-")
+            software = tree / "software" / node.name / folder
+            row = rows.get(node.key, {})
+            found.append(Installed(node, known[node.key], file, software, row))
+    return plan, _with_companions(plan, found)
+
+
+def _with_companions(plan: Plan, found: list[Installed]) -> list[Installed]:
+    """``found`` with what they require, and before them the packages that are required."""
+    companions = list(_companions(plan, {item.module_file for item in found}))
+
+    def below(item: Installed, seen: dict[str, None]) -> dict[str, None]:
+        for name in item.asks:
+            for one in companions:
+                if str(one.module_file).endswith(f"/{name}.lua") and one.content not in seen:
+                    below(one, seen)
+                    seen[one.content] = None
+        return seen
+
+    whole = [replace(item, requires=tuple(below(item, {}))) for item in found]
+    used = {content for item in whole for content in item.requires}
+    return [*(one for one in companions if one.content in used), *whole]
+
+
+def _companions(plan: Plan, planned: set[Path]) -> Iterator[Installed]:
+    """What EasyBuild installed beyond the plan (``--robot``)."""
+    tree = Path(plan.tree)
+    root = re.compile(rf'"{re.escape(plan.tree)}/software/([^/"]+)/([^/"]+)"')
+    for file in sorted((tree / "modules").rglob("*.lua")):
+        if file in planned or file.parent == tree / "modules" / "Core" / "mvapich-stack":
+            continue
+        own = root.search(file.read_text(errors="replace"))
+        name, version = own.groups() if own else ("", "")
+        easyconfig = tree / "ebfiles_repo" / name / f"{name}-{version}.eb"
+        if easyconfig.is_file():
+            content = hashes.of("companion", hashes.normalised(easyconfig.read_text()), plan.target)
+            module = f"{file.parent.name}/{file.stem}"
+            told = (easyconfig.name, "companion", name, version.partition("-")[0], content)
+            software = tree / "software" / name / version
+            yield Installed(Node(*told, module=module), content, file, software, {})
+
+
+def _builds(tree: Path) -> dict[str, dict[str, Any]]:
+    """The last row of builds.jsonl that tells of a build, by easyconfig."""
+    found: dict[str, dict[str, Any]] = {}
+    with contextlib.suppress(OSError):
+        for line in (tree / "records" / "builds.jsonl").read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):  # cut short by a power cut
+                row = json.loads(line)
+                if isinstance(row, dict) and row.get("result") == "built":
+                    found[str(row.get("easyconfig"))] = row
+    return found
 
 
 def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Manifest:
@@ -117,7 +213,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str, same: Move) -> Item:
 
 
 def libraries(nodes: list[Installed]) -> dict[str, list[Needed]]:
-    """By content hash the libraries that a package needs and no node brings, with where they were."""
+    """By content hash the libraries that a package needs and no node brings, and their places."""
     linked = {
         node.content: {path: one for path in _walk(node.software) if (one := _linked(path))}
         for node in nodes

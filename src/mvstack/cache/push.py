@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from mvstack.cache import gpg, store, unpack
 from mvstack.cache.manifest import Manifest
-from mvstack.cache.pack import libraries, pack
+from mvstack.cache.pack import Installed, installed, libraries, pack
 from mvstack.cache.place import NotBelieved, Place, Unreachable
-from mvstack.cache.tree import Installed, installed
 from mvstack.support import locks
 from mvstack.support.errors import Locked, Refused
 from mvstack.support.progress import Progress

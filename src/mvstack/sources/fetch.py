@@ -133,7 +133,7 @@ class Fetcher:
         return any(has(place.where, self.hosts) for place in self._places(spec))
 
     def in_mirror(self, spec: SourceSpec) -> Fetched | None:
-        """The mirror's file, hashed again; what the user accepted comes first. Raises SourceError."""
+        """The mirror's file, hashed again; accepted bytes come first. Raises SourceError."""
         if accepted := accepted_for(spec.software, spec.version, spec.filename):
             return self._accepted(spec, accepted)
         for sha256 in spec.hashes:
