@@ -395,31 +395,40 @@ class Policy(Strict):
 
     def beneath(
         self, row: BuildRow, device: str, fabric: str, gpu: str, provider: str | None = None
-    ) -> Beneath | None:
+    ) -> Beneath:
         """What ``row`` gets of the fabric and the GPU for ``device``, so that no row can forget it.
 
-        None where the library does not drive the fabric. What the row itself says goes over it.
+        What the row itself says goes over it. Raises LookupError where the library does not drive
+        the fabric, or not by that provider.
         """
         own, where, kind = row.use.transports[device], self.fabrics[fabric], self.gpus[gpu]
+        under = {"libfabric": where.libfabric, "ucx": where.ucx}.get(own.library)
+        if under is None and own.library in ("libfabric", "ucx"):
+            raise LookupError(f"{own.library} does not drive fabric {fabric}")
+        known = [under.provider, *under.alternatives] if isinstance(under, Libfabric) else []
+        if provider and provider not in known:
+            there = " and ".join(known) or "none"
+            raise LookupError(f"provider {provider}: {own.library} has {there} for fabric {fabric}")
         words, environment, believe = [own.variants], {}, Believe()
-        if own.library == "libfabric":
-            if (ofi := where.libfabric) is None:
-                return None
-            words = [ofi.variants, own.variants, kind.libfabric]
-            reason = ofi.alternatives.get(provider or "", ofi)
-            setting = Setting(value=provider or ofi.provider, why=reason.why, source=reason.source)
-            environment = {"FI_PROVIDER": setting, **ofi.environment}
-            believe = Believe(providers=[setting.value])
-        elif own.library == "ucx":
-            if (ucx := where.ucx) is None:
-                return None
-            words = [ucx.variants, UCX_ALWAYS, own.variants, kind.ucx.variants if kind.ucx else ""]
-            environment = ucx.environment
-            believe = Believe(transports=ucx.believe, memory=kind.ucx.believe if kind.ucx else [])
+        if isinstance(under, Libfabric):
+            words = [under.variants, own.variants, kind.libfabric]
+            reason = under.alternatives.get(provider or "", under)
+            used = provider or under.provider
+            environment = {"FI_PROVIDER": Setting(value=used, why=reason.why, source=reason.source)}
+            believe = Believe(providers=[used])
+        elif under:
+            words = [
+                under.variants,
+                UCX_ALWAYS,
+                own.variants,
+                kind.ucx.variants if kind.ucx else "",
+            ]
+            believe = Believe(transports=under.believe, memory=kind.ucx.believe if kind.ucx else [])
+        more = under.environment if under else {}
         variants = " ".join(word for word in words if word)
         return Beneath(
             transport=own.model_copy(update={"variants": variants}),
-            environment={**environment, **row.use.environment},
+            environment={**environment, **more, **row.use.environment},
             believe=believe.model_copy(update=row.believe.model_dump(exclude_defaults=True)),
         )
 

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from mvstack.model.policy import Beneath, BuildRow, LauncherRow, Policy, RefusalRow, When
-from mvstack.model.release import Release
+from mvstack.model.release import MpiVersion, Release
 from mvstack.model.system import Partition, System, Wish
 from mvstack.support.errors import Refused
 from mvstack.support.words import listed, nearest
@@ -40,10 +40,6 @@ class Facts:
     version: str = ""
     device: str = ""
     fallback: bool = False
-
-    def with_build(self, product: str, version: str, device: str, libfabric: str) -> Facts:
-        """The same machine with a build in mind."""
-        return replace(self, product=product, version=version, device=device, libfabric=libfabric)
 
 
 def facts_of(system: System, partition: str) -> Facts:
@@ -110,30 +106,41 @@ class PassedOver:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The build rows chosen for one partition, with what led there."""
+class Candidate:
+    """A build that fits the machine, before refusals are asked."""
 
     row: BuildRow
-    version: str
-    version_why: str
-    version_source: str
+    entry: MpiVersion
     devices: tuple[str, ...]
-    launcher: LauncherRow
-    pmi: str
     facts: Facts
     policy: Policy
-    passed_over: tuple[PassedOver, ...] = field(default_factory=tuple)
 
     @property
     def product(self) -> str:
         """The product's name, e.g. mvapich."""
         return self.row.use.product
 
+    @property
+    def version(self) -> str:
+        """The product's version."""
+        return self.entry.version
+
+    def __str__(self) -> str:
+        return f"{self.product} {self.version} {self.devices[0]}"
+
     def beneath(self, device: str) -> Beneath:
         """What stands beneath ``device`` on this fabric, with this GPU."""
-        found = _beneath(self.row, device, self.facts, self.policy)
-        assert found  # it was not chosen otherwise
-        return found
+        facts = self.facts
+        return self.policy.beneath(self.row, device, facts.fabric, facts.gpu, facts.provider)
+
+
+@dataclass(frozen=True)
+class Choice(Candidate):
+    """The build chosen for one partition, with what led there."""
+
+    launcher: LauncherRow
+    pmi: str
+    passed_over: tuple[PassedOver, ...] = field(default_factory=tuple)
 
 
 def choose(
@@ -171,54 +178,26 @@ def first_fitting(
     passed: list[PassedOver] = []
     for candidate in _candidates(facts, wish, release, policy, fallback):
         if (candidate.product, candidate.version) in unavailable:
-            passed.append(
-                PassedOver(
-                    f"{candidate.product} {candidate.version}",
-                    "its source cannot be obtained here",
-                    "tried now",
-                    "unavailable",
-                )
-            )
+            why = "its source cannot be obtained here"
+            name = f"{candidate.product} {candidate.version}"
+            passed.append(PassedOver(name, why, "tried now", "unavailable"))
             continue
-        launcher, why_not = _fits(candidate, policy)
-        if launcher is None:
-            passed += why_not
-            continue
-        choice = Choice(
-            row=candidate.row,
-            version=candidate.version,
-            version_why=candidate.why,
-            version_source=candidate.source,
-            devices=candidate.devices,
-            launcher=launcher,
-            pmi=facts.pmi or launcher.pmi[0],
-            facts=candidate.facts,
-            policy=policy,
-            passed_over=tuple(dict.fromkeys(passed)),
-        )
-        return choice, passed
+        launcher, why_not = _fits(candidate)
+        passed += why_not
+        if launcher:
+            pmi = facts.pmi or launcher.pmi[0]
+            over = tuple(dict.fromkeys(passed))
+            return Choice(
+                **candidate.__dict__, launcher=launcher, pmi=pmi, passed_over=over
+            ), passed
     return None, passed
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    row: BuildRow
-    version: str
-    why: str
-    source: str
-    devices: tuple[str, ...]
-    facts: Facts
-
-    @property
-    def product(self) -> str:
-        return self.row.use.product
 
 
 def _candidates(
     facts: Facts, wish: Wish, release: Release, policy: Policy, fallback: bool
-) -> Iterator[_Candidate]:
+) -> Iterator[Candidate]:
     """Builds that fit the machine, in order of preference, before refusals are asked."""
-    machine = Facts(**{**facts.__dict__, "fallback": fallback})
+    machine = replace(facts, fallback=fallback)
     for row in policy.builds:
         use = row.use
         if not holds(row.when, machine) or wish.product not in (None, use.product):
@@ -236,58 +215,41 @@ def _candidates(
             )
             if devices[0].startswith("ch4:ofi") and libfabric == "none":
                 libfabric = "external"
-            yield _Candidate(
-                row,
-                entry.version,
-                entry.why,
-                entry.source,
-                devices,
-                machine.with_build(use.product, entry.version, devices[0], libfabric),
+            built = replace(
+                machine,
+                product=use.product,
+                version=entry.version,
+                device=devices[0],
+                libfabric=libfabric,
             )
+            yield Candidate(row, entry, devices, built, policy)
 
 
-def _fits(candidate: _Candidate, policy: Policy) -> tuple[LauncherRow | None, list[PassedOver]]:
+def _fits(candidate: Candidate) -> tuple[LauncherRow | None, list[PassedOver]]:
     """The launcher row for a candidate, or the reasons why it is passed over."""
-    name = f"{candidate.product} {candidate.version} {candidate.devices[0]}"
-    refused = [row for row in policy.refusals if holds(row.when, candidate.facts)]
+    name, row, facts = str(candidate), candidate.row, candidate.facts
+    refused = [one for one in candidate.policy.refusals if holds(one.when, facts)]
     if refused:
-        return None, [PassedOver(name, row.refuse, row.source, row.id) for row in refused]
-    unknown = [dev for dev in candidate.devices if dev not in candidate.row.use.transports]
+        return None, [PassedOver(name, one.refuse, one.source, one.id) for one in refused]
+    unknown = [dev for dev in candidate.devices if dev not in row.use.transports]
     if unknown:
-        allowed = listed(candidate.row.use.transports)
+        allowed = listed(row.use.transports)
         why = f"device {unknown[0]} is not what the policy has for this machine ({allowed})"
-        return None, [PassedOver(name, why, candidate.row.source, candidate.row.id)]
-    if why := _not_driven(candidate, policy):
-        return None, [PassedOver(name, why, "environments/policy/fabrics.yaml", candidate.row.id)]
-    any_pmi = Facts(**{**candidate.facts.__dict__, "pmi": ""})
-    for row in policy.launchers:
-        asked = candidate.facts if row.when.pmi else any_pmi
-        if holds(row.when, asked):
-            if candidate.facts.pmi and candidate.facts.pmi not in row.pmi:
-                why = f"pmi {candidate.facts.pmi}: {row.id} works with {listed(row.pmi)}"
-                return None, [PassedOver(name, why, row.source, row.id)]
-            return row, []
-    why = f"launcher {candidate.facts.launcher} is not one that this product has"
+        return None, [PassedOver(name, why, row.source, row.id)]
+    try:
+        for device in candidate.devices:
+            candidate.beneath(device)
+    except LookupError as error:
+        why = str(error.args[0])
+        return None, [PassedOver(name, why, "environments/policy/fabrics.yaml", row.id)]
+    for one in candidate.policy.launchers:
+        if holds(one.when, facts if one.when.pmi else replace(facts, pmi="")):
+            if facts.pmi and facts.pmi not in one.pmi:
+                why = f"pmi {facts.pmi}: {one.id} works with {listed(one.pmi)}"
+                return None, [PassedOver(name, why, one.source, one.id)]
+            return one, []
+    why = f"launcher {facts.launcher} is not one that this product has"
     return None, [PassedOver(name, why, "environments/policy/launchers.yaml", "launchers")]
-
-
-def _beneath(row: BuildRow, device: str, facts: Facts, policy: Policy) -> Beneath | None:
-    return policy.beneath(row, device, facts.fabric, facts.gpu, facts.provider)
-
-
-def _not_driven(candidate: _Candidate, policy: Policy) -> str:
-    """Why what is beneath a candidate does not drive the fabric as asked; "" if it does."""
-    facts, under = candidate.facts, policy.fabrics[candidate.facts.fabric].libfabric
-    transports = [candidate.row.use.transports[device] for device in candidate.devices]
-    if facts.provider:
-        known = [under.provider, *under.alternatives] if under else []
-        if facts.provider not in known or any(t.library != "libfabric" for t in transports):
-            there = f"libfabric has {listed(known)} there" if known else "libfabric has none there"
-            return f"provider {facts.provider} is none for fabric {facts.fabric}: {there}"
-    for device, transport in zip(candidate.devices, transports, strict=True):
-        if _beneath(candidate.row, device, facts, policy) is None:
-            return f"{transport.library} does not drive fabric {facts.fabric}"
-    return ""
 
 
 def _check_wish(system: System, partition: str, wish: Wish, release: Release) -> None:
@@ -315,8 +277,11 @@ def _refusal(
     rows = [rules[item.rule] for item in dict.fromkeys(passed) if item.rule in rules]
     rows = list({row.id: row for row in rows}.values())
     if not rows:  # no build row fits at all: the refusals that hold for the machine say why
-        wanted = facts.with_build(
-            part.mpi.product or "", part.mpi.version or "", part.mpi.device or "", facts.libfabric
+        wanted = replace(
+            facts,
+            product=part.mpi.product or "",
+            version=part.mpi.version or "",
+            device=part.mpi.device or "",
         )
         rows = [row for row in policy.refusals if holds(row.when, wanted)]
         ways = [[row.todo for row in rows]]
@@ -379,8 +344,7 @@ def nearest_working(system: System, partition: str, release: Release, policy: Po
             trial = system.model_copy(update={"partitions": {partition: other}})
             choice, _ = first_fitting(facts_of(trial, partition), other.mpi, release, policy)
             if choice:
-                words = " and ".join(text for text, _ in steps)
-                found.append(f"{choice.product} {choice.version} {choice.devices[0]} {words}")
+                found.append(f"{choice} {' and '.join(text for text, _ in steps)}")
         if found:
             return found[:2]
     return []

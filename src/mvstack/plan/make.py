@@ -199,8 +199,8 @@ def mpi_build(
             {"what": choice.row.id, "why": choice.row.why, "source": choice.row.source},
             {
                 "what": f"version {choice.version}",
-                "why": choice.version_why,
-                "source": choice.version_source,
+                "why": choice.entry.why,
+                "source": choice.entry.source,
             },
             {
                 "what": f"launcher {part.launcher}, pmi {choice.pmi}",

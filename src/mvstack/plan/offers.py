@@ -30,41 +30,37 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
             because=f"{choice.row.why} ({choice.row.source})"
             if name != "slurm"
             else f"{choice.launcher.why} ({choice.launcher.source})",
-            todo=f"{HOW.get(name, HOW['slurm'])}; correct {field} if it is incomplete, or give "
-            f"another {name}",
+            todo=f"{HOW[name]}; correct {field} if it is incomplete, or give another {name}",
         )
         for name, field, lacking, need in _lacking(part, choice)
     ]
-    kind = choice.policy.gpus[choice.facts.gpu]
-    beneath = [choice.row.use.transports[device].library for device in choice.devices]
-    if kind.ucx and not kind.ucx.variants and "ucx" in beneath and "ucx" not in part.externals:
-        problems.append(
-            Problem(
-                f"{partition}: externals: a ucx with {' or '.join(kind.ucx.believe)} is needed for "
-                f"gpu {part.gpu}",
-                system.at("partitions", partition, "gpu"),
-                because=f"{choice.row.why} ({choice.row.source})",
-                todo="name it under `externals:` (`ucx: {version: …, prefix: …, transports: […]}`)",
-            )
+    kind, model = choice.policy.gpus[choice.facts.gpu], part.gpu_model or "(none)"
+    under: set[str] = {choice.row.use.transports[device].library for device in choice.devices}
+    built = under - set(part.externals)
+    if "gpu" in choice.row.use.configure:
+        built.add(choice.product)
+    if kind.ucx and not kind.ucx.variants and "ucx" in built:
+        message = f"externals: a ucx with {' or '.join(kind.ucx.believe)} is needed: {kind.why}"
+        todo = "name it under `externals:` (`ucx: {version: …, prefix: …, transports: […]}`)"
+        problems.append(_of_gpu(system, partition, message, todo))
+    built &= {"libfabric", choice.product}
+    if kind.needs_arch and built and not spackspecs.gpu_arch(part, choice.policy):
+        names = " and ".join(sorted(built))
+        message = f"gpu_arch is not set, and the build of {names} is for one architecture"
+        todo = (
+            f"set `gpu_arch:` to one of {listed(sorted(set(kind.architectures.values())))} or what "
+            f"`rocminfo` names; or a gpu_model (now {model}) that begins with one of "
+            f"{listed(kind.architectures)}: Spack refuses +rocm with amdgpu_target=none"
         )
-    compiled = choice.product if "gpu" in choice.row.use.configure else ""
-    if "libfabric" in beneath and "libfabric" not in part.externals:
-        compiled = compiled or "libfabric"
-    if kind.needs_arch and compiled and not spackspecs.gpu_arch(part, choice.policy):
-        problems.append(
-            Problem(
-                f"{partition}: gpu_arch is not set, and {compiled} with gpu {part.gpu} is "
-                "compiled from source for one architecture",
-                system.at("partitions", partition, "gpu"),
-                found=f"gpu_model: {part.gpu_model or '(none)'}",
-                allowed=listed(sorted(set(kind.architectures.values()))),
-                because="Spack refuses +rocm with amdgpu_target=none (its ROCmPackage)",
-                todo="set `gpu_arch:` (`rocminfo` names it), or a gpu_model that begins with one "
-                f"of {listed(kind.architectures)}",
-            )
-        )
+        problems.append(_of_gpu(system, partition, message, todo))
     if problems:
         raise InvalidInput(*problems)
+
+
+def _of_gpu(system: System, partition: str, message: str, todo: str) -> Problem:
+    where = system.at("partitions", partition, "gpu")
+    gpu = f"gpu: {system.partitions[partition].gpu}"
+    return Problem(f"{partition}: {message}", where, found=gpu, todo=todo)
 
 
 HOW = {
