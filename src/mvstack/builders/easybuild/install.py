@@ -58,13 +58,12 @@ def install(plan: Plan, run: Run) -> list[Row]:
         records = Records(tree)
         records.plan(plan.as_dict())
         todo = work(resolve(rendered), tree)
-        if run.wanted is not None:
-            todo = _considered(plan, todo, run.wanted)
+        wanted = frozenset(item.node.key for item in todo) if run.wanted is None else run.wanted
+        todo = _considered(plan, todo, wanted)
         missing = [item for item in todo if item.state is not State.PRESENT]
         offered = use.offers(run.caches, missing, plan, progress) if run.caches and missing else {}
         to_build = [item for item in missing if item.node.key not in offered]
-        if run.wanted is not None:
-            _refuse_others(plan, to_build, run.wanted, run.caches)
+        _refuse_others(plan, to_build, wanted, run.caches)
         sources = _fetch(to_build, tree, run) if to_build else {}
         easybuild = _easybuild(plan, run, with_python=bool(to_build))
         _withdraw_changed(todo, plan)
