@@ -107,7 +107,7 @@ def digests(found: Recipe) -> list[Problem]:
             source="s",
         )
     }
-    return list(checks.digests(found, {"a-2.0.tar.gz": (GOOD,)}, known))
+    return list(checks.digests({"a-2.0.tar.gz": (GOOD,)}, known, found))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class Row(Strict):
 
 def read_record(path: Path = RECORD) -> list[Row]:
     """The rows. Raises InvalidInput with every line that is wrong."""
-    return read_rows(path, lambda data: Row(**data), "tests/apps/record")
+    return read_rows(path, Row, "tests/apps/record")
 
 
 def hash_of(easyconfig: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from mvstack.model.load import load_policy
@@ -31,16 +32,13 @@ _BECAUSE = re.compile(r"\b(builtin|upstream|Spack)\b", re.IGNORECASE)
 
 def check_recipes(folder: Path = RECIPES, policy: Policy | None = None) -> list[Recipe]:
     """Every recipe below ``folder``. Raises InvalidInput with all that is wrong with them."""
-    recipes = read_recipes(folder)
-    known = known_sources()
-    hashes = easyconfig_hashes()
+    recipes, known, hashes = read_recipes(folder), known_sources(), easyconfig_hashes()
     problems = [
         problem
         for recipe in recipes
-        for check in (names, reasons, variants, refusals, urls)
+        for check in (names, reasons, variants, refusals, urls, partial(digests, hashes, known))
         for problem in check(recipe)
     ]
-    problems += [one for recipe in recipes for one in digests(recipe, hashes, known)]
     # our own: the tables of our recipes are made from it, not from what a site adds
     problems += unmet(recipes, policy or load_policy(DATA / "environments" / "policy"))
     if problems:
@@ -57,58 +55,42 @@ def easyconfig_hashes() -> dict[str, tuple[str, ...]]:
     return {spec.filename: spec.hashes for spec in specs}
 
 
-def where(recipe: Recipe, line: int = 0) -> str:
-    """``file:line`` in a recipe."""
-    return f"{relative(recipe.path)}:{line or recipe.line}"
+def _wrong(recipe: Recipe, line: int, message: str, **more: str) -> Problem:
+    return Problem(message, f"{relative(recipe.path)}:{line}", **more)
 
 
 def names(recipe: Recipe) -> Iterator[Problem]:
     """Spack finds a package by its folder and its class by the folder's name."""
-    wanted = class_for(recipe.folder)
+    wanted, line = class_for(recipe.folder), recipe.line
     if recipe.class_name != wanted:
-        yield Problem(
-            f"Spack looks for the class {wanted} in this folder",
-            where(recipe),
-            found=recipe.class_name,
-            todo=f"call the class {wanted}, or rename the folder",
-        )
+        what = f"Spack looks for the class {wanted} in this folder"
+        todo = f"call the class {wanted}, or rename the folder"
+        yield _wrong(recipe, line, what, found=recipe.class_name, todo=todo)
     if not recipe.docstring:
-        yield Problem(
-            "it has no docstring for `spack info`",
-            where(recipe),
-            todo="say what it is",
-        )
+        yield _wrong(recipe, line, "it has no docstring for `spack info`", todo="say what it is")
     if not recipe.builtin and not recipe.licence:
-        yield Problem(
-            "it has no license(…)",
-            where(recipe),
-            todo="add `license(…)` with the SPDX name of the licence in the source",
-        )
+        todo = "add `license(…)` with the SPDX name of the licence in the source"
+        yield _wrong(recipe, line, "it has no license(…)", todo=todo)
 
 
 def reasons(recipe: Recipe) -> Iterator[Problem]:
     """A recipe that stands in for builtin's says what is wrong with that one."""
     if recipe.builtin and not _BECAUSE.search(recipe.docstring + recipe.comments):
-        yield Problem(
-            f"it inherits builtin's {recipe.builtin} and does not say why",
-            where(recipe),
-            todo="say in the docstring what is wrong in builtin's recipe, and where you saw it",
-        )
+        what = f"it inherits builtin's {recipe.builtin} and does not say why"
+        todo = "say in the docstring what is wrong in builtin's recipe, and where you saw it"
+        yield _wrong(recipe, recipe.line, what, todo=todo)
 
 
 def variants(recipe: Recipe) -> Iterator[Problem]:
     """Each variant says what it does, and its default is one of its values."""
     for variant in recipe.variants:
         if not variant.description:
-            yield Problem(f"variant {variant.name} has no description", where(recipe, variant.line))
+            yield _wrong(recipe, variant.line, f"variant {variant.name} has no description")
         defaults = variant.default.split(",") if variant.values and variant.default else []
         if strange := [one for one in defaults if one not in variant.values]:
-            yield Problem(
-                f"the default of variant {variant.name} is not one of its values",
-                where(recipe, variant.line),
-                found=listed(strange),
-                allowed=listed(variant.values),
-            )
+            what = f"the default of variant {variant.name} is not one of its values"
+            allowed = listed(variant.values)
+            yield _wrong(recipe, variant.line, what, found=listed(strange), allowed=allowed)
 
 
 def refusals(recipe: Recipe) -> Iterator[Problem]:
@@ -116,16 +98,12 @@ def refusals(recipe: Recipe) -> Iterator[Problem]:
     for one in recipe.conflicts:
         rule = f"{one.kind}({one.spec!r}{f', when={one.when!r}' if one.when else ''})"
         if not one.message:
-            yield Problem(
-                f"{rule} has no message", where(recipe, one.line), todo="add msg=… with what to use"
-            )
+            todo = "add msg=… with what to use"
+            yield _wrong(recipe, one.line, f"{rule} has no message", todo=todo)
         elif not _TEACHING.search(one.message):
-            yield Problem(
-                f"the message of {rule} does not say what to use instead",
-                where(recipe, one.line),
-                found=one.message,
-                todo="end it with what works: “…; use netmod=ucx”",
-            )
+            what = f"the message of {rule} does not say what to use instead"
+            todo = "end it with what works: “…; use netmod=ucx”"
+            yield _wrong(recipe, one.line, what, found=one.message, todo=todo)
 
 
 def urls(recipe: Recipe) -> Iterator[Problem]:
@@ -137,82 +115,59 @@ def urls(recipe: Recipe) -> Iterator[Problem]:
         if recipe.builtin and not recipe.url and not version.url:
             continue  # builtin's url is not known here
         if not url.startswith("https://"):
-            yield Problem(
-                f"the source of {version.name} is not fetched over https",
-                where(recipe, version.line),
-                found=url or "no url",
-                todo='give the recipe a `url = "https://…"` with a version in it',
-            )
+            what = f"the source of {version.name} is not fetched over https"
+            todo = 'give the recipe a `url = "https://…"` with a version in it'
+            yield _wrong(recipe, version.line, what, found=url or "no url", todo=todo)
         elif not any(version.name.replace(".", mark) in url for mark in (".", "_", "-", "")):
-            yield Problem(
-                f"the url of {version.name} does not contain its version",
-                where(recipe, version.line),
-                found=url,
-                todo="give the version its own url, or correct the recipe's",
-            )
+            what = f"the url of {version.name} does not contain its version"
+            todo = "give the version its own url, or correct the recipe's"
+            yield _wrong(recipe, version.line, what, found=url, todo=todo)
 
 
 def digests(
-    recipe: Recipe, hashes: dict[str, tuple[str, ...]], known: dict[str, Known]
+    hashes: dict[str, tuple[str, ...]], known: dict[str, Known], recipe: Recipe
 ) -> Iterator[Problem]:
     """Each version has a SHA-256, the one that the rest of the repository takes for that file."""
     seen: dict[str, Version] = {}
     for version in recipe.versions:
-        if version.name in seen:
-            yield Problem(
-                f"version {version.name} is declared twice",
-                where(recipe, version.line),
-                because=f"line {seen[version.name].line} has it",
-            )
-        seen[version.name] = version
-        yield from _digest(recipe, version, hashes, known)
-
-
-def _digest(
-    recipe: Recipe, version: Version, hashes: dict[str, tuple[str, ...]], known: dict[str, Known]
-) -> Iterator[Problem]:
-    at = where(recipe, version.line)
-    if version.commit:
-        if not _COMMIT.fullmatch(version.commit):
-            yield Problem(
-                f"version {version.name}: no full git commit",
-                at,
-                found=version.commit,
-                allowed="40 hexadecimal digits",
-            )
-        return
-    if not SHA256.fullmatch(version.sha256):
-        if version.sha256 or not (recipe.manual and _NO_HASH.search(recipe.comments)):
-            yield Problem(
-                f"version {version.name} has no SHA-256",
-                at,
-                found=version.sha256 or "none",
+        name, line, digest = version.name, version.line, version.sha256
+        if name in seen:
+            because = f"line {seen[name].line} has it"
+            yield _wrong(recipe, line, f"version {name} is declared twice", because=because)
+        seen[name] = version
+        if version.commit:
+            if not _COMMIT.fullmatch(version.commit):
+                what, allowed = f"version {name}: no full git commit", "40 hexadecimal digits"
+                yield _wrong(recipe, line, what, found=version.commit, allowed=allowed)
+        elif SHA256.fullmatch(digest):
+            yield from _elsewhere(hashes, known, recipe, version)
+        elif digest or not (recipe.manual and _NO_HASH.search(recipe.comments)):
+            yield _wrong(
+                recipe,
+                line,
+                f"version {name} has no SHA-256",
+                found=digest or "none",
                 allowed="64 hexadecimal digits in lower case",
                 todo="add it. A source that people download (manual_download = True) needs none "
                 "if a comment says why: “licensed: …” or “no hash: …”",
             )
-        return
-    filename = recipe.url_for(version).rpartition("/")[2]
-    row = known.get(filename)
-    if row and version.sha256 in row.refused:
-        yield Problem(
-            f"version {version.name}: this hash is refused",
-            at,
-            found=version.sha256,
-            allowed=listed(row.hashes),
-            because=row.refused[version.sha256],
-        )
-    elif row and row.hashes and version.sha256 not in row.hashes:
-        yield _other(version, at, filename, row.hashes, "environments/policy/sources.yaml")
-    if filename in hashes and version.sha256 not in hashes[filename]:
-        yield _other(version, at, filename, hashes[filename], "the easyconfigs")
 
 
-def _other(version: Version, at: str, name: str, allowed: Iterable[str], whose: str) -> Problem:
-    return Problem(
-        f"version {version.name}: {name} has another hash in {whose}",
-        at,
-        found=version.sha256,
-        allowed=listed(allowed),
-        todo="use the same hash in both places",
-    )
+def _elsewhere(
+    hashes: dict[str, tuple[str, ...]], known: dict[str, Known], recipe: Recipe, version: Version
+) -> Iterator[Problem]:
+    """What the policy and the easyconfigs say against the hash of a version."""
+    file, digest = recipe.url_for(version).rpartition("/")[2], version.sha256
+    row = known.get(file)
+    allowed = {"the easyconfigs": hashes.get(file, ())}
+    if row and digest in row.refused:
+        what, because = f"version {version.name}: this hash is refused", row.refused[digest]
+        instead = listed(row.hashes)
+        yield _wrong(recipe, version.line, what, found=digest, allowed=instead, because=because)
+    elif row:
+        allowed = {"environments/policy/sources.yaml": tuple(row.hashes), **allowed}
+    for whose, right in allowed.items():
+        if right and digest not in right:
+            what = f"version {version.name}: {file} has another hash in {whose}"
+            todo = "use the same hash in both places"
+            yield _wrong(recipe, version.line, what, found=digest, allowed=listed(right), todo=todo)

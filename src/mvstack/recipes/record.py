@@ -2,53 +2,81 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Literal, TypeVar, get_args
 
-from mvstack.model.constraint import parse
-from mvstack.model.spack_lock import Value
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from mvstack.model.base import first_error
+from mvstack.model.constraint import Constraint, parse, variant, words
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
 from mvstack.support.home import DATA
-from mvstack.support.words import listed, nearest
 
 RECORD = DATA / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.
-STATES = ("refused", "concretizes", "built", "run")
-FAILED = ""
-T = TypeVar("T")
+State = Literal["refused", "concretizes", "built", "run"]
+STATES: tuple[str, ...] = get_args(State)
+T = TypeVar("T", bound=BaseModel)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line: a concrete root and how far it came; ``words`` are its variants' values.
+class Row(BaseModel):
+    """One line: a spec and how far it came.
 
-    ``state`` is "" for a spec that neither concretized nor was to be refused. ``outcome`` says what
-    went otherwise than it should have.
+    ``spec`` is the concrete root, or what was asked for where it did not become one. ``state`` is
+    "" for a spec that neither concretized nor was to be refused. ``outcome`` says what went
+    otherwise than it should have; ``source`` whose bytes were built, unless they are upstream's.
     """
 
-    id: str
-    package: str
-    version: str
-    words: frozenset[str]
-    state: str
-    spec: str
-    seconds: float | None
-    packages: int | None
-    printed: str
-    source: str
-    outcome: str
+    model_config = ConfigDict(frozen=True)
+
+    id: str = ""
+    asked: str = ""
+    spec: str = ""
+    state: State | Literal[""]
+    seconds: float | None = None
+    packages: int | None = None
+    printed: str = ""
+    source: str = ""
+    outcome: str = ""
+
+    @model_validator(mode="after")
+    def _spec_is_known(self) -> Row:
+        parse(self.spec or self.asked)
+        return self
+
+    @cached_property
+    def root(self) -> Constraint:
+        """The spec as it is understood here."""
+        return parse(self.spec or self.asked)
+
+    @property
+    def package(self) -> str:
+        """The package of the root."""
+        return self.root.name
+
+    @property
+    def version(self) -> str:
+        """The version of the root; "" where it has none."""
+        return self.root.versions[0].lstrip("=") if self.root.versions else ""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The values of the root's variants, each as a spec writes it."""
+        return frozenset(
+            variant(key, value if isinstance(value, bool) else one)
+            for key, value in self.root.variants.items()
+            for one in words(value)
+        )
 
 
 def read_record(path: Path = RECORD) -> list[Row]:
     """The record's rows; see :func:`read_rows`."""
-    return read_rows(path, _row, "the tool below tests/spack")
+    return read_rows(path, Row, "the tool below tests/spack")
 
 
-def read_rows(path: Path, row: Callable[[dict[str, Any]], T], writer: str) -> list[T]:
-    """The lines of a record, each as ``row`` makes it; none when there is no record yet.
+def read_rows(path: Path, row: type[T], writer: str) -> list[T]:
+    """The lines of a record, each a ``row``; none when there is no record yet.
 
     ``writer`` is the tool that writes it. Raises InvalidInput with every line that is wrong.
     """
@@ -56,11 +84,12 @@ def read_rows(path: Path, row: Callable[[dict[str, Any]], T], writer: str) -> li
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(row(json.loads(line)))
-        except (ValueError, TypeError, KeyError, MvstackError) as error:
+            rows.append(row.model_validate_json(line))
+        except (ValidationError, MvstackError) as error:
+            said = first_error(error) if isinstance(error, ValidationError) else error
             problems.append(
                 Problem(
-                    f"not a row of the record: {error}",
+                    f"not a row of the record: {said}",
                     f"{relative(path)}:{number}",
                     todo=f"{writer} writes it; do not edit it by hand",
                 )
@@ -68,34 +97,3 @@ def read_rows(path: Path, row: Callable[[dict[str, Any]], T], writer: str) -> li
     if problems:
         raise InvalidInput(*problems)
     return rows
-
-
-def _row(data: dict[str, Any]) -> Row:
-    state, spec = str(data["state"]), str(data["spec"] or data["asked"])
-    if state not in (*STATES, FAILED):
-        raise ValueError(f"state {state}: use {listed(STATES)} (nearest {nearest(state, STATES)})")
-    root = parse(spec)
-    version = root.versions[0].lstrip("=") if root.versions else ""
-    seconds, packages = data.get("seconds"), data.get("packages")
-    return Row(
-        id=str(data.get("id", "")),
-        package=root.name,
-        version=version,
-        words=frozenset(
-            word for key, value in root.variants.items() for word in _words(key, value)
-        ),
-        state=state,
-        spec=spec,
-        seconds=float(seconds) if isinstance(seconds, (int, float)) and seconds else None,
-        packages=packages if isinstance(packages, int) and packages else None,
-        printed=str(data.get("printed") or ""),
-        source="" if data.get("source") == "upstream" else str(data.get("source") or ""),
-        outcome=str(data.get("outcome") or ""),
-    )
-
-
-def _words(key: str, value: Value) -> list[str]:
-    if isinstance(value, bool):
-        return [f"{'+' if value else '~'}{key}"]
-    values = [value] if isinstance(value, str) else list(value)
-    return [f"{key}={one}" for one in values]

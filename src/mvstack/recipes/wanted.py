@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from mvstack.model.policy import BuildRow, LauncherRow, Policy
 from mvstack.model.release import Package, Release
-from mvstack.model.system import Compiler, Partition
+from mvstack.model.system import Compiler, Partition, Wish
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.recipes.model import Recipe
 from mvstack.recipes.reading import read_recipes
@@ -39,36 +40,31 @@ def wanted(policy: Policy) -> set[Wanted]:
 
 
 def _words(build: BuildRow, launcher: LauncherRow, policy: Policy) -> Iterator[tuple[str, str]]:
-    for device in build.use.devices:
-        for fabric in build.when.fabric or ["tcp"]:
-            for gpu in build.when.gpu or ["none"]:
-                for starts in launcher.when.launcher:
-                    for pmi in launcher.pmi:
-                        part = _partition(build, fabric, gpu, starts)
-                        part = part.model_copy(update={"file_systems": list(policy.file_systems)})
-                        pm = launcher.configure.get("pm", "")
-                        asked = spackspecs.Build(
-                            build.use.product, "0", device, pmi, gpu, build.use.configure, pm
-                        )
-                        for word in spackspecs.mpi(part, asked, policy).words:
-                            # `:=` is these values and no others; which, is all one here
-                            yield asked.product, word.replace(":=", "=")
-
-
-def _partition(build: BuildRow, fabric: str, gpu: str, launcher: str) -> Partition:
-    return Partition.model_validate(
-        {
-            "cores": 1,
-            "memory_gb": 1,
-            "target": "x86_64",
-            "fabric": fabric,
-            "gpu": gpu,
-            "gpus": 0 if gpu == "none" else 1,
-            "launcher": launcher,
-            "compiler": Compiler(version="12.2.0").model_dump(),
-            "mpi": {"libfabric": build.when.libfabric},
-        }
-    )
+    for device, fabric, gpu, starts, pmi in product(
+        build.use.devices,
+        build.when.fabric or ["tcp"],
+        build.when.gpu or ["none"],
+        launcher.when.launcher,
+        launcher.pmi,
+    ):
+        part = Partition(
+            cores=1,
+            memory_gb=1,
+            target="x86_64",
+            fabric=fabric,
+            gpu=gpu,
+            gpus=0 if gpu == "none" else 1,
+            launcher=starts,
+            compiler=Compiler(version="12.2.0"),
+            file_systems=list(policy.file_systems),
+            mpi=Wish(libfabric=build.when.libfabric),
+        )
+        pm = launcher.configure.get("pm", "")
+        use = build.use
+        asked = spackspecs.Build(use.product, "0", device, pmi, gpu, use.configure, pm)
+        for word in spackspecs.mpi(part, asked, policy).words:
+            # `:=` is these values and no others; which, is all one here
+            yield asked.product, word.replace(":=", "=")
 
 
 def unmet(recipes: Iterable[Recipe], policy: Policy) -> list[Problem]:
@@ -86,28 +82,23 @@ def unmet(recipes: Iterable[Recipe], policy: Policy) -> list[Problem]:
 
 def _unknown(recipe: Recipe, one: Wanted) -> Iterator[Problem]:
     known = recipe.variant_values()
-    name, _, values = one.word.replace(":=", "=").partition("=")
+    name, _, values = one.word.partition("=")
     if not values:
         name, values = one.word[1:], "false" if one.word[0] == "~" else "true"
-    where = relative(recipe.path)
+    strange = [value for value in values.split(",") if known.get(name) and value not in known[name]]
+    lacking = [
+        (f"{name}={value}, which its variant lacks", value, known[name]) for value in strange
+    ]
     if name not in known:
+        lacking = [(f"{one.word}, and the recipe has no variant {name}", name, set(known))]
+    for what, word, allowed in lacking:
         yield Problem(
-            f"the policy leads to {one.package} {one.word}, and the recipe has no variant {name}",
-            where,
-            allowed=listed(sorted(known)),
-            nearest=nearest(name, known),
+            f"the policy leads to {one.package} {what}",
+            relative(recipe.path),
+            allowed=listed(sorted(allowed)),
+            nearest=nearest(word, allowed),
             because=one.rows,
         )
-        return
-    for value in values.split(","):
-        if known[name] and value not in known[name]:
-            yield Problem(
-                f"the policy leads to {one.package} {name}={value}, which its variant lacks",
-                where,
-                allowed=listed(sorted(known[name])),
-                nearest=nearest(value, known[name]),
-                because=one.rows,
-            )
 
 
 def check_rows(releases: Iterable[Release], policy: Policy) -> None:
@@ -116,14 +107,14 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
     files = easyconfigs.index()
     problems: list[Problem] = []
     for release in releases:
-        for product, versions in release.mpi.items():
-            software = policy.products[product].easybuild or product
+        for name, versions in release.mpi.items():
+            software = policy.products[name].easybuild or name
             for entry in versions:
                 where = entry.at()
-                problems += _version(ours, product, entry.version, where)
+                problems += _version(ours, name, entry.version, where)
                 start = f"{software}-{entry.version}-GCC-"
                 # one of the builders must have it: old versions of MVAPICH2 are for Spack alone
-                if product not in ours and not any(name.startswith(start) for name in files):
+                if name not in ours and not any(file.startswith(start) for file in files):
                     problems.append(_no_easyconfig(f"{start}…", where, files))
         problems += _twice(release)
         for row in release.packages:
@@ -177,7 +168,7 @@ def _files_of(row: Package, release: str) -> list[str]:
     if row.toolchain == "gcc":
         start = f"{row.name}-{row.version}-GCC-"
         return [one for one in easyconfigs.index() if one.startswith(start)] or [f"{start}….eb"]
-    kinds = [easyconfigs.TOOLCHAINS.get(product, {}) for product in row.only_over]
+    kinds = [easyconfigs.TOOLCHAINS.get(one, {}) for one in row.only_over]
     over = kinds or easyconfigs.TOOLCHAINS.values()
     chains = dict.fromkeys(kind.get(row.toolchain, "") for kind in over)
     return [
