@@ -25,12 +25,12 @@ from mvstack.ci import handover
 from mvstack.ci.build import below, build, padded, stage
 from mvstack.ci.handover import Given, caches_below, keyring
 from mvstack.ci.sign import sign
-from mvstack.ci.sites import has_commit
 from mvstack.ci.steps import not_committed
 from mvstack.model.ci import TREE_LENGTH as TREE
 from mvstack.plan.types import Plan
 from mvstack.sources.store import Store
 from mvstack.support.errors import BuildFailed, InvalidInput, Refused
+from mvstack.support.git import commit_of
 from mvstack.support.progress import Progress
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
@@ -294,7 +294,7 @@ def test_a_handover_that_was_committed_is_not_signed(
 
 def test_a_commit_that_a_force_push_took_away_is_seen(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    assert not has_commit(tmp_path, "0123456789" * 4)
+    assert not commit_of(tmp_path, "0123456789" * 4)
 
 
 # --- keys and folders ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mvstack.ci.checking import check_project
 from mvstack.ci.sites import pinned, project_of
 from mvstack.model.ci import Settings, load_settings
+from mvstack.model.load import load_system
 from mvstack.support.errors import InvalidInput, MvstackError
 
 SHORTEST = "systems:\n  - {system: alps, staging: /shared/staging}\n"
@@ -34,7 +35,9 @@ def wrong(folder: Path, text: str) -> str:
 def test_the_shortest_that_works(tmp_path: Path) -> None:
     settings = load_settings(written(tmp_path, SHORTEST))
     assert settings.approve and settings.tree_length == 96
-    assert check_project(tmp_path / "mvstack-ci.yaml") == ["alps/cpu"]
+    assert check_project(tmp_path / "mvstack-ci.yaml") == [
+        f"alps/{one}" for one in load_system("alps").partitions
+    ]
 
 
 def test_an_unknown_field_is_named_with_its_line_and_the_nearest(tmp_path: Path) -> None:

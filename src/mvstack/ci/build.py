@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from mvstack.builders.base import Run, builder_of
+from mvstack.builders.base import Row, Run, builder_of
 from mvstack.cache.place import place
-from mvstack.cache.use import Caches
 from mvstack.ci.graph import WHOLE
-from mvstack.ci.handover import Given, caches_below, job_key, keyring
+from mvstack.ci.handover import Given, job_key
 from mvstack.ci.lock import FOLDER
 from mvstack.install.stages import fetcher_for
 from mvstack.model.ci import TREE_LENGTH
@@ -20,7 +18,7 @@ from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 
-Row = dict[str, Any]
+DEFAULTS = Install()
 _FILL = "_"
 
 
@@ -69,8 +67,8 @@ def build(
 ) -> list[Row]:
     """Build ``nodes`` of ``plan`` below its root and put them into the cache ``hand``.
 
-    ``nodes`` are easyconfigs, or DAG hashes of Spack's lock; the node WHOLE is all of a plan of
-    Spack's, solved for here if there is no lock, and its lock is handed on. What they stand on is
+    ``nodes`` are easyconfigs, or DAG hashes of a lock; the node WHOLE is all of a plan with a
+    solver, solved for here if there is no lock, and its lock is handed on. What they stand on is
     taken from what was ``given``: handovers, then caches. A node that one of these has already is
     taken and not handed on again. The rows are those of builds.jsonl, with ``handed`` (bytes of the
     archive) where it was handed on.
@@ -78,68 +76,55 @@ def build(
     Raises Refused when something that is needed was not handed over or must not be used, and what
     :meth:`mvstack.builders.base.Builder.install` raises.
     """
-    wanted = frozenset(nodes)
-    taken = caches_below(given.take)
-    names = [*map(str, taken), *given.caches]
-    with keyring(taken, given.trust):
-        builder = builder_of(plan.builder)
-        run = Run(
-            fetcher_for(plan.root, progress),
-            progress,
-            jobs=jobs,
-            caches=Caches(tuple(map(place, names)), pass_over=True),
-            wanted=None if WHOLE in wanted else wanted,
-            lock=given.lock,
-        )
+    wanted, builder = frozenset(nodes), builder_of(plan.builder)
+    fetcher = fetcher_for(plan.root, progress)
+    with given.opened() as caches:
+        only = None if WHOLE in wanted else wanted
+        run = Run(fetcher, progress, jobs=jobs, caches=caches, wanted=only, lock=given.lock)
         rows = builder.install(plan, run)
         cached = {_key_of(row) for row in rows if row["result"] == "cached" or "from" in row}
-        if WHOLE in wanted:
+        if only is None:
             wanted = builder.installed(plan)
             builder.hand_on(plan, hand / FOLDER)
-        handed = _hand(plan, wanted - cached, hand, progress)
-    return [{**row, **handed.get(_key_of(row), {})} for row in rows]
+        pushed = []
+        if made := wanted - cached:
+            # the key is made after the build: what a build runs cannot sign with it
+            with progress.step("hand over", f"{len(made)} packages in {hand}"):
+                to, key = place(str(hand)), job_key()
+                pushed = builder.push(plan.as_dict(), to, key, progress, only=made)
+        else:
+            progress.skip("hand over", str(hand), "all of it came from caches")
+    sizes = {_key_of(row): row["bytes"] for row in pushed}
+    return [
+        {**row, "handed": sizes[_key_of(row)]} if _key_of(row) in sizes else row for row in rows
+    ]
 
 
-def stage(plan: Plan, given: Given, progress: Progress, site: Install | None = None) -> list[Row]:
+def stage(plan: Plan, given: Given, progress: Progress, site: Install = DEFAULTS) -> list[Row]:
     """Install all of ``plan`` below its root from what was ``given``, and build nothing.
 
     Packages are believed when signed by a key of ``trust`` or by one that lies in a handover. The
     rows are those of builds.jsonl. Raises Refused for what none of them has or what must not be
     used, Locked, Missing.
     """
-    taken = caches_below(given.take)
-    names = [*map(str, taken), *given.caches]
-    if not names:
-        raise Refused(
-            "nothing was handed over and no cache is named",
-            f"{plan.system}/{plan.partition}",
-            found=f"no cache in: {', '.join(map(str, given.take)) or 'no folder at all'}",
-            todo="give the folders of the build jobs with --take, or name the site's cache",
-            outcome="Nothing was installed.",
-        )
-    site = site or Install()
-    with keyring(taken, given.trust):
+    with given.opened(only=True) as caches:
+        if not caches.places:
+            raise Refused(
+                "nothing was handed over and no cache is named",
+                f"{plan.system}/{plan.partition}",
+                found=f"no cache in: {', '.join(map(str, given.take)) or 'no folder at all'}",
+                todo="give the folders of the build jobs with --take, or name the site's cache",
+                outcome="Nothing was installed.",
+            )
         run = Run(
             fetcher_for(plan.root, progress),
             progress,
             umask=site.umask,
             group=site.group,
-            caches=Caches(tuple(map(place, names)), only=True),
+            caches=caches,
             lock=given.lock,
         )
         return builder_of(plan.builder).install(plan, run)
-
-
-def share_spack(plan: Plan) -> None:
-    """Link the pinned Spack below the root of ``plan`` to one that all jobs of this user share.
-
-    A job's own root is gone after it. The shared clone lies where ci/get.sh keeps those of
-    mvapich-stack (MVSTACK_CLONES), apart for protected pipelines. A root that has a Spack keeps it.
-    """
-    kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
-    default = Path.home() / ".cache" / "mvapich-stack"
-    folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
-    builder_of(plan.builder).share(plan, folder)
 
 
 def _key_of(row: Row) -> str:
@@ -147,15 +132,13 @@ def _key_of(row: Row) -> str:
     return str(row.get("easyconfig") or row["hash"])
 
 
-def _hand(
-    plan: Plan, only: frozenset[str], hand: Path, progress: Progress
-) -> dict[str, dict[str, int]]:
-    """Push ``only`` into ``hand``, signed with a key made for it; their sizes by key."""
-    if not only:
-        progress.skip("hand over", str(hand), "all of it came from caches")
-        return {}
-    # the key is made after the build: what a build runs cannot sign with it
-    with progress.step("hand over", f"{len(only)} packages in {hand}"):
-        push = builder_of(plan.builder).push
-        pushed = push(plan.as_dict(), place(str(hand)), job_key(), progress, only=only)
-    return {_key_of(row): {"handed": row["bytes"]} for row in pushed}
+def share_builder(plan: Plan) -> None:
+    """Link the builder's own clones below the root of ``plan`` to what this user's jobs share.
+
+    A job's own root is gone after it. The shared clone lies where ci/get.sh keeps those of
+    mvapich-stack (MVSTACK_CLONES), apart for protected pipelines. A root that has its own keeps it.
+    """
+    kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
+    default = Path.home() / ".cache" / "mvapich-stack"
+    folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
+    builder_of(plan.builder).share(plan, folder)

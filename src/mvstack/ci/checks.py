@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.model.meaning import of_paths
-from mvstack.test.expected import expected_checks
+from mvstack.test.expected import Check, expected_checks
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,15 @@ def read_checks(folder: Path) -> dict[str, Checked]:
     """Every file of checks below ``folder`` by its name; {} where there is no such folder."""
     if not folder.is_dir():
         return {}
-    tags: dict[str, frozenset[str]] = {}
-    software: dict[str, frozenset[str]] = {}
+    files: dict[Path, list[Check]] = {}
     for check in expected_checks(folder, []):
-        name = str(check.file.relative_to(folder))
-        tags[name] = tags.get(name, frozenset()) | check.tags
-        software[name] = software.get(name, frozenset()) | ({check.software} - {""})
-    return {
-        name: Checked(
-            name, of_paths(_closure(folder, folder / name), folder), found, software[name]
-        )
-        for name, found in sorted(tags.items())
-    }
+        files.setdefault(check.file, []).append(check)
+    found = {}
+    for file, checks in sorted(files.items()):
+        name, content = str(file.relative_to(folder)), of_paths(_closure(folder, file), folder)
+        tags = frozenset[str]().union(*(one.tags for one in checks))
+        found[name] = Checked(name, content, tags, frozenset(one.software for one in checks) - {""})
+    return found
 
 
 def smallest_tag(

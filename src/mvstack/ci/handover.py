@@ -17,6 +17,8 @@ from pathlib import Path
 
 from mvstack.builders.base import builders
 from mvstack.cache import gpg
+from mvstack.cache.place import place
+from mvstack.cache.use import Caches
 from mvstack.support.errors import InvalidInput, Problem, Refused
 
 NAME = "A job of a pipeline"
@@ -36,6 +38,17 @@ class Given:
     caches: Sequence[str] = ()
     trust: Sequence[Path] = ()
     lock: Path | None = None
+
+    @contextlib.contextmanager
+    def opened(self, only: bool = False) -> Iterator[Caches]:
+        """The handovers and caches, while their keys and those of ``trust`` alone are trusted.
+
+        With ``only`` nothing is built; else an entry that does not fit everywhere is built anew.
+        """
+        taken = caches_below(self.take)
+        with keyring(taken, self.trust):
+            places = tuple(place(name) for name in [*map(str, taken), *self.caches])
+            yield Caches(places, only=only, pass_over=not only)
 
 
 def caches_below(folders: Iterable[Path]) -> list[Path]:
@@ -85,25 +98,19 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
         home.mkdir(mode=0o700)
         with gpg.use(str(home)):
             for file in files:
-                _trust(file)
+                try:
+                    gpg.trust(file.read_bytes())
+                except OSError as error:
+                    raise InvalidInput(
+                        f"a key that is to be trusted cannot be read: {error.strerror}",
+                        str(file),
+                        todo="give what `mvstack cache keys export --to FILE` wrote",
+                    ) from None
+                except InvalidInput as error:
+                    raise InvalidInput(error.problems[0].message, str(file)) from None
             yield
 
 
 def job_key() -> gpg.Key:
     """Make the key of this job in the home of :func:`keyring`; it ends with that home."""
     return gpg.create(NAME, EMAIL)
-
-
-def _trust(file: Path) -> None:
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise InvalidInput(
-            f"a key that is to be trusted cannot be read: {error.strerror}",
-            str(file),
-            todo="give what `mvstack cache keys export --to FILE` wrote",
-        ) from None
-    try:
-        gpg.trust(text)
-    except InvalidInput as error:
-        raise InvalidInput(error.problems[0].message, str(file)) from None

@@ -110,22 +110,6 @@ def taken(folders: Iterable[Path]) -> Path | None:
     return next(iter(found.values()), None)
 
 
-def needed(plan: Plan, lock: Path | None, asked: Sequence[str | Path]) -> Path:
-    """``lock``. Raises Refused when it is None: solving again could give other hashes."""
-    if lock is not None:
-        return lock
-    raise Refused(
-        "there is no lock of what Spack is to install",
-        f"{plan.system}/{plan.partition}",
-        found=f"no lock in: {', '.join(map(str, asked)) or 'no place at all'}",
-        because="packages are kept under hashes that the lock names, and solving again may "
-        "give others",
-        todo="run the whole pipeline again at this commit: its jobs hand the lock on, and the "
-        "job `sign` puts it into the site's cache",
-        outcome="Nothing was installed.",
-    )
-
-
 def put(plan: Plan, lock: Path, to: str, key: gpg.Key, progress: Progress) -> None:
     """Put ``lock`` into the site's cache ``to``, signed with ``key``, in place of an earlier one.
 

@@ -122,15 +122,6 @@ def same_pin(project: Path, commit: str) -> None:
         )
 
 
-def has_commit(project: Path, commit: str) -> bool:
-    """Whether the clone has ``commit``."""
-    try:
-        resolve(project, commit)
-    except InvalidInput:
-        return False
-    return True
-
-
 def _systems(settings: Settings, project: Path, side: Side) -> list[str]:
     """The systems of the settings as that side can render them."""
     now = side.name == NOW

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import builder_of
+from mvstack.builders.base import Row, builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.ci import deployed, lock
-from mvstack.ci.build import Row, below, build, padded, share_spack, stage
+from mvstack.ci.build import below, build, padded, share_builder, stage
 from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import Given, keyring
 from mvstack.ci.sign import sign
@@ -29,8 +29,7 @@ from mvstack.support.errors import Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.git import git
 from mvstack.support.progress import Progress
-from mvstack.test.installed import keep_results
-from mvstack.test.run import run_checks
+from mvstack.test.installed import checked, keep_results
 from mvstack.tree.records import Records, mpi_contents
 
 KEY = "MVSTACK_SIGNING_KEY"
@@ -67,8 +66,18 @@ class Job:
             if found is None:
                 with keyring(trust=self.given.trust):
                     found = lock.signed(plan, caches, Path(folder))
-            if must:
-                found = lock.needed(plan, found, [*take, *caches])
+            if must and found is None:
+                asked = ", ".join(map(str, [*take, *caches]))
+                raise Refused(
+                    f"there is no lock of what {builder_of(plan.builder).title} is to install",
+                    f"{plan.system}/{plan.partition}",
+                    found=f"no lock in: {asked or 'no place at all'}",
+                    because="packages are kept under hashes that the lock names, and solving again "
+                    "may give others",
+                    todo="run the whole pipeline again at this commit: its jobs hand the lock on, "
+                    "and the job `sign` puts it into the site's cache",
+                    outcome="Nothing was installed.",
+                )
             yield replace(self.given, lock=found)
 
 
@@ -95,10 +104,13 @@ def build_job(job: Job, what: Building) -> list[Row]:
     the signed one of a cache, or solves.
     """
     system, first = job.planned("build")
-    with _root(what.root) as root, job.with_lock(first, must=WHOLE not in what.nodes) as given:
-        long = padded(root, below(first), what.length)
+    with (
+        tempfile.TemporaryDirectory(prefix="mvstack-", ignore_cleanup_errors=True) as own,
+        job.with_lock(first, must=WHOLE not in what.nodes) as given,
+    ):
+        long = padded(what.root or Path(own), below(first), what.length)
         plan = stages.plan_for(system, first.partition, None, long, extent=Extent(job.profile))
-        share_spack(plan)
+        share_builder(plan)
         try:
             return build(plan, what.nodes, what.hand, given, job.progress, what.jobs)
         finally:
@@ -108,19 +120,10 @@ def build_job(job: Job, what: Building) -> list[Row]:
                     shutil.copyfile(log, what.logs / log.name)
 
 
-@contextlib.contextmanager
-def _root(given: Path | None) -> Iterator[Path]:
-    if given is not None:
-        yield given
-        return
-    with tempfile.TemporaryDirectory(prefix="mvstack-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-
-
 def stage_job(job: Job, root: Path) -> list[Row]:
     """Install all of a partition below ``root``, from handovers and caches alone."""
     system, plan = job.planned("stage", root)
-    share_spack(plan)
+    share_builder(plan)
     with job.with_lock(plan) as given:
         return stage(plan, given, job.progress, system.install)
 
@@ -135,15 +138,13 @@ def validate_job(
     """
     tree, plan = installed_here(name, None, root, "ci validate")
     out = (work or root) / f"validate-{tree.name}-{'-'.join(tags) or 'all'}"
-    what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
     to.mkdir(parents=True, exist_ok=True)
-    with progress.step("test", what, log=out / "reframe.out") as step:
-        try:
-            results = run_checks(plan, out, tags, step.note)
-        finally:
-            for found in ("reframe.out", "reframe.json", "junit.xml"):
-                if (out / found).is_file():
-                    shutil.copyfile(out / found, to / found)
+    try:
+        results = checked(plan, out, tags, progress)
+    finally:
+        for found in ("reframe.out", "reframe.json", "junit.xml"):
+            if (out / found).is_file():
+                shutil.copyfile(out / found, to / found)
     results["contents"] = mpi_contents(plan, Records(tree).hashes())
     write_atomically(to / "results.json", json.dumps(results, indent=1) + "\n")
     with contextlib.suppress(OSError):  # what is deployed may belong to somebody else
@@ -160,11 +161,10 @@ def sign_job(job: Job, to: str, key: str) -> tuple[gpg.Key, list[Row]]:
     _, plan = job.planned("sign")
     take = job.given.take
     not_committed(take)
-    by = lock.needed(plan, lock.taken(take), take) if builder_of(plan.builder).solves else None
-    with _own_key(key) as own:
-        rows = sign(plan, take, to, own, job.progress, by)
-        if by:
-            lock.put(plan, by, to, own, job.progress)
+    with job.with_lock(plan) as given, _own_key(key) as own:
+        rows = sign(plan, take, to, own, job.progress, given.lock)
+        if given.lock:
+            lock.put(plan, given.lock, to, own, job.progress)
         return own, rows
 
 

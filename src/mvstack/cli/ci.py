@@ -19,6 +19,7 @@ from mvstack.ci.words import as_data, explained
 from mvstack.cli import options
 from mvstack.model.ci import TREE_LENGTH, load_settings
 from mvstack.support.console import say
+from mvstack.support.git import commit_of
 from mvstack.test.installed import failed_checks
 
 app = options.commands(__doc__)
@@ -80,7 +81,7 @@ def generate(
     sites.same_pin(project, context.commit)
     base = base_of(os.environ) if change is None else change
     notes = []
-    if change is None and base and not sites.has_commit(project, base):
+    if change is None and base and not commit_of(project, base):
         notes.append("the previous commit no longer exists (a force push?): everything is new")
         base = ""
     made = ci.generate(project, file, context, ci.Wanted(base, schedule, everything, locks))

@@ -49,12 +49,6 @@ class Request:
     caches: Caches | None = None
     packages: tuple[str, ...] = ()
 
-    @property
-    def prepares(self) -> bool:
-        """Whether the distribution's packages are looked at before anything is built."""
-        # where nothing may be built, an entry that lacks a library of the machine says so itself
-        return self.prerequisites and not (self.caches and self.caches.only)
-
 
 def plan(
     request: Request,
@@ -135,7 +129,8 @@ def _prepare(system: System, request: Request, profile: str, progress: Progress)
 
     Raises Missing with what is missing and the command that installs it.
     """
-    if not request.prepares:
+    # where nothing may be built, an entry that lacks a library of the machine says so itself
+    if not request.prerequisites or (request.caches and request.caches.only):
         return
     place = stages.root_for(system, request.root)
     missing = lacking(look().os or "this system", profile)

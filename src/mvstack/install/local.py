@@ -68,7 +68,11 @@ def plan_local(
         here = replace(given, unavailable=frozenset(unavailable), fallback=True)
         plan = make_plan(system, partition, release, policy, here)
         if because:
-            plan = replace(plan, left_out=[_reason(row, because) for row in plan.left_out])
+            told = [
+                {**row, "because": because.get((row["name"], row["module"]), row["because"])}
+                for row in plan.left_out
+            ]
+            plan = replace(plan, left_out=told)
         wanted = [
             ((build.product, build.version), (build.product, build.version, build.easyconfig))
             for build in plan.mpi
@@ -95,22 +99,15 @@ def plan_local(
 
 def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The packages of ``plan`` that stand on one of ``missing``, each with the reason."""
-    where = f"{plan.system}/{plan.partition}"
     names = {name for name, _ in missing}
     found: dict[tuple[str, str], str] = {}
     for package in plan.packages:
-        files = [package.easyconfig, package.toolchain] if package.toolchain else []
-        texts = [easyconfigs.find(file, where).read_text() for file in files]
-        needed = [name for text in texts for name in easyconfigs.dependencies(text)]
+        needed = easyconfigs.needs(package.easyconfig, package.toolchain)
         if lost := [name for name in needed if name in names]:
             # packages stand in the order of building, so that one pass finds them all
             names.add(package.name)
             found[_key(package)] = f"needs {lost[0]}, which cannot be obtained here"
     return found
-
-
-def _reason(row: dict[str, str], because: dict[tuple[str, str], str]) -> dict[str, str]:
-    return {**row, "because": because.get((row["name"], row["module"]), row["because"])}
 
 
 def _key(package: Package) -> tuple[str, str]:

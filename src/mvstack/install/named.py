@@ -31,14 +31,16 @@ def meant(release: Release, names: Iterable[str]) -> frozenset[str]:
     return frozenset(known[name.lower()] for name in names)
 
 
+def held_by(release: Release, profile: str) -> set[str]:
+    """The packages of ``release`` that ``profile`` holds."""
+    most = PROFILES.index(profile)
+    return {one.name for one in release.packages if PROFILES.index(one.profile) <= most}
+
+
 def profile_of(release: Release, names: frozenset[str]) -> str:
     """The smallest profile that holds all of ``names``."""
-    least: dict[str, int] = {}
-    for one in release.packages:
-        if one.name in names:
-            level = PROFILES.index(one.profile)
-            least[one.name] = min(level, least.get(one.name, level))
-    return PROFILES[max(least.values(), default=0)]
+    known = names & held_by(release, PROFILES[-1])
+    return next(one for one in PROFILES if known <= held_by(release, one))
 
 
 def added(release: Release, whole: Plan, names: frozenset[str], kept: Extent) -> Extent:
@@ -46,17 +48,11 @@ def added(release: Release, whole: Plan, names: frozenset[str], kept: Extent) ->
 
     ``whole`` is the plan of the largest profile.
     """
-    before = kept.names or {
-        one.name
-        for one in release.packages
-        if PROFILES.index(one.profile) <= PROFILES.index(kept.profile or "default")
-    }
-    files, wanted = easyconfigs.index(), set(names)
+    before = kept.names or held_by(release, kept.profile or "default")
+    wanted = set(names)
     for one in reversed(whole.packages):  # each after what it stands on
         if one.name in wanted:
-            found = (easyconfigs.source_of(file, files) for file in (one.easyconfig, one.toolchain))
-            for path in filter(None, found):
-                wanted |= set(easyconfigs.dependencies(path.read_text()))
+            wanted |= set(easyconfigs.needs(one.easyconfig, one.toolchain))
     everything = names | before | (wanted & {one.name for one in whole.packages})
     return Extent(profile_of(release, everything), everything)
 

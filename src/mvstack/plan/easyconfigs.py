@@ -139,6 +139,13 @@ def compiler_package_file(name: str, version: str, gcc: str, suffix: str = "") -
     return f"{name}-{version}-GCC-{gcc}{suffix}.eb"
 
 
+def needs(*names: str) -> list[str]:
+    """What these easyconfigs are built on, by name; of one that is not there, nothing."""
+    files = index()
+    found = (source_of(name, files) for name in names if name)
+    return [need for path in found if path for need in dependencies(path.read_text())]
+
+
 def dependencies(text: str) -> list[str]:
     """The names of what an easyconfig is built on, in the order in which they are written.
 

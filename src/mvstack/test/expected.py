@@ -45,21 +45,13 @@ def expected_checks(folder: Path, tags: list[str]) -> list[Check]:
 
     :raises InvalidInput: a parameter or the tags of a check are not literals.
     """
-    found = [check for path in _files(folder) for check in _checks(path)]
+    found: list[Check] = []
+    for path in sorted([*folder.glob("*.py"), *folder.glob("apps/*.py")]):
+        classes = [node for node in read_python(path).body if isinstance(node, ast.ClassDef)]
+        for node in classes:
+            if any(ast.unparse(one).endswith("simple_test") for one in node.decorator_list):
+                found += _variants(node, path)
     return [check for check in found if not tags or check.tags & set(tags)]
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("*.py"), *folder.glob("apps/*.py")])
-
-
-def _checks(path: Path) -> list[Check]:
-    classes = [node for node in read_python(path).body if isinstance(node, ast.ClassDef)]
-    return [check for node in classes if _is_check(node) for check in _variants(node, path)]
-
-
-def _is_check(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(decorator).endswith("simple_test") for decorator in node.decorator_list)
 
 
 def _variants(node: ast.ClassDef, path: Path) -> list[Check]:

@@ -29,12 +29,17 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
             todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
         )
     out = tree / "records" / "last-test"
+    try:
+        return checked(plan, out, tags, progress)
+    finally:
+        keep_results(out / "results.json", tree / "records" / "results")
+
+
+def checked(plan: dict[str, Any], out: Path, tags: list[str], progress: Progress) -> dict[str, Any]:
+    """Run the checks as one step of progress; as :func:`mvstack.test.run.run_checks`."""
     what = ("checks with tag " + ", ".join(tags)) if tags else "all checks"
     with progress.step("test", what, log=out / "reframe.out") as step:
-        try:
-            return run_checks(plan, out, tags, step.note)
-        finally:
-            keep_results(out / "results.json", tree / "records" / "results")
+        return run_checks(plan, out, tags, step.note)
 
 
 def keep_results(results: Path, folder: Path) -> None:
