@@ -52,10 +52,15 @@ def policy_folders() -> list[Path]:
 
 def words(kind: str) -> tuple[str, ...]:
     """The words of ``kind``, in the order of the policy's rows."""
+    return _words(kind, tuple(policy_folders()))
+
+
+@cache
+def _words(kind: str, folders: tuple[Path, ...]) -> tuple[str, ...]:
     file, key = ROWS[kind]
-    rows = [_rows(folder / f"{file}.yaml", key) for folder in policy_folders()]
+    rows = [_rows(folder / f"{file}.yaml", key) for folder in folders]
     if kind == "provider":  # what a fabric asks of libfabric is one too
-        rows += [dict.fromkeys(_asked(folder), "") for folder in policy_folders()]
+        rows += [dict.fromkeys(_asked(folder), "") for folder in folders]
     return tuple(dict.fromkeys(str(word) for found in rows for word in found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,12 @@ def read_yaml(path: Path, most: int = LARGEST) -> YamlFile:
     return parse_yaml(read_text(path), path, most)
 
 
+@lru_cache(maxsize=256)
 def parse_yaml(text: str, path: Path, most: int = LARGEST) -> YamlFile:
-    """Parse ``text`` as if it had been read from ``path``; errors as :func:`read_yaml`."""
+    """Parse ``text`` as if it had been read from ``path``; errors as :func:`read_yaml`.
+
+    The same text is parsed once, so nobody may write into what comes back.
+    """
     if len(text) > most:
         raise InvalidInput(
             "is larger than a file that a person wrote",
