@@ -243,6 +243,7 @@ def test_the_run_environment_names_the_provider_and_the_compilers(answers):
     assert plain["MPI_HOME"] == "/of/mvapich"
     assert plain["MPIFC"] == "/of/mvapich/bin/mpifort"
     assert "FI_PROVIDER" not in plain
+    assert plain["UCX_TLS"] == "^tcp"
     assert tcp["FI_PROVIDER"] == "tcp"
     assert "MPIFC" not in tcp
     assert "/of/mvapich/libexec/osu-micro-benchmarks/mpi/pt2pt" in tcp["PATH"].split(":")

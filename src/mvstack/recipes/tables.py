@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mvstack.model.policy import FabricRow, Policy
+from mvstack.model.policy import FabricRow, Libfabric, Policy, Ucx
 from mvstack.recipes.reading import RECIPES
 
 FILE = RECIPES / "mvapich" / "fabrics.py"
@@ -30,6 +30,11 @@ def fabric_tables(policy: Policy) -> dict[Path, str]:
         _dict("UCX", {name: _text(one.variants) for name, one in ucx.items()}),
         "\n# What FI_PROVIDER says where one fabric is asked of netmod=ofi.\n",
         _dict("PROVIDER", {name: _text(one.provider) for name, one in ofi.items() if one.provider}),
+        "\n# What else a program's environment needs where one fabric is asked of a netmod.\n",
+        "SETS = {\n",
+        *_sets("ofi", ofi),
+        *_sets("ucx", ucx),
+        "}\n",
         "\n# What an embedded library needs of others for a fabric, and the word in its config.h\n"
         "# that proves that it found it: both build what they find and go on without the rest.\n",
         "EMBEDDED = {\n",
@@ -42,6 +47,15 @@ def fabric_tables(policy: Policy) -> dict[Path, str]:
 def _dict(name: str, values: dict[str, str]) -> str:
     lines = [f"    {_text(key)}: {value},\n" for key, value in values.items()]
     return f"{name} = {{\n{''.join(lines)}}}\n"
+
+
+def _sets(netmod: str, rows: Mapping[str, Libfabric | Ucx]) -> Iterable[str]:
+    yield f"    {_text(netmod)}: {{\n"
+    for name, row in rows.items():
+        if row.environment:
+            values = {variable: setting.value for variable, setting in row.environment.items()}
+            yield f"        {_text(name)}: {json.dumps(values)},\n"
+    yield "    },\n"
 
 
 def _embedded(rows: dict[str, FabricRow]) -> Iterable[str]:

@@ -34,6 +34,18 @@ PROVIDER = {
     "shm": "tcp",
 }
 
+# What else a program's environment needs where one fabric is asked of a netmod.
+SETS = {
+    "ofi": {
+        "slingshot-11": {"MPIR_CVAR_SINGLE_HOST_ENABLED": "0"},
+    },
+    "ucx": {
+        "infiniband": {"UCX_TLS": "^tcp"},
+        "roce": {"UCX_TLS": "^tcp"},
+        "shm": {"UCX_TLS": "^tcp"},
+    },
+}
+
 # What an embedded library needs of others for a fabric, and the word in its config.h
 # that proves that it found it: both build what they find and go on without the rest.
 EMBEDDED = {

@@ -17,7 +17,7 @@ from spack_repo.mvapich_stack.products import mpi_libraries
 from spack.package import *
 
 from .checking import known_options, left_out, level_of, unknown_options, without_foreign_spawn
-from .fabrics import EMBEDDED, LIBFABRIC, PROVIDER, UCX
+from .fabrics import EMBEDDED, LIBFABRIC, PROVIDER, SETS, UCX
 from .said import variants_said
 from .standalone import StandAloneTests
 from .tables import FILE_SYSTEMS, OUTSIDE, REFUSALS, REFUSED_4_1
@@ -521,6 +521,9 @@ class Mvapich(
         provider = self.provider
         if provider:
             env.set("FI_PROVIDER", provider)
+        if len(self.fabrics) == 1:
+            for name, value in SETS[self.netmods[0]].get(self.fabrics[0], {}).items():
+                env.set(name, value)
         if self.spec.satisfies("+omb"):
             for kind in ("pt2pt", "collective", "one-sided", "startup"):
                 env.prepend_path("PATH", join_path(self.omb_folder, kind))
@@ -540,14 +543,16 @@ class Mvapich(
     @property
     def provider(self):
         """FI_PROVIDER where libfabric has one fabric to drive; otherwise None."""
-        if self.netmods[0] != "ofi":
+        if self.netmods[0] != "ofi" or len(self.fabrics) != 1:
             return None
-        asked = [one for one in PROVIDER if self.spec.satisfies(f"fabrics={one}")]
-        if len(asked) != 1:
-            return None
-        if asked[0] == "infiniband" and self.spec.satisfies("@4.0: embedded=libfabric"):
+        if self.fabrics == ["infiniband"] and self.spec.satisfies("@4.0: embedded=libfabric"):
             return "mverbs;ofi_ucr"
-        return PROVIDER[asked[0]]
+        return PROVIDER[self.fabrics[0]]
+
+    @property
+    def fabrics(self):
+        """The fabrics that are asked for."""
+        return [one for one in LIBFABRIC if self.spec.satisfies(f"fabrics={one}")]
 
     def setup_dependent_build_environment(self, env, dependent_spec):
         """MPICC and the like, and the wrappers told to call Spack's compilers."""
