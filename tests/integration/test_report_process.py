@@ -4,15 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mvstack.report import gather
 from mvstack.report.page import render
+from mvstack.report.summary import gather
 
 SAMPLES = Path(__file__).parents[1] / "data" / "report"
 
 
 def test_the_same_records_give_the_same_bytes_in_another_process(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from mvstack.report import gather, write_html;"
+        "import sys; from pathlib import Path; from mvstack.report.page import write_html;"
+        "from mvstack.report.summary import gather;"
         "write_html(gather(Path(sys.argv[1])), Path(sys.argv[2]))"
     )
     made = []
@@ -27,6 +28,6 @@ def test_the_same_records_give_the_same_bytes_in_another_process(tmp_path):
 
 
 def test_matplotlib_is_not_imported_before_a_page_is_written():
-    program = "import sys, mvstack.report; sys.exit('matplotlib' in sys.modules)"
+    program = "import sys, mvstack.report.page; sys.exit('matplotlib' in sys.modules)"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     assert subprocess.run([sys.executable, "-c", program], env=environment).returncode == 0

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mvstack.report import as_json, gather
+from mvstack.report.page import track
 from mvstack.report.series import higher_is_better, kind_of
-from mvstack.report.summary import grouped_steps, track
+from mvstack.report.summary import as_json, gather, grouped_steps
 
 SAMPLES = Path(__file__).parents[1] / "data" / "report"
 PLANNED = "mpich/4.0.2-ofi"

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mvstack.cli.stack import report_tree
-from mvstack.report import gather, write_html
-from mvstack.report.page import render
+from mvstack.report.page import render, write_html
+from mvstack.report.summary import gather
 from mvstack.support.errors import InvalidInput
 from mvstack.support.units import clean, number, size, unit_name
 

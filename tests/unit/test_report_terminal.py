@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from mvstack.report import gather, print_report
 from mvstack.report.records import Notice
+from mvstack.report.summary import gather
+from mvstack.report.terminal import print_report
 from mvstack.support.units import clean, duration, number, one_line, quantity, size
 
 SAMPLES = Path(__file__).parents[1] / "data" / "report"

@@ -15,8 +15,10 @@ from mvstack.cli import options
 from mvstack.cli.explain import show_plan
 from mvstack.install import flow
 from mvstack.install.stages import installed_here
-from mvstack.report import as_json as to_json
-from mvstack.report import gather, print_report, write_html
+from mvstack.report.page import write_html
+from mvstack.report.summary import as_json as to_json
+from mvstack.report.summary import gather
+from mvstack.report.terminal import print_report
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, MvstackError
 from mvstack.test.installed import failed_checks, run_tests

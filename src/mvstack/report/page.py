@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from mvstack.builders.base import builders
 from mvstack.report import plots as drawing
 from mvstack.report import summary
 from mvstack.report.records import Build, Case
@@ -16,7 +17,7 @@ from mvstack.report.series import Plot, Point
 from mvstack.report.summary import Report
 from mvstack.support.errors import InvalidInput
 from mvstack.support.files import write_atomically
-from mvstack.support.units import NOTHING, duration, quantity, size
+from mvstack.support.units import NOTHING, duration, number, quantity, size, unit_name
 
 
 def write_html(data: Report, path: Path) -> Path:
@@ -49,12 +50,23 @@ def render(data: Report) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        duration=duration, size=size, code=_code, moment=summary.moment, track=summary.track
+        duration=duration, size=size, code=_code, moment=summary.moment, track=track
     )
     environment.globals.update(
         count=summary.count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
     )
     return environment.get_template("report.html.j2").render(_view(data))
+
+
+def track(state: str, builder: str) -> list[tuple[str, bool]]:
+    """The states on the way of this builder, each with whether it is reached."""
+    by_solver = builder in (known := builders()) and known[builder].solves
+    words = ["rendered", "concretized", "built", "run"]
+    return [
+        (word, index <= words.index(state))
+        for index, word in enumerate(words)
+        if word != "concretized" or by_solver
+    ]
 
 
 def _code(text: str) -> Markup:
@@ -68,7 +80,7 @@ def _view(data: Report) -> dict[str, Any]:
     """All that the template prints; it decides nothing but the layout."""
     return {
         "data": data,
-        "key_figures": summary.key_figures(data),
+        "key_figures": _key_figures(data),
         "plots": [_plot(plot) for plot in data.plots],
         "bars": _bars(data),
         "groups": list(summary.STEP_GROUPS),
@@ -76,6 +88,27 @@ def _view(data: Report) -> dict[str, Any]:
         "columns": list(dict.fromkeys(case.mpi for case in data.cases)),
         "failures": [case for case in data.cases if case.result in ("fail", "missing")],
     }
+
+
+def _key_figures(data: Report) -> list[tuple[str, str, str]]:
+    """Number, unit and words for what the default MPI reaches in the first three plots."""
+    default = data.mpi[0].module if data.mpi else ""
+    found = []
+    for plot in data.plots[:3]:
+        line = next((line for line in plot.lines if line.label.startswith(default)), plot.lines[0])
+        point = _telling(plot, [point for point in line.points if point.value is not None])
+        if point is not None:
+            who = f", {line.label}" if len(data.mpi) > 1 else ""
+            what = f"{plot.title.lower()} at {size(point.size)}{who}"
+            found.append((number(point.value), unit_name(plot.unit), what))
+    return found
+
+
+def _telling(plot: Plot, known: list[Point]) -> Point | None:
+    """The best bandwidth; the latency of a small message."""
+    if plot.higher_is_better:
+        return max(known, key=lambda point: point.value or 0.0, default=None)
+    return next((point for point in known if point.size >= 8), known[-1] if known else None)
 
 
 def _matrix(data: Report) -> list[tuple[Case, dict[str, Case]]]:

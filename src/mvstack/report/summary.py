@@ -22,10 +22,10 @@ from mvstack.report.records import (
     Source,
     when,
 )
-from mvstack.report.series import Plot, Point, plots_of, since, sized
+from mvstack.report.series import Plot, plots_of, since, sized
 from mvstack.report.told import said_of
 from mvstack.support.errors import MvstackError
-from mvstack.support.units import clean, duration, number, quantity, size, unit_name
+from mvstack.support.units import clean, duration, quantity, size
 from mvstack.tree.records import Records, mpi_contents
 
 # EasyBuild has a score of steps; a reader asks where the time went, not for all their names. These
@@ -353,27 +353,6 @@ def moment(stamp: str) -> str:
     return f"{found:%Y-%m-%d %H:%M} {zone}"
 
 
-def key_figures(data: Report) -> list[tuple[str, str, str]]:
-    """Number, unit and words for what the default MPI reaches in the first three plots."""
-    default = data.mpi[0].module if data.mpi else ""
-    found = []
-    for plot in data.plots[:3]:
-        line = next((line for line in plot.lines if line.label.startswith(default)), plot.lines[0])
-        point = _telling(plot, [point for point in line.points if point.value is not None])
-        if point is not None:
-            who = f", {line.label}" if len(data.mpi) > 1 else ""
-            what = f"{plot.title.lower()} at {size(point.size)}{who}"
-            found.append((number(point.value), unit_name(plot.unit), what))
-    return found
-
-
-def _telling(plot: Plot, known: list[Point]) -> Point | None:
-    """The best bandwidth; the latency of a small message."""
-    if plot.higher_is_better:
-        return max(known, key=lambda point: point.value or 0.0, default=None)
-    return next((point for point in known if point.size >= 8), known[-1] if known else None)
-
-
 def grouped_steps(build: Build) -> list[tuple[str, float]]:
     """The seconds of each group of steps that took any, in the order of the building."""
     sums = dict.fromkeys(STEP_GROUPS, 0.0)
@@ -400,14 +379,3 @@ def _scalar(figure: Figure) -> str:
         allowed = f", {figure.allowed} allowed" if figure.allowed else ""
         held = f" (reference {quantity(figure.reference, figure.unit)}{allowed})"
     return f"{name} {quantity(figure.value, figure.unit)}{held}".strip()
-
-
-def track(state: str, builder: str) -> list[tuple[str, bool]]:
-    """The states on the way of this builder, each with whether it is reached."""
-    by_solver = builder in (known := builders()) and known[builder].solves
-    words = ["rendered", "concretized", "built", "run"]
-    return [
-        (word, index <= words.index(state))
-        for index, word in enumerate(words)
-        if word != "concretized" or by_solver
-    ]
