@@ -8,7 +8,7 @@ from pathlib import Path
 from mvstack.builders.base import graph_of
 from mvstack.builders.carry import carried
 from mvstack.builders.easybuild.install import specs_of
-from mvstack.cache import gpg, store, unpack
+from mvstack.cache import gpg, store
 from mvstack.cache.place import NotBelieved, Place, Unreachable
 from mvstack.cache.push import look, push
 from mvstack.cache.use import Caches
@@ -120,11 +120,7 @@ def _copied(source: Place, target: Place, os_name: str, content: str) -> str:
         for needed in entry.manifest.requires:
             if not _copied(source, target, os_name, needed):
                 raise NotBelieved(f"what it requires is not there ({needed[:12]}…)")
-        with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-            archive = Path(folder) / "archive"
-            if not source.bring(entry.archive, archive):
-                raise NotBelieved("its archive is not there")
-            unpack.hashed(entry.manifest, archive)
+        with entry.brought() as archive:
             signed = source.read(store.manifest_name(os_name, content)) or b""
             key = next(key for key in gpg.trusted() if key.fingerprint == entry.signer)
             store.put(target, entry.manifest, signed.decode(), archive, key)
