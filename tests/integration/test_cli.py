@@ -105,6 +105,10 @@ def test_explain_answers_for_a_system(mvstack: Mvstack, name: str) -> None:
     assert "because" in said.out and "[" in said.out  # with the source of each reason
 
 
+def test_explain_says_how_fast_the_network_is(mvstack: Mvstack) -> None:
+    assert "infiniband (mlx5), 100 Gb/s, HDR100" in mvstack("explain", "expanse/cpu").out
+
+
 def test_explain_of_a_system_explains_every_partition(mvstack: Mvstack) -> None:
     said = mvstack("explain", "expanse")
     assert said.code == 0
@@ -413,7 +417,7 @@ def test_a_system_that_spack_builds_needs_the_pinned_spack(
 ) -> None:
     for variable in clone.URLS.values():
         monkeypatch.setenv(variable, str(tmp_path / "no-such-repository"))
-    said = mvstack("install", "alps", "--anyway", "--no-prerequisites")
+    said = mvstack("install", "alps/cpu", "--anyway", "--no-prerequisites")
     assert said.code == 5 and "spack v1.1.0" in said.err.lower()
     assert "Nothing half-cloned was kept" in said.err
     assert not list((tmp_path / "stacks").rglob(".incoming-*"))
@@ -591,8 +595,9 @@ def test_rendered_files_are_fresh_until_somebody_edits_them(
 ) -> None:
     folder = tmp_path / "rendered"
     assert mvstack("render", "--to", folder).code == 0
+    count = len(list(folder.glob("*/*/plan.json")))
     fresh = mvstack("render", "--check", "--to", folder)
-    assert fresh.code == 0 and "13 partitions" in fresh.out
+    assert fresh.code == 0 and fresh.out == f"{count} partitions are up to date\n" and count > 12
     edited = next((folder / "azure-hbv4").rglob("MVAPICH-*.eb"))
     edited.write_text(edited.read_text() + "# mine\n")
     (folder / "alps" / "cpu" / "stray.txt").touch()
@@ -728,7 +733,7 @@ def test_completion_in_bash_knows_the_systems(tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["explain", "expanse/"], ["expanse/cpu", "expanse/gpu"]),
-        (["check", "azure-hb"], ["azure-hbv3", "azure-hbv4"]),
+        (["check", "azure-hbv3"], ["azure-hbv3"]),
         (["install", "local", "lam"], ["lammps"]),
         (["explain", "--release", "2026"], release_names()),
         (["up", "--profile", "s"], ["small"]),

@@ -88,7 +88,7 @@ def _machine(plan: Plan, system: System) -> Table:
     compiler = "{name} {version} from {origin}".format(**plan.compiler)
     rows = [
         ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb or '?'} GB, {gpu}"),
-        ("network", part.fabric + (f" ({part.nic})" if part.nic else "")),
+        ("network", _network(part)),
         ("system", f"{plan.os}, launcher {part.launcher}"),
         ("compiler", compiler),
         ("builder", f"{plan.builder}, below {plan.tree}"),
