@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mvstack.ci.checks import smallest_tag
 from mvstack.ci.graph import OF_MPI, WHOLE, Graph, Node
 from mvstack.model.ci_policy import Validate
-from mvstack.plan.graph import differing, reasons
+from mvstack.plan.graph import differing, pairs, reasons
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,7 @@ def todo(
     """What must be done for ``new``, which was ``old`` before; ``cached`` are contents at hand."""
     there = set(cached)
     before = old if old and old.builder == new.builder else None
-    # where the lock file of one side alone is known, the caches are asked what is new
-    apart = before is not None and {before.by, new.by} == {"plan", "lock file"}
-    changed, origins = _by_cache(before, new, there) if apart else _changed(before, new)
-    was = _identified(before) if before and not apart else {}
-    now = _identified(new)
-    gone = tuple(node for identity, node in was.items() if identity not in now)
+    changed, origins, gone = _differences(before, new, there)
     aspects = tuple(
         name
         for name, value in new.aspects.items()
@@ -148,59 +143,46 @@ def _has_mpi(old: Graph | None, new: Graph, key: str) -> bool:
     return any(name.startswith(OF_MPI) for name in differ)
 
 
-def _changed(old: Graph | None, new: Graph) -> tuple[list[str], tuple[Origin, ...]]:
-    """Keys of nodes that are not as they were, and those of them that it began with."""
-    if old is None:
-        return _begun(new, list(new.nodes), "new")
-    # what is built for another distribution has the same hash, and is another package
-    moved = (f"os {old.os} → {new.os}",) if old.os != new.os else ()
-    had = set() if moved else {node.content for node in old.nodes.values()}
-    keys = [key for key, node in new.nodes.items() if node.content not in had]
-    before = _identified(old)
+Differences = tuple[list[str], tuple[Origin, ...], tuple[Node, ...]]
+"""Keys of nodes that are not as they were, those that it began with, and what is no more."""
+
+
+def _differences(old: Graph | None, new: Graph, there: set[str]) -> Differences:
+    if old and {old.by, new.by} != {"plan", "lock file"}:
+        return _compared(old, new)
+    keys, what = list(new.nodes), "new"
+    if old:  # the lock file of one side alone is known: the caches are asked what is new
+        same = old.os == new.os and old.aspects.get("environment") == new.aspects.get("environment")
+        what = "in no cache"
+        keys = [key for key in keys if not same and new.nodes[key].content not in there]
+    starts = [new.nodes[key] for key in keys if not set(new.nodes[key].needs) & set(keys)]
+    return keys, tuple(Origin(one, what, (), _above(new, one.key, keys)) for one in starts), ()
+
+
+def _compared(old: Graph, new: Graph) -> Differences:
+    moved: tuple[str, ...] = ()
+    if old.os != new.os:  # what is built for it has the same hash, and is another package
+        moved = (f"os {old.os} → {new.os}",)
+        nodes = {key: replace(node, content=old.os) for key, node in old.nodes.items()}
+        old = replace(old, nodes=nodes)
+    found = list(pairs(old, new))
+    keys = [now.key for _, now in found if now]
     origins = []
-    for key in keys:
-        node = new.nodes[key]
-        was = before.get(node.identity)
-        what, why = ("changed", reasons(was, node)) if was else ("new", ())
-        if was and not why and any(one in keys for one in node.needs):
-            continue
-        origins.append(Origin(node, what, why or moved, tuple(_above(new, key, keys))))
-    return keys, tuple(origins)
+    for was, now in found:
+        why = reasons(was, now) if was and now else ()
+        if now and not (was and not why and set(now.needs) & set(keys)):
+            what = "changed" if was else "new"
+            origins.append(Origin(now, what, why or moved, _above(new, now.key, keys)))
+    return keys, tuple(origins), tuple(was for was, now in found if was and not now)
 
 
-def _by_cache(
-    old: Graph | None, new: Graph, there: set[str]
-) -> tuple[list[str], tuple[Origin, ...]]:
-    """The same where only one side's lock file is known: a package that no cache has is new."""
-    if (
-        old
-        and old.os == new.os
-        and old.aspects.get("environment") == new.aspects.get("environment")
-    ):
-        return [], ()
-    missing = [key for key, node in new.nodes.items() if node.content not in there]
-    return _begun(new, missing, "in no cache")
-
-
-def _begun(graph: Graph, keys: list[str], what: str) -> tuple[list[str], tuple[Origin, ...]]:
-    """``keys``, and those of them that stand on none of them."""
-    starts = [key for key in keys if not set(graph.nodes[key].needs) & set(keys)]
-    return keys, tuple(
-        Origin(graph.nodes[key], what, (), tuple(_above(graph, key, keys))) for key in starts
-    )
-
-
-def _identified(graph: Graph) -> dict[tuple[str, ...], Node]:
-    return {node.identity: node for node in graph.nodes.values()}
-
-
-def _above(graph: Graph, key: str, among: Iterable[str]) -> list[str]:
+def _above(graph: Graph, key: str, among: Iterable[str]) -> tuple[str, ...]:
     """``key`` and those of ``among`` that stand on it."""
     found = {key}
     for one in among:
         if found & set(graph.nodes[one].needs):
             found.add(one)
-    return [one for one in among if one in found]
+    return tuple(one for one in among if one in found)
 
 
 def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from mvstack.ci.sites import project_of
 from mvstack.model.ci import TREE_LENGTH, Site, load_settings
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.plan.make import make_plan, partitions_of
-from mvstack.support.errors import InvalidInput, MvstackError, Problem, together
+from mvstack.support.errors import InvalidInput, MvstackError, together
 
 
 def check_project(file: Path) -> list[str]:
@@ -60,21 +60,19 @@ PIPELINE = "/" + "9" * 10
 
 def _too_long(one: Site, tree: str, length: int, file: str) -> list[MvstackError]:
     """Places that packages could not be moved to, because their paths are too long."""
-    found: list[MvstackError] = []
-    for name, path in (
-        ("staging", one.staging + PIPELINE + tree),
-        ("root", (one.root or "") + tree),
-    ):
-        if len(path) > length:
-            problem = Problem(
-                f"{name} of {one.system} is too long by {len(path) - length} characters",
-                file,
-                found=path,
-                allowed=f"{length} characters with release and partition (tree_length)",
-                because="packages are built at a path of that length, and can only be moved to "
-                "paths that are no longer",
-                todo="name a shorter folder, e.g. a link to this one"
-                + (", or a greater tree_length (96 at most)" if length < TREE_LENGTH else ""),
-            )
-            found.append(InvalidInput(problem))
-    return found
+    shorter = "name a shorter folder, e.g. a link to this one"
+    paths = {"staging": one.staging + PIPELINE + tree, "root": (one.root or "") + tree}
+    return [
+        InvalidInput(
+            f"{name} of {one.system} is too long by {len(path) - length} characters",
+            file,
+            found=path,
+            allowed=f"{length} characters with release and partition (tree_length)",
+            because="packages are built at a path of that length, and can only be moved to "
+            "paths that are no longer",
+            todo=shorter
+            + (f", or a greater tree_length ({TREE_LENGTH} at most)" * (length < TREE_LENGTH)),
+        )
+        for name, path in paths.items()
+        if len(path) > length
+    ]

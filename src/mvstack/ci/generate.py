@@ -24,7 +24,7 @@ from mvstack.support.words import listed
 
 @dataclass(frozen=True)
 class Wanted:
-    """What pipelines are wanted for: the change since ``base``, or a ``schedule``.
+    """What pipelines are wanted for: the change since ``base``, or a ``schedule`` of the policy.
 
     With ``everything`` all partitions are made, whatever changed. ``locks`` is a folder of Spack's
     lock files, instead of that of the settings.
@@ -64,11 +64,9 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
         served = _served(settings, new)
         plans = {name: plan for name, plan in plans.items() if name in served}
         if wanted.schedule:
-            targets = [
-                Target(Todo(new[name]), *named, lock=locked.get(name))
-                for name, named in served.items()
-            ]
-            return _scheduled(wanted.schedule, targets, context)
+            targets = [Target(Todo(new[name]), *named) for name, named in served.items()]
+            made = scheduled(targets, getattr(ci_policy().validation, wanted.schedule), context)
+            return Made(f"the schedule {wanted.schedule}", [], made, [], [])
         lock.refuse_own_compilers(plans)
         with keyring(trust=[project / one for one in settings.trust]):
             graphs = {name: new[name] for name in served}
@@ -98,39 +96,25 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     return Made(against, todos, made, unserved, notes)
 
 
-def _scheduled(schedule: str, targets: list[Target], context: Context) -> Made:
-    validation = ci_policy().validation
-    tags = {"nightly": validation.nightly, "weekly": validation.weekly}
-    if schedule not in tags:
-        raise InvalidInput(
-            "no such schedule", found=schedule, allowed=listed(tags), where="--schedule"
-        )
-    made = scheduled(targets, tags[schedule], context)
-    return Made(f"the schedule {schedule}", [], made, [], [])
-
-
 def _served(settings: Settings, graphs: dict[str, Graph]) -> dict[str, tuple[Site, str]]:
     """The partitions that this project has runners for, and how commands name them.
 
     Raises InvalidInput for a partition that the system does not have.
     """
     found: dict[str, tuple[Site, str]] = {}
-    problems = []
+    problems: list[Problem] = []
     for site in settings.systems:
         system = Path(site.system).stem if site.system.endswith((".yaml", ".yml")) else site.system
-        there = [one for name in graphs for one in [name.partition("/")] if one[0] == system]
-        parts = [part for _, _, part in there]
+        parts = [name.partition("/")[2] for name in graphs if name.startswith(f"{system}/")]
+        problems += [
+            Problem(
+                f"system {site.system} has no partition {part}", "settings", allowed=listed(parts)
+            )
+            for part in site.partitions
+            if part not in parts
+        ]
         for part in site.partitions or parts:
-            if part in parts:
-                found[f"{system}/{part}"] = (site, f"{site.system}/{part}")
-            else:
-                problems.append(
-                    Problem(
-                        f"system {site.system} has no partition {part}",
-                        "settings",
-                        allowed=listed(parts),
-                    )
-                )
+            found[f"{system}/{part}"] = (site, f"{site.system}/{part}")
     if problems:
         raise InvalidInput(*problems, outcome="No pipeline was made.")
     return found

@@ -21,8 +21,8 @@ from mvstack.builders.spack import handed
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.ci.handover import AGAIN
-from mvstack.diff.sides import Side
-from mvstack.plan.types import Plan, plan_of
+from mvstack.diff.sides import Side, read_side
+from mvstack.plan.types import Plan
 from mvstack.render.spack import compiler_of
 from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.files import write_atomically
@@ -34,9 +34,8 @@ FOLDER = "lock"
 
 def spack_plans(side: Side) -> dict[str, Plan]:
     """The plans whose builder is Spack, as ``side`` rendered them with the code that runs here."""
-    files = sorted(side.rendered.glob("*/*/plan.json"))
-    plans = [plan_of(json.loads(file.read_text())) for file in files]
-    return {f"{one.system}/{one.partition}": one for one in plans if builder_of(one.builder).solves}
+    plans = {name: one.plan for name, one in read_side(side).items()}
+    return {name: plan for name, plan in plans.items() if builder_of(plan.builder).solves}
 
 
 def refuse_own_compilers(plans: Mapping[str, Plan]) -> None:

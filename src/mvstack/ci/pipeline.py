@@ -153,15 +153,12 @@ def _tags(one: Target, context: Context) -> dict[str, list[str]]:
     machine = [system, family_of(graph.target)]
     gpu = [f"gpu-{graph.gpu}"] if graph.gpu != "none" else []
     more = runners.trusted if context.trusted else []
-
-    def all_of(tags: list[str]) -> list[str]:
-        return list(dict.fromkeys([*tags, *more]))
-
-    return {
-        "build": all_of(runners.build or machine),
-        "cluster": all_of(runners.cluster or [*machine, *gpu, "cluster"]),
-        "protected": all_of(runners.protected or [*machine, "protected"]),
+    kinds = {
+        "build": runners.build or machine,
+        "cluster": runners.cluster or [*machine, *gpu, "cluster"],
+        "protected": runners.protected or [*machine, "protected"],
     }
+    return {kind: list(dict.fromkeys([*tags, *more])) for kind, tags in kinds.items()}
 
 
 def _group(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -52,8 +52,9 @@ def generate(
         Path, Option(help="Folder to write the pipelines to; replaced if it exists.")
     ] = Path("ci-pipelines"),
     schedule: Annotated[
-        str, Option(help="Check what is deployed instead: nightly or weekly.")
-    ] = "",
+        Literal["nightly", "weekly"] | None,
+        Option(help="Check what is deployed instead, with the tags of this schedule."),
+    ] = None,
     everything: Annotated[
         bool, Option("--all", help="Make every partition, whatever changed.")
     ] = False,
@@ -84,7 +85,7 @@ def generate(
     if change is None and base and not commit_of(project, base):
         notes.append("the previous commit no longer exists (a force push?): everything is new")
         base = ""
-    made = ci.generate(project, file, context, ci.Wanted(base, schedule, everything, locks))
+    made = ci.generate(project, file, context, ci.Wanted(base, schedule or "", everything, locks))
     sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
     notes += made.notes
     why = "--untrusted" if trust.trusted and untrusted else trust.why

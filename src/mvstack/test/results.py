@@ -91,24 +91,24 @@ def problems(results: Json) -> list[Problem]:
 def _key(name: str) -> tuple[str, frozenset[tuple[str, str]]]:
     """``WorldSize %ranks=2`` as the check's name and the values of its parameters."""
     head, *rest = name.split(" %")
-    pairs = (item.split("=", 1) for item in rest)
-    return head, frozenset((key, value) for key, value in pairs)
-
-
-def _title(check: Check) -> str:
-    return " ".join([check.name, *(value for _, value in sorted(check.values))])
+    pairs = (item.partition("=") for item in rest)
+    return head, frozenset((key, value) for key, _, value in pairs)
 
 
 def _case(check: Check, mpi: str, entry: Json, result: str, why: str) -> Json:
-    """One row of the results; ``entry`` is ReFrame's, {} where it has none."""
+    """One row of the results; ``entry`` is ReFrame's, {} where it has none.
+
+    Its seconds are those spent on the case itself: ReFrame's total counts waiting for others too.
+    """
+    phases = ("time_setup", "time_compile", "time_run", "time_sanity", "time_performance")
     return {
-        "check": _title(check),
+        "check": " ".join([check.name, *(value for _, value in sorted(check.values))]),
         "description": check.description,
         "mpi": mpi,
         "ranks": entry.get("num_tasks"),
         "result": result,
         "why": why,
-        "seconds": _seconds(entry) if entry else None,
+        "seconds": round(sum(entry.get(one) or 0.0 for one in phases), 3) if entry else None,
         "benchmark": entry.get("benchmark") or "",
         "figures": [_figure(name, row) for name, row in (entry.get("perfvalues") or {}).items()],
     }
@@ -128,10 +128,9 @@ def _verdict(entry: Json, skips: dict[str, str]) -> tuple[str, str]:
 def _missing(check: Check, warnings: dict[str, str], output: list[str]) -> str:
     """Why ReFrame did not run a check, as far as its output tells."""
     why = warnings.get(check.file.name) or warnings.get(check.name)
-    if not why:
-        last = " / ".join(line.strip() for line in output[-_LAST_LINES:] if line.strip())
-        why = f"ReFrame did not run it and did not say why; its last lines: {last}"
-    return f"{check.file.name}: {why}"
+    last = " / ".join(line.strip() for line in output[-_LAST_LINES:] if line.strip())
+    silent = f"ReFrame did not run it and did not say why; its last lines: {last}"
+    return f"{check.file.name}: {why or silent}"
 
 
 def failure(entry: Json) -> str:
@@ -169,28 +168,18 @@ def last_lines(path: Path) -> str:
     return " / ".join(shown)
 
 
-def _seconds(entry: Json) -> float:
-    """Time spent on the case itself: ReFrame's total counts waiting for other jobs too."""
-    phases = ("time_setup", "time_compile", "time_run", "time_sanity", "time_performance")
-    return round(sum(entry.get(phase) or 0.0 for phase in phases), 3)
-
-
 def _figure(name: str, row: list[Any]) -> Json:
     """One row of ReFrame's perfvalues: [value, reference, lower, upper, unit, verdict]."""
     value, reference, lower, upper, unit, *_ = row
     short = name.rsplit(":", 1)[-1]
     sized = re.fullmatch(r"(.+)_(\d+)", short)
     judged = lower is not None or upper is not None
+    bounds = ("any" if bound is None else f"{100 * bound:+.0f} %" for bound in (lower, upper))
     return {
         "name": sized[1] if sized else short,
         "size": int(sized[2]) if sized else None,
         "value": value,
         "unit": unit,
         "reference": reference if judged else None,
-        "allowed": _allowed(lower, upper) if judged else "",
+        "allowed": " to ".join(bounds) if judged else "",
     }
-
-
-def _allowed(lower: float | None, upper: float | None) -> str:
-    bounds = [f"{100 * bound:+.0f} %" if bound is not None else "any" for bound in (lower, upper)]
-    return " to ".join(bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -81,7 +82,11 @@ def run_checks(
         code = follow(command, environ, line=take, cwd=out, limits=Limits(grace=GRACE))
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
-    report = _report(out / "reframe.json")
+    report: dict[str, Any] = {}
+    with contextlib.suppress(
+        OSError, ValueError, TypeError
+    ):  # it broke down before or while it wrote
+        report = dict(json.loads((out / "reframe.json").read_text()))
     results = {
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - began, 3),
@@ -136,14 +141,6 @@ def _clear(out: Path) -> None:
         shutil.rmtree(out / name, ignore_errors=True)
     for name in ("reframe.json", "junit.xml", "reframe.out", "results.json"):
         (out / name).unlink(missing_ok=True)
-
-
-def _report(path: Path) -> dict[str, Any]:
-    try:
-        loaded = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
 
 
 def _trust(
