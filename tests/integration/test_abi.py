@@ -152,7 +152,7 @@ def test_a_name_that_looks_like_an_option_is_a_name(
 def test_an_mpicc_that_does_not_work_is_named(
     old: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mvstack.abi.library.SECONDS", 1)
+    monkeypatch.setattr("mvstack.abi.compare.SECONDS", 1)
     wrapper = old / "bin" / "mpicc"
     wrapper.parent.mkdir()
     wrapper.write_text(script)

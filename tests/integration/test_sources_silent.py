@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import requests
 
+from mvstack.sources.download import FORGET
 from mvstack.sources.fetch import Fetcher
-from mvstack.sources.hosts import FORGET
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Store
 from mvstack.support.errors import SourceError
@@ -100,7 +100,7 @@ def test_after_some_minutes_it_is_tried_again(
     fetcher = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state")
     now = time.time()
     for later, expected in ((0.0, 1), (FORGET - 1, 1), (FORGET + 1, 2), (-3600.0, 3)):
-        monkeypatch.setattr("mvstack.sources.hosts.time.time", lambda later=later: now + later)
+        monkeypatch.setattr("mvstack.sources.download.time.time", lambda later=later: now + later)
         fails(fetcher, spec(closed, "1"))
         assert calls.count == expected, later
 

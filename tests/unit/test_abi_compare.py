@@ -8,8 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.abi.compare import differences
-from mvstack.abi.library import Library
+from mvstack.abi.compare import Library, differences
 
 OLD = Library(
     Path("/old/libmpi.so"),

@@ -19,7 +19,7 @@ from test_bundle import _can_be_alone
 from test_cache_spack import INSTALL, carry_lock
 from test_spack_builder import RECIPES, TOP, Here
 
-from mvstack.bundle import arrive, wheels
+from mvstack.bundle import arrive, parts
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
@@ -30,8 +30,8 @@ from mvstack.support.progress import Progress
 
 def bundled(here: Here, target: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The bundle with binaries; of the Python packages the solver's alone, for the test's sake."""
-    real = wheels.gather
-    monkeypatch.setattr(wheels, "gather", lambda to, _names, note: real(to, ("spack.txt",), note))
+    real = parts.gather
+    monkeypatch.setattr(parts, "gather", lambda to, _names, note: real(to, ("spack.txt",), note))
     monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
     try:
         asked = Request(str(here.system), root=here.root, caches=Caches())

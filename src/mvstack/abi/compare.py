@@ -1,13 +1,155 @@
-"""Compare two MPI libraries as a program linked to the first finds the second. Pure."""
+"""Do programs of one MPI run with another? By what the loader and the compiler know of both."""
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
-from mvstack.abi.library import Library
+from mvstack.cache.elf import linked
+from mvstack.support.errors import InvalidInput
+from mvstack.support.processes import run
 
+# Names that programs take from an MPI library: C, the profiling names, Fortran and its modules,
+# and the objects that mpi.h and mpif.h refer to.
+_OF_MPI = re.compile(r"(P?MPI[XOR]?_|p?mpi_|P?MPI_|MPIR_F08_|mpir_|mpifcmb|mpipriv|MPIR_C_|__mpi)")
+# Printed by a program that never calls MPI_Init: what the compiler put into every object file.
+_SIZES = ("MPI_Comm", "MPI_Status", "MPI_Aint", "MPI_Offset", "MPI_Count", "MPI_Request")
+_CONSTANTS = (
+    *("MPI_COMM_WORLD", "MPI_COMM_NULL", "MPI_INT", "MPI_DOUBLE", "MPI_SUM", "MPI_INFO_NULL"),
+    *("MPI_ANY_SOURCE", "MPI_PROC_NULL", "MPI_SUCCESS", "MPI_THREAD_MULTIPLE"),
+    *(f"sizeof({name})" for name in _SIZES),
+    "offsetof(MPI_Status, MPI_SOURCE)",
+)
+_ALLOWED = "a library, or a prefix with lib/libmpi.so or lib64/libmpi.so"
 SHOWN = 5  # names in one line
+SECONDS = 60  # for mpicc, and for what it compiled
+
+
+@dataclass(frozen=True)
+class Library:
+    """One shared library: its soname, the names that it defines, and the machine it is for.
+
+    ``sizes`` holds the bytes of data objects, which the linker may have copied into a program.
+    """
+
+    path: Path
+    soname: str
+    names: frozenset[str]
+    sizes: dict[str, int] = field(default_factory=dict)
+    machine: str = ""
+    sonames: frozenset[str] = frozenset()  # of it and of its bindings' libraries
+
+
+def find_libmpi(place: Path) -> Path:
+    """The libmpi of ``place``: that library, or that of a prefix. Raises InvalidInput."""
+    for path in (place, place / "lib" / "libmpi.so", place / "lib64" / "libmpi.so"):
+        if path.is_file():
+            return path
+    raise InvalidInput(
+        "there is no libmpi.so" if place.is_dir() else "there is no such file or folder",
+        str(place),
+        allowed=_ALLOWED,
+    )
+
+
+def read_library(place: Path) -> Library:
+    """The MPI library at ``place`` with its bindings. Raises InvalidInput for what is none."""
+    path = find_libmpi(place)
+    bindings = (path.with_name(name) for name in ("libmpifort.so", "libmpicxx.so"))
+    files = [_read(one) for one in (path, *bindings) if one.exists()]
+    symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
+    if not symbols:
+        raise InvalidInput(
+            "this is not an MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED
+        )
+    return Library(
+        path,
+        files[0].soname,
+        frozenset(one.name for one in symbols),
+        {one.name: one["st_size"] for one in symbols if one["st_info"]["type"] == "STT_OBJECT"},
+        files[0].machine,
+        frozenset(one.soname for one in files if one.soname),
+    )
+
+
+def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The MPI names that a program needs, and the libraries that it names."""
+    if not path.is_file():
+        raise InvalidInput(
+            "this is a folder" if path.is_dir() else "there is no such file",
+            str(path),
+            allowed="a program that is linked to OLD",
+        )
+    file = _read(path)
+    names = {one.name for one in file.symbols if one["st_shndx"] == "SHN_UNDEF"}
+    return frozenset(names), frozenset(file.needed)
+
+
+def read_constants(prefix: Path) -> dict[str, int]:
+    """Handles and sizes in bytes that mpi.h compiles in, if mpicc is there. Raises InvalidInput."""
+    wrapper = prefix / "bin" / "mpicc"
+    if not wrapper.is_file():
+        return {}
+    lines = [f'printf("{name} %ld\\n", (long) {name});' for name in _CONSTANTS]
+    text = "#include <mpi.h>\n#include <stddef.h>\n#include <stdio.h>\n"
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "constants.c"
+        source.write_text(f"{text}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0; }\n")
+        program = Path(folder) / "constants"
+        try:
+            said = run([wrapper, source, "-o", program], limit=SECONDS)
+            if not said.status:
+                said = run([program], limit=SECONDS)
+            wrong = said.status and (said.errors.strip() or f"exit status {said.status}")
+            if said.timed_out:
+                wrong = f"it did not end within {SECONDS} s"
+        except OSError as error:
+            wrong = str(error)
+    if wrong:
+        raise InvalidInput(
+            "a program of three lines does not compile and start with this MPI",
+            str(wrapper),
+            found=str(wrong)[-500:],
+            todo="repair that wrapper, or give libmpi.so instead of the prefix; the constants "
+            "of mpi.h are not compared then",
+        )
+    rows = re.findall(r"^(.+) (-?\d+)$", said.text, re.MULTILINE)
+    return {name: int(value) for name, value in rows}
+
+
+@dataclass(frozen=True)
+class _Elf:
+    """An ELF file; ``symbols`` are pyelftools' of those names that belong to MPI."""
+
+    machine: str
+    soname: str
+    needed: tuple[str, ...]
+    symbols: list[Any]
+
+
+def _read(path: Path) -> _Elf:
+    # here, for the start-up time of every command
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    content = path.read_bytes()
+    found = linked(content)
+    try:
+        file = ELFFile(BytesIO(content))
+        table = file.get_section_by_name(".dynsym")
+        rows = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+        symbols = [one for one in rows if _OF_MPI.match(one.name)]
+        machine = f"ELF{file.elfclass} {file['e_machine']}"
+    except Exception as error:  # pyelftools raises whatever it stumbles over
+        raise InvalidInput(
+            "this is not an ELF library or program", str(path), found=str(error)
+        ) from None
+    return _Elf(machine, found.soname if found else "", found.needed if found else (), symbols)
 
 
 @dataclass(frozen=True)

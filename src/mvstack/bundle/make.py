@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.builders.base import builder_of
-from mvstack.bundle import checkout, wheels
+from mvstack.bundle import parts
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.use import site_caches
@@ -45,10 +45,10 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
     (target / SUMS).unlink(missing_ok=True)  # not before all that was typed is known to be right
     write_atomically(target / "manifest.json", "{}\n")  # marks the folder as ours; complete last
     with progress.step("bundle", "this checkout"):
-        own = checkout.archive(target / "repository.tar.gz")
+        own = parts.archive(target / "repository.tar.gz")
     builder = builder_of(system.builder)
     with progress.step("bundle", "Python packages") as step:
-        wheels.gather(target / "wheels", (*wheels.OWN, *builder.requirements), step.note)
+        parts.gather(target / "wheels", (*parts.OWN, *builder.requirements), step.note)
     with progress.step("bundle", f"the builder, {system.builder}") as step:
         builder.tools(plans[0], target, step.note)
     about = _about(plans, *own)

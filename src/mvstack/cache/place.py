@@ -8,8 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mvstack.sources.accepted import state_dir
-from mvstack.sources.download import NotHere, bring, is_url, local
-from mvstack.sources.hosts import SilentHosts
+from mvstack.sources.download import NotHere, SilentHosts, bring, is_url, local
 from mvstack.support.errors import InvalidInput
 
 # What to do about an entry that must not be used, where nothing else helps.

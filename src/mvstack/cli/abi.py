@@ -7,8 +7,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from mvstack.abi.compare import Difference, differences
-from mvstack.abi.library import read_constants, read_library, read_program
+from mvstack.abi.compare import Difference, differences, read_constants, read_library, read_program
 from mvstack.cli import options
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem

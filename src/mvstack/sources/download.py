@@ -2,23 +2,71 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
+from pydantic import TypeAdapter
 from requests.utils import get_environ_proxies, select_proxy
 
 from mvstack.sources.files import CHUNK, copied, extension
-from mvstack.sources.hosts import SilentHosts
+from mvstack.support.files import write_atomically
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
 Advance = Callable[[int, int], object]
+FORGET = 10 * 60.0  # seconds after which a silent host is asked again
+_KNOWN = TypeAdapter(dict[str, tuple[float, str]])
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class SilentHosts:
+    """The hosts that did not answer lately, kept in the user's state between runs.
+
+    A host is ``name:port``, or any other name of a place that answers or does not ("PyPI").
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "silent-hosts.json"
+        self._known: dict[str, tuple[float, str]] = {}
+        with contextlib.suppress(OSError, ValueError):  # a damaged file: it only saves time
+            self._known = _KNOWN.validate_json(self.file.read_bytes())
+
+    def why(self, host: str) -> str:
+        """Why ``host`` is not asked now, with how long ago it was; "" when it may be asked."""
+        when, why = self._known.get(host, (0.0, ""))
+        ago = time.time() - when
+        if not 0 <= ago < FORGET:  # also when the clock was set back
+            return ""
+        left = f"{ago:.0f} s ago; not asked again for {(FORGET - ago) / 60:.0f} min"
+        return f"{host}: {why} ({left}, `mvstack sources fetch --retry` asks now)"
+
+    def silent(self, host: str, why: str) -> None:
+        """Note that ``host`` did not answer."""
+        self._known[host] = (time.time(), why)
+        self._write()
+
+    def answered(self, host: str) -> None:
+        """Note that ``host`` answers."""
+        if self._known.pop(host, None):
+            self._write()
+
+    def forget(self) -> None:
+        """Ask every host again."""
+        if self._known:
+            self._known = {}
+            self._write()
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # then only this run remembers
+            write_atomically(self.file, json.dumps(self._known) + "\n")
 
 
 class NotHere(Exception):

@@ -11,9 +11,8 @@ from typing import Any
 
 from mvstack.sources import debian, pypi
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
-from mvstack.sources.download import NotHere, bring, has, is_url, local
+from mvstack.sources.download import NotHere, SilentHosts, bring, has, is_url, local
 from mvstack.sources.files import extension, sha256_of
-from mvstack.sources.hosts import SilentHosts
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store, damage
 from mvstack.support.errors import SourceError

@@ -7,8 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from mvstack.sources.download import NotHere
-from mvstack.sources.hosts import SilentHosts
+from mvstack.sources.download import NotHere, SilentHosts
 from mvstack.sources.spec import SourceSpec
 from mvstack.support.processes import english, run
 

@@ -1,17 +1,21 @@
-"""This very checkout as one archive: what is tracked, and what git would track."""
+"""The parts of every bundle: this very checkout as one archive, and the Python packages."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mvstack.cache.pack import packed
-from mvstack.support.errors import Refused
+from mvstack.support.errors import Refused, SourceError
 from mvstack.support.git import told
-from mvstack.support.home import checkout
+from mvstack.support.home import DATA, checkout
+from mvstack.support.processes import follow
 
+# What `./mvstack` sets itself up with.
+OWN = ("build.txt", "runtime.txt")
 # What a checkout without git holds beside its own files.
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
 _MADE = {".git", ".venv", *_CACHES}
@@ -49,3 +53,35 @@ def _files(top: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(top):
         folders[:] = [name for name in folders if name not in _MADE]
         yield from (str((Path(folder) / name).relative_to(top)) for name in names)
+
+
+def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) -> None:
+    """Download what requirements/``names`` pin for this Python and machine. Raises SourceError."""
+    target.mkdir(parents=True, exist_ok=True)
+    kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
+    said: list[str] = []
+
+    def line(text: str) -> None:
+        if text.strip():
+            said.append(text.strip())
+            note(text.strip())
+
+    for name in names:
+        said.clear()
+        file = DATA / "requirements" / name
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--no-input", "--progress-bar", "off"),
+            *("--disable-pip-version-check", "--require-hashes", "--no-deps"),
+            *("--no-build-isolation", "--dest", str(target), "-r", str(file)),
+        ]
+        if name not in OWN:
+            command += ["--only-binary", ":all:"]
+        if follow(command, kept, line=line):
+            wrong = [one for one in said if "error" in one.lower() or "No matching" in one]
+            raise SourceError(
+                "the Python packages that are pinned cannot be downloaded",
+                str(file),
+                found=" | ".join(wrong[-4:] or said[-3:]),
+                todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
+                "PIP_FIND_LINKS and PIP_CERT are honoured)",
+            )
