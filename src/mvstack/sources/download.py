@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
+import shutil
 import socket
 import threading
 import time
@@ -17,11 +17,12 @@ import urllib3
 from pydantic import TypeAdapter
 from requests.utils import get_environ_proxies, select_proxy
 
-from mvstack.sources.files import CHUNK, copied, extension
+from mvstack.sources.files import extension
 from mvstack.support.files import write_atomically
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
 Advance = Callable[[int, int], object]
+_CHUNK = 1 << 20  # bytes
 FORGET = 10 * 60.0  # seconds after which a silent host is asked again
 _KNOWN = TypeAdapter(dict[str, tuple[float, str]])
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -87,8 +88,8 @@ def local(place: str) -> Path:
     return Path(unquote(urlsplit(place).path) if place.startswith("file://") else place)
 
 
-def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambda *_: None) -> str:
-    """Copy ``place`` (a URL, a path or file://…) to ``target``; its SHA-256.
+def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambda *_: None) -> None:
+    """Copy ``place`` (a URL, a path or file://…) to ``target``.
 
     ``advance`` gets the bytes so far and in all (or 0). A proxy named by the environment is used.
     Raises NotHere when the host does not answer, has no such file, sends a web page instead, or
@@ -99,7 +100,7 @@ def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambd
     file = local(place)
     try:
         with file.open("rb") as source, target.open("wb") as stream:
-            return copied(source, stream)
+            shutil.copyfileobj(source, stream)
     except OSError as error:
         if str(error.filename) != str(file):
             raise
@@ -107,15 +108,14 @@ def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambd
         raise NotHere(f"{file}: {error.strerror}", absent) from None
 
 
-def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> str:
-    digest, got, size, broken = hashlib.sha256(), 0, 0, ""
+def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> None:
+    got, size, broken = 0, 0, ""
     try:
         with _get(url, hosts, READ) as answer, target.open("wb") as stream:
             size = int(answer.headers.get("Content-Length") or 0)
             # raw: a server that calls a .tar.gz "gzip-encoded" must not have it unpacked
-            for chunk in answer.raw.stream(CHUNK, decode_content=False):
+            for chunk in answer.raw.stream(_CHUNK, decode_content=False):
                 stream.write(chunk)
-                digest.update(chunk)
                 got += len(chunk)
                 advance(got, size)
     except _BROKEN as error:
@@ -124,7 +124,6 @@ def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> s
         broken = f"truncated, {got:,} of {size:,} bytes came"
     if broken:
         raise NotHere(f"{url}: {broken}")
-    return digest.hexdigest()
 
 
 def has(place: str, hosts: SilentHosts) -> bool:

@@ -12,9 +12,9 @@ from typing import Any
 from mvstack.sources import debian, pypi
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
 from mvstack.sources.download import NotHere, SilentHosts, bring, has, is_url, local
-from mvstack.sources.files import extension, sha256_of
+from mvstack.sources.files import sha256_of
 from mvstack.sources.spec import SourceSpec
-from mvstack.sources.store import Entry, Store, damage
+from mvstack.sources.store import Entry, Store, below, damage
 from mvstack.support.errors import SourceError
 
 
@@ -136,12 +136,24 @@ class Fetcher:
         if accepted := accepted_for(spec.software, spec.version, spec.filename):
             return self._accepted(spec, accepted)
         for sha256 in spec.hashes:
-            if path := self.store.get(sha256):
-                _undamaged(path, sha256)
+            if path := self._whole(sha256):
                 entry = self.store.entry(sha256, spec.name)
                 first = f" ({entry.place})" if entry else ""
                 return _fetched(spec, path, sha256, "mirror" + first)
         return None
+
+    def _whole(self, sha256: str) -> Path | None:
+        """The mirror's file with that hash, hashed again. Raises SourceError when it is damaged."""
+        path = self.store.get(sha256)
+        if path and (found := damage(path, sha256)):
+            raise SourceError(
+                "a file of the mirror is damaged",
+                str(path),
+                found=found,
+                allowed=f"sha256 {sha256}",
+                todo="mvstack sources verify --remove-damaged, then the same command again",
+            )
+        return path
 
     def link_easybuild(self, spec: SourceSpec, fetched: Fetched) -> Path:
         """Make ``fetched`` known to EasyBuild under the name that its easyconfig uses."""
@@ -169,12 +181,10 @@ class Fetcher:
             file = folder / "file"
             if place.where == pypi.PLACE:
                 file = pypi.fetch(spec, folder, self.hosts)
-                sha256 = sha256_of(file)
             else:
-                sha256 = bring(
-                    place.where, file, self.hosts, partial(self.on_progress, spec.filename)
-                )
-            if sha256 not in spec.hashes:
+                advance = partial(self.on_progress, spec.filename)
+                bring(place.where, file, self.hosts, advance)
+            if (sha256 := sha256_of(file)) not in spec.hashes:
                 raise _other_bytes(spec, sha256, place.said)
             note, size = spec.note(sha256), file.stat().st_size
             entry = Entry(sha256, spec.filename, spec.name, size, place.said, note)
@@ -182,7 +192,7 @@ class Fetcher:
 
     def _accepted(self, spec: SourceSpec, accepted: Accepted) -> Fetched:
         sha256 = accepted.sha256
-        path = self.store.get(sha256)
+        path = self._whole(sha256)
         if path is None:
             raise SourceError(
                 "other bytes than upstream's were accepted and are not in this mirror",
@@ -192,7 +202,6 @@ class Fetcher:
                 f"{sha256} --reason TEXT; or take upstream's: mvstack sources forget "
                 f"{spec.name}",
             )
-        _undamaged(path, sha256)
         whose = sha256 in spec.whose and spec.upstream(sha256)
         note = f"not upstream's bytes: {accepted.reason}"
         return Fetched(path, spec.filename, sha256, "mirror (added by hand)", whose, note)
@@ -202,24 +211,11 @@ def _fetched(spec: SourceSpec, path: Path, sha256: str, place: str) -> Fetched:
     return Fetched(path, spec.filename, sha256, place, spec.upstream(sha256), spec.note(sha256))
 
 
-def _undamaged(path: Path, sha256: str) -> None:
-    if found := damage(path, sha256):
-        raise SourceError(
-            "a file of the mirror is damaged",
-            str(path),
-            found=found,
-            allowed=f"sha256 {sha256}",
-            todo="mvstack sources verify --remove-damaged, then the same command again",
-        )
-
-
 def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
     """Where ``mirror`` may have the file: by content as Spack does, as EasyBuild does, by name."""
     base = (mirror if is_url(mirror) else str(local(mirror))).rstrip("/")
-    ext = extension(spec.filename)
-    dotted = f".{ext}" if ext else ""
     places = [
-        *(f"{base}/_source-cache/archive/{one[:2]}/{one}{dotted}" for one in spec.hashes),
+        *(f"{base}/{below(one, spec.filename)}" for one in spec.hashes),
         f"{base}/{spec.software[0].lower()}/{spec.software}/{spec.filename}",
         f"{base}/{spec.filename}",
     ]

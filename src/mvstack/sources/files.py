@@ -1,4 +1,4 @@
-"""What the mirror does with single files: hash, copy, tell their extension."""
+"""What the mirror does with single files: hash, open, tell their extension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import BinaryIO
 
 from mvstack.support.errors import InvalidInput, relative
 
-CHUNK = 1 << 20
 # The longest first, so that `.tar.gz` is not taken for `.gz`.
 EXTENSIONS = (
     *("tar.gz", "tar.xz", "tar.bz2", "tar.zst", "tar.lz", "tar.Z", "tgz", "txz", "tbz2", "tar"),
@@ -27,15 +26,6 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal. Raises OSError when it cannot be read."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def copied(source: BinaryIO, target: BinaryIO) -> str:
-    """Copy all of ``source``; the SHA-256 of what was really written."""
-    digest = hashlib.sha256()
-    while chunk := source.read(CHUNK):
-        digest.update(chunk)
-        target.write(chunk)
-    return digest.hexdigest()
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,33 +51,25 @@ def specs_from_easyconfigs(
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What names sources: an easyconfig, a component of a bundle or an extension."""
-
-    values: dict[str, Any]
-    templates: dict[str, str]
-
-
 def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
     values, text = _parsed(path)
     match = re.search(r"^\s*checksums\s*=", text, re.MULTILINE)
     line = f":{text.count(chr(10), 0, match.start()) + 1}" if match else ""
     where = f"{relative(path)}{line}"
-    for part in _parts(values):
-        listed = part.values.get("sources") or []
+    for part, templates in _parts(values):
+        listed = part.get("sources") or []
         for number, row in enumerate([listed] if isinstance(listed, (str, dict)) else listed):
             entry = row if isinstance(row, dict) else {"filename": row}
             if "git_config" in entry:
                 continue
-            filename = _filled(entry.get("filename", ""), part.templates, where)
+            filename = _filled(entry.get("filename", ""), templates, where)
             about = known.get(filename) or Known.model_construct(pypi=_on_pypi(part, values))
             yield SourceSpec(
                 values["name"],
                 values["version"],
                 filename,
-                _hashes(part.values.get("checksums"), number, filename, where),
-                _urls(entry, part, filename, where),
+                _hashes(part.get("checksums"), number, filename, where),
+                _urls({**part, **entry}, templates, filename, where),
                 about.debian,
                 about.pypi,
                 about.licence_page,
@@ -88,15 +79,15 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
             )
 
 
-def _on_pypi(part: _Part, values: dict[str, Any]) -> str:
+def _on_pypi(part: dict[str, Any], values: dict[str, Any]) -> str:
     """The requirement by which pip finds a Python package; "" for what is not on PyPI."""
-    urls = [str(url) for url in part.values.get("source_urls") or []]
+    urls = [str(url) for url in part.get("source_urls") or []]
     easyblock = str(values.get("easyblock") or "")
     python = easyblock == "PythonPackage" or easyblock in _BUNDLES
-    bundle = easyblock in _BUNDLES and part.values is values
+    bundle = easyblock in _BUNDLES and part is values
     if bundle or not (any("pypi" in url for url in urls) or (python and not urls)):
         return ""
-    return f"{part.values['name']}=={part.values['version']}"
+    return f"{part['name']}=={part['version']}"
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], str]:
@@ -119,9 +110,10 @@ def _parsed(path: Path) -> tuple[dict[str, Any], str]:
     return values, parser.rawcontent
 
 
-def _parts(values: dict[str, Any]) -> Iterator[_Part]:
+def _parts(values: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """What names sources, with its templates: the easyconfig, a bundle's components, extensions."""
     own = _templates(values)
-    yield _Part(values, own)
+    yield values, own
     parts = [tuple(row) for row in values.get("components") or []]
     default = values.get("exts_default_options") or {}
     for row in values.get("exts_list") or []:
@@ -133,7 +125,7 @@ def _parts(values: dict[str, Any]) -> Iterator[_Part]:
             parts.append((row[0], row[1], more))
     for name, version, more in parts:
         named = {"name": name, "version": version}
-        yield _Part({**more, **named}, own | _templates(named))
+        yield {**more, **named}, own | _templates(named)
 
 
 def _templates(values: dict[str, Any]) -> dict[str, str]:
@@ -190,9 +182,11 @@ def _hashes(checksums: Any, number: int, filename: str, where: str) -> tuple[str
     return tuple(dict.fromkeys(hashes))
 
 
-def _urls(entry: dict[str, Any], part: _Part, filename: str, where: str) -> tuple[str, ...]:
-    download = _filled(entry.get("download_filename") or filename, part.templates, where)
-    listed = entry.get("source_urls") or part.values.get("source_urls") or []
-    urls = [_filled(url, part.templates, where) for url in listed if isinstance(url, str)]
+def _urls(
+    entry: dict[str, Any], templates: dict[str, str], filename: str, where: str
+) -> tuple[str, ...]:
+    download = _filled(entry.get("download_filename") or filename, templates, where)
+    listed = entry.get("source_urls") or []
+    urls = [_filled(url, templates, where) for url in listed if isinstance(url, str)]
     # as EasyBuild joins them: nothing between `…?file=` and the name
     return tuple(url + ("" if url.endswith(("=", "/")) else "/") + download for url in urls)

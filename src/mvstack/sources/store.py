@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from mvstack.sources.files import copied, extension, open_regular, sha256_of
+from mvstack.sources.files import extension, open_regular, sha256_of
 from mvstack.sources.spec import SHA256
 from mvstack.support import locks
 from mvstack.support.errors import SourceError, relative
@@ -48,6 +48,12 @@ class Entry:
 _ENTRIES = TypeAdapter(list[Entry])
 
 
+def below(sha256: str, filename: str) -> str:
+    """Where a mirror has a file of that hash and name, as Spack looks for it."""
+    ext = extension(filename)
+    return f"_source-cache/archive/{sha256[:2]}/{sha256}" + (f".{ext}" if ext else "")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What ``verify`` found of one entry."""
@@ -67,8 +73,7 @@ class Store:
 
     def path(self, sha256: str, filename: str) -> Path:
         """Where a file of that hash and name stands."""
-        ext = extension(filename)
-        return self.archive / sha256[:2] / (f"{sha256}.{ext}" if ext else sha256)
+        return self.root / below(sha256, filename)
 
     def get(self, sha256: str) -> Path | None:
         """The stored file with that hash; None when there is none. It is not hashed again."""
@@ -112,7 +117,7 @@ class Store:
         return target
 
     def add(self, file: Path, entry: Entry, private: bool = False) -> Path:
-        """Copy ``file`` into the mirror under ``entry``; its hash is computed while copying.
+        """Copy ``file`` into the mirror under ``entry``.
 
         A ``private`` one is licensed: others than its owner and group do not read it. Raises
         SourceError for other bytes than the entry's, InvalidInput for what is no regular file.
@@ -120,8 +125,8 @@ class Store:
         with open_regular(file) as source, self.incoming() as folder:
             incoming = folder / "file"
             with incoming.open("wb") as target:
-                found = copied(source, target)
-            if found != entry.sha256:
+                shutil.copyfileobj(source, target)
+            if (found := sha256_of(incoming)) != entry.sha256:
                 raise SourceError(
                     "the file does not have its hash; it may have changed while it was copied",
                     relative(file),
