@@ -5,7 +5,6 @@ The manifest alone is signed. It names the archive by size and hash, so the sign
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -40,14 +39,14 @@ class Item(Strict):
     path: Inside
     kind: Literal["file", "link", "folder"]
     size: Size = 0
-    sha256: str = ""
+    sha256: Sha256 | Literal[""] = ""
     executable: bool = False
     target: str = ""
     prefix: Where = ""
 
     @model_validator(mode="after")
     def _whole(self) -> Item:
-        if self.kind == "file" and not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
+        if self.kind == "file" and not self.sha256:
             raise ValueError(f"{self.path}: a file needs its sha256")
         if self.kind == "link" and not self.target:
             raise ValueError(f"{self.path}: a link needs its target")
@@ -87,7 +86,7 @@ class Manifest(Strict):
     module: str
     mpi: str
     accepted: str = ""
-    tree: str
+    tree: Annotated[str, StringConstraints(pattern=r"^/[^\x00]*[^/\x00]$")]
     module_file: Inside
     software: Inside
     requires: list[Sha256] = Field(default_factory=list)
@@ -98,17 +97,13 @@ class Manifest(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
-        names = [item.path for item in self.items]
-        if len(set(names)) != len(names):
+        kinds = {item.path: item.kind for item in self.items}
+        if len(kinds) != len(self.items):
             raise ValueError("a path occurs twice")
-        module = next((item for item in self.items if item.path == self.module_file), None)
-        if module is None or module.kind != "file":
+        if kinds.get(self.module_file) != "file":
             raise ValueError(f"its own module {self.module_file} is not among its files")
-        if not re.fullmatch(r"/[^\0]*[^/\0]", self.tree):
-            raise ValueError("tree is not an absolute path")
-        links = {item.path for item in self.items if item.kind == "link"}
         for item in self.items:
-            if any(str(parent) in links for parent in PurePosixPath(item.path).parents):
+            if any(kinds.get(str(one)) == "link" for one in PurePosixPath(item.path).parents):
                 raise ValueError(f"{item.path} would be written through a link")
             own = item.path == self.software or item.path.startswith(f"{self.software}/")
             if not (own or item.path.startswith(("modules/", "ebfiles_repo/"))):

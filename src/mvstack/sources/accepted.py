@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import Field
@@ -91,25 +89,19 @@ def forget(software: str, version: str, filename: str | None = None) -> list[Acc
 def _replaced(
     software: str, version: str, filename: str | None, new: list[Accepted]
 ) -> list[Accepted]:
-    """Keep ``new`` instead of what was accepted for a file; what that was."""
-    with _locked():  # two `add` at once must not lose one another's line
-        known = all_accepted()
-        gone = [one for one in known if one.is_for(software, version, filename)]
-        if gone or new:
-            kept = [one for one in known if one not in gone]
-            text = io.StringIO()
-            YAML().dump({"accepted": [one.model_dump() for one in [*kept, *new]]}, text)
-            write_atomically(accepted_file(), _HEAD + text.getvalue())
-    return gone
-
-
-@contextlib.contextmanager
-def _locked() -> Iterator[None]:
+    """Keep ``new`` instead of what was accepted for a file; what that was. Raises SourceError."""
+    path = accepted_file()
     try:
-        with locks.hold(state_dir() / ".accepted.lock"):
-            yield
+        with locks.hold(path.with_name(".accepted.lock")):  # two `add` at once lose no line
+            known = all_accepted()
+            gone = [one for one in known if one.is_for(software, version, filename)]
+            if gone or new:
+                kept = [one for one in known if one not in gone]
+                text = io.StringIO()
+                YAML().dump({"accepted": [one.model_dump() for one in [*kept, *new]]}, text)
+                write_atomically(path, _HEAD + text.getvalue())
     except OSError as error:
         what = f"the file of accepted hashes cannot be written: {error.strerror}"
         todo = "set XDG_STATE_HOME to a folder of yours that can be written"
-        where = str(error.filename or accepted_file())
-        raise SourceError(what, where, todo=todo) from None
+        raise SourceError(what, str(error.filename or path), todo=todo) from None
+    return gone
