@@ -316,7 +316,8 @@ def published(got: Accepted, build: MpiBuild) -> str:
     facts = got.choice.facts
     if build.product == "mvapich-plus" and not re.match(r"rocky|rhel|almalinux|toss", facts.os):
         return f"there is no MVAPICH-Plus for {facts.os}"
-    if build.product in ("mvapich-plus", "mvapich2-x") and facts.arch != "x86_64":
+    binary = build.product in ("mvapich-plus", "mvapich2-x")
+    if (binary or build.device == "ch3:psm") and facts.arch != "x86_64":
         return f"there is no {build.product} for {facts.arch}"
     return ""
 
