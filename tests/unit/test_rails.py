@@ -21,11 +21,19 @@ def settings(name: str, **changes: object) -> dict[str, str]:
     system = system.model_copy(update={"partitions": {"it": part}})
     environment = make_plan(system, "it", RELEASE, POLICY).mpi[0].environment
     assert all(row["why"] and row["source"] for row in environment.values())
-    return {name: row["value"] for name, row in environment.items()}
+    fabrics = POLICY.fabrics[part.fabric]  # what the fabric itself sets is tested elsewhere
+    own = {**(fabrics.libfabric.environment if fabrics.libfabric else {})}
+    return {
+        name: row["value"]
+        for name, row in environment.items()
+        if name not in own and name not in ("UCX_TLS", "FI_PROVIDER")
+    }
 
 
-def test_one_link_needs_no_word():
-    assert settings("expanse/cpu", network=Network(rails=1, hcas=["mlx5_0"])) == {}
+def test_one_link_needs_no_word_but_its_adapters_name():
+    assert settings("expanse/cpu", network=Network()) == {}
+    named = settings("expanse/cpu", network=Network(rails=1, hcas=["mlx5_1"]))
+    assert named == {"UCX_NET_DEVICES": "mlx5_1:1"}
 
 
 def test_ucx_is_told_its_adapters_where_they_are_named():
