@@ -43,6 +43,7 @@ TOOLS = {  # program: its package
     "ssh": "openssh-client",  # pipelines: git's addresses
     "rsync": "rsync",  # gitlab-ci-local
     "cpio": "cpio",  # unpacks an RPM, as Spack does
+    "chromium": "chromium",  # reads the catalogue
 }
 LIBRARIES = {  # library, by the name that a linker looks for: its package
     "libpmix.so": "libpmix-dev",  # Slurm's plugin loads it by this name, which only -dev has

@@ -1,0 +1,122 @@
+"""The catalogue is built without a network, and read in Chromium from the folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from mvstack.model.load import load_release, load_system, system_names
+from mvstack.support.home import DATA
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("catalogue") / "site"
+    build = [sys.executable, "-P", "-m", "mkdocs", "build", "-q", "-d", str(folder)]
+    environ = {**os.environ, "PYTHONPATH": str(DATA / "src"), "NO_MKDOCS_2_WARNING": "true"}
+    done = subprocess.run(
+        build, cwd=DATA, env=environ, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class Links(HTMLParser):
+    """What a page points to, and what in it can be pointed to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.to: set[str] = set()
+        self.ids: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.to.add(value)
+            elif name == "id" and value:
+                self.ids.add(value)
+
+
+def test_every_link_leads_somewhere_and_nothing_comes_from_a_server(site: Path) -> None:
+    pages = {path: Links(path.read_text()) for path in site.rglob("*.html")}
+    lost = []
+    for path, page in pages.items():
+        for to in page.to:
+            file, _, place = unquote(to).partition("#")
+            if re.match(r"\w+:", to) or path.name == "404.html":
+                continue
+            there = (path.parent / file.partition("?")[0]).resolve() if file else path
+            there = there / "index.html" if there.is_dir() else there
+            if not there.exists() or (place and place not in pages[there].ids):
+                lost.append(f"{path.relative_to(site)}: {to}")
+        outside = re.findall(r"<(?:script|link|img)[^>]+=.?(https?:[^ >]+)", path.read_text())
+        lost += [f"{path.relative_to(site)}: {one}" for one in outside]
+    assert sorted(lost) == []
+
+
+def test_each_system_and_package_has_its_page(site: Path) -> None:
+    for name in (one for one in system_names() if one != "local"):
+        text = (site / "systems" / f"{name}.html").read_text()
+        for part in load_system(name).partitions:
+            assert f"{name}/{part}" in text
+    for package in load_release().packages:
+        assert (site / "software" / f"{package.name.lower()}.html").is_file()
+
+
+def test_a_page_claims_no_more_than_was_seen(site: Path) -> None:
+    text = (site / "systems" / "frontier.html").read_text()
+    assert "not run on this system" in text
+    assert not re.search(r"<td>(built|run)</td>", text)
+
+
+@pytest.fixture(scope="module")
+def page(site: Path) -> Iterator[Page]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context(offline=True)
+        opened = context.new_page()
+        opened.goto(f"file://{site}/index.html")
+        yield opened
+        browser.close()
+
+
+def test_search_finds_a_system(page: Page, site: Path) -> None:
+    page.goto(f"file://{site}/index.html")
+    page.locator("input.md-search__input").click()
+    page.keyboard.type("gordon")
+    found = page.locator(".md-search-result__link").first
+    found.wait_for(timeout=20_000)
+    assert "gordon" in (found.get_attribute("href") or "")
+
+
+def test_a_button_copies_the_lines_that_load(page: Page, site: Path) -> None:
+    page.goto(f"file://{site}/systems/expanse.html")
+    page.locator("button.md-code__button").first.click()
+    page.evaluate("document.body.prepend(document.createElement('textarea'))")
+    page.locator("textarea").first.focus()
+    page.keyboard.press("Control+V")
+    assert "module load mvapich-stack/" in page.locator("textarea").first.input_value()
+
+
+@pytest.mark.parametrize("name", ["index", "systems/index", "systems/expanse", "software/lammps"])
+def test_a_phone_is_wide_enough(page: Page, site: Path, name: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"file://{site}/{name}.html")
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390, f"{name} is {width} wide"
+    page.set_viewport_size({"width": 1280, "height": 800})
