@@ -57,36 +57,28 @@ def _origins(todos: list[Todo]) -> list[str]:
 
 
 def _others(todos: list[Todo]) -> list[str]:
-    lines = []
-    aspects: dict[str, list[str]] = {}
+    """A line for each aspect, check or package that is not as it was, with the partitions."""
+    found: dict[str, list[str]] = {}
     for todo in todos:
-        for name in (*todo.aspects, *(f"check {one}" for one in todo.checks)):
-            if not todo.new:
-                aspects.setdefault(f"{name} changed on", []).append(todo.name)
-        for node in todo.gone:
-            aspects.setdefault(f"{node.label} was removed from", []).append(todo.name)
-    for name, places in aspects.items():
-        lines.append(f"{name} {few(places)}")
-    return lines
+        changed = [] if todo.new else [*todo.aspects, *(f"check {one}" for one in todo.checks)]
+        said = [f"{name} changed on" for name in changed]
+        for what in [*said, *(f"{node.label} was removed from" for node in todo.gone)]:
+            found.setdefault(what, []).append(todo.name)
+    return [f"{what} {few(places)}" for what, places in found.items()]
 
 
 def _line(todo: Todo) -> str:
-    parts = []
-    if todo.new:
-        parts.append("new")
-    if todo.unfinished:
-        parts.append("an earlier pipeline did not finish")
-    parts.append(_count(len(todo.build), "build") if todo.build else "no builds")
-    if todo.absent:
-        parts.append(f"{len(todo.absent)} of them unchanged and in no cache")
-    if todo.cached:
-        parts.append(f"{len(todo.cached)} changed and already in a cache")
-    if todo.lock:
-        parts.append("it has no lock file: one job builds all of it")
-    parts.append(f"checks {', '.join(todo.tags)}" if todo.tags else "no checks")
-    if todo.image:
-        parts.append("its image")
-    return "; ".join(parts)
+    parts = {
+        "new": todo.new,
+        "an earlier pipeline did not finish": todo.unfinished,
+        _count(len(todo.build), "build") if todo.build else "no builds": True,
+        f"{len(todo.absent)} of them unchanged and in no cache": todo.absent,
+        f"{len(todo.cached)} changed and already in a cache": todo.cached,
+        "it has no lock file: one job builds all of it": todo.lock,
+        f"checks {', '.join(todo.tags)}" if todo.tags else "no checks": True,
+        "its image": todo.image,
+    }
+    return "; ".join(text for text, told in parts.items() if told)
 
 
 def as_data(against: str, todos: list[Todo], jobs: Jobs) -> dict[str, Any]:

@@ -66,9 +66,10 @@ def plan(
     names = meant(release, request.packages)
     # `local` needs compilers to be looked at; else it is seen first whether it is this machine
     if progress and asked.discover:
-        _prepare(
-            asked, request, max(request.profile, profile_of(release, names), key=_size), progress
+        largest = max(
+            request.profile or PROFILES[0], profile_of(release, names), key=PROFILES.index
         )
+        _prepare(asked, request, largest, progress)
     with step("discover", request.name):
         system, partitions = stages.seen(asked, partition)
         one = stages.only_one(request.name, partitions, command)
@@ -81,10 +82,6 @@ def plan(
     if progress and not asked.discover:
         _prepare(asked, request, made.profile, progress)
     return system, made
-
-
-def _size(profile: str) -> int:
-    return PROFILES.index(profile) if profile else -1
 
 
 def _extent(request: Request, system: System, partition: str, names: frozenset[str]) -> Extent:

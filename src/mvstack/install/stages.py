@@ -154,49 +154,42 @@ def plan_for(
 def kept_extent(system: str, partition: str, root: str, release: str) -> Extent:
     """How much of the release a tree was last installed with; nothing when there is no tree."""
     try:
-        _, plan = installed_plan(system, partition, root, release)
-    except Refused:
+        plan = kept_plan(_tree(system, partition, root, release))
+    except (OSError, ValueError):
         return Extent()
     return Extent(str(plan.get("profile", "")), frozenset(plan.get("named", ())))
 
 
-def installed_plan(
-    system: str, partition: str, root: str, release: str, asked: str = ""
-) -> tuple[Path, dict[str, Any]]:
-    """The tree of what was installed and its plan. Raises Refused when there is none.
-
-    ``asked`` is what the user called it.
-    """
-    name = system if system == "local" else f"{system}/{partition}"
-    tree = Path(root) / release / name.replace("/", "-")
-    try:
-        return tree, kept_plan(tree)
-    except (OSError, ValueError) as error:
-        absent = isinstance(error, FileNotFoundError)
-        raise Refused(
-            f"nothing is installed for {system}/{partition} in release {release}"
-            if absent
-            else f"the record of what is installed for {system}/{partition} cannot be read",
-            str(tree),
-            because="" if absent else str(error),
-            todo=f"{command_for('install', asked or name)}   (or name another install root with "
-            "--root)",
-        ) from None
+def _tree(system: str, partition: str, root: str, release: str) -> Path:
+    return Path(root, release, system if system == "local" else f"{system}-{partition}")
 
 
 def installed_here(
     name: str, release: str | None, root: Path | None, command: str
 ) -> tuple[Path, dict[str, Any]]:
-    """The tree and plan of what is installed under ``name``; for `local` nothing is looked at."""
+    """The tree and plan of what is installed under ``name``; for `local` nothing is looked at.
+
+    Raises Refused when there is none.
+    """
     system_name, partition = split_name(name)
-    system = load_system(system_name)
-    if not system.discover and not partition:
-        partition = only_one(name, list(system.partitions), command)
-    place, newest = root_for(system, root), load_release(release).name
-    asked = system_name if system.discover else f"{system_name}/{partition}"
+    system, newest = load_system(system_name), load_release(release).name
+    if not system.discover:
+        partition = partition or only_one(name, list(system.partitions), command)
+        system_name = f"{system_name}/{partition}"
+    tree = _tree(system.name, partition or "node", root_for(system, root), newest)
     try:
-        return installed_plan(system.name, partition or "node", place, newest, asked)
-    except Refused:
+        return tree, kept_plan(tree)
+    except (OSError, ValueError) as error:
         if not system.discover:
             partitions_of(system, partition)  # a misspelt one is told as such
-        raise
+        what = f"{system.name}/{partition or 'node'}"
+        absent = isinstance(error, FileNotFoundError)
+        again = command_for("install", system_name)
+        raise Refused(
+            f"nothing is installed for {what} in release {newest}"
+            if absent
+            else f"the record of what is installed for {what} cannot be read",
+            str(tree),
+            because="" if absent else str(error),
+            todo=f"{again}   (or name another install root with --root)",
+        ) from None

@@ -83,9 +83,8 @@ def run_checks(
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
     report: dict[str, Any] = {}
-    with contextlib.suppress(
-        OSError, ValueError, TypeError
-    ):  # it broke down before or while it wrote
+    # it may have broken down before it wrote one, or meanwhile
+    with contextlib.suppress(OSError, ValueError, TypeError):
         report = dict(json.loads((out / "reframe.json").read_text()))
     results = {
         "started": started.isoformat(timespec="seconds"),
