@@ -42,7 +42,7 @@ def test_plain_directives(tmp_path: Path) -> None:
     )
     assert (found.name, found.class_name, found.licence) == ("my-pkg", "MyPkg", "MIT")
     two, one = found.versions
-    assert (two.name, two.sha256, two.deprecated) == ("2.0", "a" * 64, True)
+    assert (two.name, two.sha256) == ("2.0", "a" * 64)
     assert found.url_for(two) == "https://example.org/my-2.0.tar.gz"
     assert found.url_for(one) == "https://example.org/old/1.0.tgz"
     assert found.variant_values() == {

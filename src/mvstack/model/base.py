@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
@@ -147,28 +148,18 @@ def _short(value: Any) -> str:
 
 def _fields_at(model: type[BaseModel], loc: tuple[Any, ...]) -> list[str]:
     """The fields that the model at ``loc`` below ``model`` knows."""
-    current: Any = model
-    for part in loc:
-        if isinstance(current, type) and issubclass(current, BaseModel):
-            info = current.model_fields.get(str(part))
-            current = info.annotation if info else None
-        else:
-            current = _value_type(current)
-        current = _unwrap(current)
-    if isinstance(current, type) and issubclass(current, BaseModel):
-        return list(current.model_fields)
-    return []
+    parts = iter(loc)
+    for part in parts:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        model = next(_models(annotation), model)
+        if get_origin(annotation) in (dict, list):
+            next(parts, None)  # the key or the number within it
+    return list(model.model_fields)
 
 
-def _value_type(annotation: Any) -> Any:
-    args = getattr(annotation, "__args__", ())
-    return args[-1] if args else None
-
-
-def _unwrap(annotation: Any) -> Any:
-    """``X`` of ``X | None``."""
-    args = [arg for arg in getattr(annotation, "__args__", ()) if arg is not type(None)]
-    origin = getattr(annotation, "__origin__", None)
-    if origin in (dict, list, tuple) or not args:
-        return annotation
-    return args[0] if len(args) == 1 else annotation
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation such as ``dict[str, Model | None]`` holds."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)

@@ -74,18 +74,6 @@ class Words(list[str]):
 
     with_non_feature_values = with_error
 
-    def allow_empty_set(self) -> Words:
-        """As Spack's: ``none`` is a value."""
-        if "none" not in self:
-            self.insert(0, "none")
-        return self
-
-    def prohibit_empty_set(self) -> Words:
-        """As Spack's: ``none`` is no value."""
-        if "none" in self:
-            self.remove("none")
-        return self
-
 
 def _disjoint(*sets: Iterable[Any]) -> Words:
     words = Words(one for part in sets for one in part)
@@ -162,9 +150,7 @@ class Directives:
 
     def _version(self, name: object, sha256: object = "", **more: Any) -> None:
         url, commit = (str(more.get(key) or "") for key in ("url", "commit"))
-        deprecated = bool(more.get("deprecated", False))
-        one = Version(str(name), str(sha256 or ""), url, self._line(), deprecated, commit)
-        self._say("versions", one)
+        self._say("versions", Version(str(name), str(sha256 or ""), url, self._line(), commit))
 
     def _variant(
         self, name: str, default: Any = None, description: str = "", values: Any = None, **more: Any

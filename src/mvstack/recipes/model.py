@@ -22,7 +22,6 @@ class Version:
     sha256: str
     url: str
     line: int
-    deprecated: bool = False
     commit: str = ""
 
 

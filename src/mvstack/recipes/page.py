@@ -13,7 +13,7 @@ from mvstack.recipes.record import STATES, Row, read_record
 from mvstack.render.templates import template
 
 RECIPE, ABSENT = "recipe", "—"
-_RANKS = (RECIPE, *STATES[1:])
+_ORDER = (ABSENT, RECIPE, *STATES[1:])
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def _table(recipe: Recipe, rows: list[Row]) -> Table:
         for word in variant.words() or [f"{variant.name}=…"]:
             cells = tuple(_cell(word, variant, version, rows) for version in versions)
             if word in lines:  # declared again for other versions
-                cells = tuple(map(_better, cells, lines[word].cells))
+                cells = tuple(map(_best, cells, lines[word].cells))
             lines[word] = Line(word, _is_default(variant, word), variant.description, cells)
-    whole = tuple(_reached([row for row in rows if row.version == one]) for one in versions)
+    whole = tuple(_reached(row for row in rows if row.version == one) for one in versions)
     patches = tuple((name, when, _why(recipe.path.parent / name)) for name, when in recipe.patches)
     return Table(recipe, tuple(versions), whole, tuple(lines.values()), tuple(rows), patches)
 
@@ -84,35 +84,28 @@ def _inherited(recipe: Recipe) -> list[Variant]:
 
 
 def _cell(word: str, variant: Variant, version: str, rows: list[Row]) -> str:
-    value = word.partition("=")[2]
+    name, _, value = word.partition("=")
     if not _holds(variant.when, version) or not _holds(variant.conditional.get(value, ""), version):
         return ABSENT
-    free = word.endswith("=…")
-    return _reached(
-        [
-            row
-            for row in rows
-            if row.version == version
-            and (any(one.startswith(word[:-1]) for one in row.words) if free else word in row.words)
-        ]
-    )
+    if value == "…":
+        with_it = [row for row in rows if any(one.startswith(f"{name}=") for one in row.words)]
+    else:
+        with_it = [row for row in rows if word in row.words]
+    return _reached(row for row in with_it if row.version == version)
 
 
 def _holds(when: str, version: str) -> bool:
     """Whether the part of ``when`` that is about the version holds for it."""
-    if not when.strip():
-        return True
-    return matches_version(version, parse(f"x {when}".replace("x @", "x@")).versions)
+    versions = parse(f"x {when}".replace("x @", "x@")).versions
+    return matches_version(version, versions)
 
 
-def _reached(rows: list[Row]) -> str:
-    came = (row.state for row in rows if row.state in _RANKS)
-    return max(came, key=_RANKS.index, default=RECIPE)
+def _reached(rows: Iterable[Row]) -> str:
+    return _best(RECIPE, *(row.state for row in rows))
 
 
-def _better(one: str, other: str) -> str:
-    order = (ABSENT, *_RANKS)
-    return max(one, other, key=order.index)
+def _best(*cells: str) -> str:
+    return max((one for one in cells if one in _ORDER), key=_ORDER.index)
 
 
 def _is_default(variant: Variant, word: str) -> bool:

@@ -153,15 +153,14 @@ def _package_class(path: Path, names: dict[str, Any], own: dict[type, Said]) -> 
     """The class that Spack takes: the one named after the folder, else the last with bases."""
     wanted = class_for(path.parent.name)
     classes = [
-        one for one in names.values() if isinstance(one, type) and one.__module__ == path.stem
+        one
+        for one in names.values()
+        if isinstance(one, type) and one in own and one.__module__ == path.stem
     ]
-    classes = [one for one in classes if one in own]
-    named = [one for one in classes if one.__name__ == wanted]
     if not classes:
-        raise InvalidInput(
-            "there is no package class in it", relative(path), todo=f"write `class {wanted}(…)`"
-        )
-    return (named or classes)[-1]
+        todo = f"write `class {wanted}(…)`"
+        raise InvalidInput("there is no package class in it", relative(path), todo=todo)
+    return next((one for one in classes if one.__name__ == wanted), classes[-1])
 
 
 def _inherited(package: type) -> list[type]:
@@ -181,12 +180,8 @@ def _beside(path: Path, origin: str, level: int) -> Path | None:
 
 def _line_of(error: BaseException, path: Path) -> int | None:
     """The last line of ``path`` that ran."""
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == str(path)
-    ]
-    return lines[-1] if lines else None
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((frame.lineno for frame in frames if frame.filename == str(path)), None)
 
 
 def _where(path: Path, line: int | None) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from mvstack.model.policy import FabricRow, Libfabric, Policy, Ucx
+from mvstack.model.policy import Policy
 from mvstack.recipes.reading import RECIPES
 
 FILE = RECIPES / "mvapich" / "fabrics.py"
@@ -25,50 +25,45 @@ def fabric_tables(policy: Policy) -> dict[Path, str]:
     rows = {name: row for name, row in policy.fabrics.items() if row.libfabric}
     ofi = {name: row.libfabric for name, row in rows.items() if row.libfabric}
     ucx = {name: row.ucx for name, row in rows.items() if row.ucx}
+    embedded = {
+        library: {
+            name: (tuple(one.embedded.needs), one.embedded.proof)
+            for name, one in beneath.items()
+            if one.embedded
+        }
+        for library, beneath in (("libfabric", ofi), ("ucx", ucx))
+    }
+    providers = {name: one.provider for name, one in ofi.items() if one.provider}
+    sets = {
+        netmod: {
+            name: {variable: setting.value for variable, setting in one.environment.items()}
+            for name, one in beneath.items()
+            if one.environment
+        }
+        for netmod, beneath in (("ofi", ofi), ("ucx", ucx))
+    }
     parts = [
-        _dict("LIBFABRIC", {name: _text(one.variants) for name, one in ofi.items()}),
-        _dict("UCX", {name: _text(one.variants) for name, one in ucx.items()}),
+        f"LIBFABRIC = {_written({name: one.variants for name, one in ofi.items()})}\n",
+        f"UCX = {_written({name: one.variants for name, one in ucx.items()})}\n",
         "\n# What FI_PROVIDER says where one fabric is asked of netmod=ofi.\n",
-        _dict("PROVIDER", {name: _text(one.provider) for name, one in ofi.items() if one.provider}),
+        f"PROVIDER = {_written(providers)}\n",
         "\n# What else a program's environment needs where one fabric is asked of a netmod.\n",
-        "SETS = {\n",
-        *_sets("ofi", ofi),
-        *_sets("ucx", ucx),
-        "}\n",
+        f"SETS = {_written(sets)}\n",
         "\n# What an embedded library needs of others for a fabric, and the word in its config.h\n"
         "# that proves that it found it: both build what they find and go on without the rest.\n",
-        "EMBEDDED = {\n",
-        *_embedded(rows),
-        "}\n",
+        f"EMBEDDED = {_written(embedded)}\n",
     ]
     return {FILE: HEAD + "".join(parts)}
 
 
-def _dict(name: str, values: dict[str, str]) -> str:
-    lines = [f"    {_text(key)}: {value},\n" for key, value in values.items()]
-    return f"{name} = {{\n{''.join(lines)}}}\n"
-
-
-def _sets(netmod: str, rows: Mapping[str, Libfabric | Ucx]) -> Iterable[str]:
-    yield f"    {_text(netmod)}: {{\n"
-    for name, row in rows.items():
-        if row.environment:
-            values = {variable: setting.value for variable, setting in row.environment.items()}
-            yield f"        {_text(name)}: {json.dumps(values)},\n"
-    yield "    },\n"
-
-
-def _embedded(rows: dict[str, FabricRow]) -> Iterable[str]:
-    for library in ("libfabric", "ucx"):
-        yield f"    {_text(library)}: {{\n"
-        for name, row in rows.items():
-            beneath = row.libfabric if library == "libfabric" else row.ucx
-            if beneath and beneath.embedded:
-                needs = ", ".join(map(_text, beneath.embedded.needs))
-                needs += "," if len(beneath.embedded.needs) == 1 else ""
-                yield f"        {_text(name)}: (({needs}), {_text(beneath.embedded.proof)}),\n"
-        yield "    },\n"
-
-
-def _text(value: str) -> str:
+def _written(value: Any, indent: str = "") -> str:
+    """``value`` in Python, a row of a mapping on each line, down to what is said of a fabric."""
+    if isinstance(value, dict) and len(indent) < 8:
+        deeper = indent + "    "
+        rows = [
+            f"{deeper}{_written(key)}: {_written(one, deeper)},\n" for key, one in value.items()
+        ]
+        return f"{{\n{''.join(rows)}{indent}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_written, value))}{',' if len(value) == 1 else ''})"
     return json.dumps(value)  # what JSON writes of plain text is Python in double quotes
