@@ -39,6 +39,7 @@ SLINGSHOT = {"fabric": "slingshot-11", "launcher": "srun", "pmi": "cray"}
 PMIX = {"fabric": "infiniband", "launcher": "srun", "pmi": "pmix"}
 MRAIL = {"fabric": "infiniband", "launcher": "flux", "mpi": "{product: mvapich2}"}
 GPU = {"fabric": "infiniband", "launcher": "srun", "pmi": "pmi2", "gpus": "4"}
+AMD = GPU | {"gpu": "amd", "gpu_arch": "gfx90a"}
 
 
 def configured(externals: str, **facts: str) -> list[str]:
@@ -73,9 +74,13 @@ def configured(externals: str, **facts: str) -> list[str]:
         (SLINGSHOT, "", "--with-pmi2=/opt/cray/pe/pmi/default"),
         (SLINGSHOT, "libfabric: {prefix: /opt/ofi}", "--with-libfabric=/opt/ofi"),
         (GPU | {"gpu": "nvidia"}, "cuda: {prefix: /opt/cuda}", "--with-cuda=/opt/cuda"),
-        (GPU | {"gpu": "amd"}, "rocm: {prefix: /opt/rocm}", "--with-hip=/opt/rocm"),
-        (GPU | {"gpu": "amd"}, "hip: {prefix: /opt/hip}", "--with-hip=/opt/hip"),
-        (GPU | {"gpu": "intel"}, "oneapi-level-zero: {prefix: /opt/ze}", "--with-ze=/opt/ze"),
+        (AMD, "rocm: {prefix: /opt/rocm}", "--with-hip=/opt/rocm"),
+        (AMD, "hip: {prefix: /opt/hip}", "--with-hip=/opt/hip"),
+        (
+            GPU | {"gpu": "intel"},
+            "oneapi-level-zero: {prefix: /opt/ze}, ucx: {prefix: /opt/ucx}",
+            "--with-ze=/opt/ze",
+        ),
         (MRAIL, "rdma-core: {prefix: /opt/ofed}", "--with-ib-include=/opt/ofed/include"),
         (MRAIL, "flux-core: {prefix: /opt/flux}", "--with-flux=/opt/flux"),
         (MRAIL, "", "--with-flux=/usr"),
