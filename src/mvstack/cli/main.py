@@ -24,8 +24,9 @@ PANELS = {
     "Write": ("render", "lock", "new"),
 }
 COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}
-# Those that do not stand in a module of their own name.
-MODULES = dict.fromkeys(("install", "test", "report", "up"), "stack") | {"render": "rendering"}
+# The module of each: its own, but for these.
+MODULES = {name: name for name in COMMANDS}
+MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {"render": "rendering"}
 
 
 class Commands(TyperGroup):
@@ -44,7 +45,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """The command that ``args`` begin with, imported."""
         name, _, rest = super().resolve_command(ctx, args)
-        found = get_command(import_module(f"mvstack.cli.{_module(name)}").app)
+        found = get_command(import_module(f"mvstack.cli.{MODULES[str(name)]}").app)
         return name, getattr(found, "commands", {}).get(name, found), rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -56,13 +57,9 @@ class Commands(TyperGroup):
             raise
 
 
-def _module(name: str | None) -> str:
-    return MODULES.get(str(name), str(name))
-
-
 def _summary(name: str) -> str:
     """What the help says of a command, without an import: the docstring of what carries it out."""
-    module = ast.parse(Path(__file__).with_name(f"{_module(name)}.py").read_text())
+    module = ast.parse(Path(__file__).with_name(f"{MODULES[name]}.py").read_text())
     functions = (one for one in module.body if isinstance(one, ast.FunctionDef))
     own = next((one for one in functions if one.name.strip("_") == name), module)
     return (ast.get_docstring(own) or "").partition("\n")[0]

@@ -117,12 +117,14 @@ def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plo
         for key, results in chosen.items()
         if (lines_ := _lines(key, results, runs))
     ]
-    found.sort(key=lambda row: (_rank(row[0]), row[:2]))
+    order = {kind: place for place, kind in enumerate(_ORDER)}
+    found.sort(key=lambda row: (order.get(row[0], len(order)), row[:2]))
     kinds = Counter(kind for kind, _, _ in found)
     return tuple(
         Plot(
             key=f"plot{count}",
-            title=_title(kind) + (f": {check} {name}".rstrip() if kinds[kind] > 1 else ""),
+            title=(kind[:1].upper() + kind[1:] or "Figure")
+            + (f": {check} {name}".rstrip() if kinds[kind] > 1 else ""),
             check=check,
             name=name,
             unit=unit,
@@ -131,14 +133,6 @@ def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plo
         )
         for count, (kind, (check, name, unit), lines) in enumerate(found, start=1)
     )
-
-
-def _title(kind: str) -> str:
-    return kind[:1].upper() + kind[1:] or "Figure"
-
-
-def _rank(kind: str) -> int:
-    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
 
 
 def _lines(
