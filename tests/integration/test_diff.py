@@ -103,7 +103,7 @@ def test_comments_documents_and_titles_rebuild_nothing(clone: Clone) -> None:
     )
     clone.append("docs/install.md", "\nMore words.\n")
     (clone.top / "docs" / "new.md").write_text("New.\n")
-    clone.edit("environments/systems/azure-hbv4.yaml", "title: ", "title: The ")
+    clone.edit("environments/systems/azure-hbv4.yaml", "\ntitle: ", "\ntitle: The ")
     done = clone.mvstack("diff", "HEAD")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("nothing is rebuilt against HEAD (")

@@ -61,7 +61,7 @@ CHANGES = {
     "the target": ("target: zen4", "target: zen3"),
     "a parameter": ("file_systems: [nfs, ufs]", "file_systems: [ufs]"),
     "the compiler": ("origin: easybuild", "origin: system"),
-    "the title": ("title: ", "title: Another "),
+    "the title": ("\ntitle: ", "\ntitle: Another "),
 }
 
 
