@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.builders.base import builder_of
+from mvstack.cli.check import check
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.offers import doubts, system_doubts
@@ -31,6 +31,7 @@ partitions:
     externals:
       {external}
 """
+PLAIN = {"fabric": "infiniband", "launcher": "hydra", "pmi": "simple"}
 
 
 def problems(**words: str) -> list[Problem]:
@@ -173,15 +174,40 @@ partitions:
 """
     system = parse_system(text, Path("mine.yaml"))
     found = (*doubts(system, "cpu", POLICY), *system_doubts(system))
-    own = builder_of(system.builder).doubts(system, "cpu")
-    said = {one.where: one.message for one in (*found, *own)}
+    said = {one.where: one.message for one in found}
     assert "local is the machine" in said["mine.yaml:1"]
     assert "this path is not plain" in said["mine.yaml:3"]
     assert "did you mean lustre?" in said["mine.yaml:11"]
-    assert "no easyconfig" in said["mine.yaml:12"]
     assert "over TCP" in said["mine.yaml:9"]
     assert "does not say its providers" in said["mine.yaml:14"]
     assert "mine.yaml:10" in said  # launcher srun: neither a pmi nor a Slurm
+
+
+@pytest.mark.parametrize(
+    ("compiler", "says"),
+    [
+        ('{version: "9.9.9"}', "there is no easyconfig MVAPICH-4.1-GCC-9.9.9-ucx.eb"),
+        ('{version: "13.2.0", origin: easybuild}', "there is no easyconfig MVAPICH-4.1-GCC-13.2.0"),
+        ('{version: "12.2.0"}', ""),
+    ],
+)
+def test_what_render_would_refuse_is_warned_of_by_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], compiler: str, says: str
+) -> None:
+    text = TEXT.format(gpus="gpu: none", external="cmake: {prefix: /usr}", **PLAIN)
+    (tmp_path / "mine.yaml").write_text(text.replace('{version: "12.2.0"}', compiler))
+    check([str(tmp_path / "mine.yaml")])
+    said = capsys.readouterr().err
+    assert (f"mine.yaml:12: {says}" in said) if says else "easyconfig" not in said
+
+
+def test_another_compiler_than_gcc_is_refused() -> None:
+    text = TEXT.format(gpus="gpu: none", external="cmake: {prefix: /usr}", **PLAIN)
+    text = text.replace('{version: "12.2.0"}', '{name: clang, version: "17.0.6"}')
+    with pytest.raises(InvalidInput) as caught:
+        make_plan(parse_system(text, Path("mine.yaml")), "cpu", RELEASE, POLICY)
+    (problem,) = caught.value.problems
+    assert (problem.where, problem.found, problem.allowed) == ("mine.yaml:12", "clang", "gcc")
 
 
 @pytest.mark.parametrize(

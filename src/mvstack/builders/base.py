@@ -16,7 +16,6 @@ from typing import Any, Protocol, cast
 from mvstack.cache.gpg import Key
 from mvstack.cache.place import Place
 from mvstack.cache.use import Caches
-from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
@@ -119,9 +118,6 @@ class Builder(Protocol):
 
     def shown(self, rendered: Rendered) -> tuple[Any, Any]:
         """What decides module files beside the nodes, and the words that their help shows."""
-
-    def doubts(self, system: System, partition: str) -> list[Problem]:
-        """What `mvstack check` warns of: nothing is wrong yet, and a build may fail by it."""
 
     def pending(self, plan: Plan) -> list[Row]:
         """What an installation would build, without touching anything: a row for each package."""

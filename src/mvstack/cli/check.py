@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import typer
 
-from mvstack.builders.base import builder_of
 from mvstack.cli import options
 from mvstack.image.policy import image_policy
 from mvstack.install import stages
@@ -21,11 +21,12 @@ from mvstack.plan.offers import doubts, system_doubts
 from mvstack.plan.types import Given
 from mvstack.recipes.checks import check_recipes
 from mvstack.recipes.wanted import check_rows
+from mvstack.render.partition import render
 from mvstack.render.templates import site_lua
 from mvstack.report.told import sayings
 from mvstack.sources.spec import known_sources
 from mvstack.support.console import say
-from mvstack.support.errors import MvstackError, Problem, gathered, together
+from mvstack.support.errors import MvstackError, Problem, Refused, gathered, together
 from mvstack.support.home import home
 from mvstack.support.texts import read_python
 from mvstack.test.expected import expected_checks
@@ -57,10 +58,13 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
             system, partitions = stages.seen(system, partition)
             for partition in partitions:
                 fallback = Given(fallback=system.discover)
-                for release in releases:
-                    make_plan(system, partition, release, policy, fallback)
+                plans = [make_plan(system, partition, one, policy, fallback) for one in releases]
                 warnings += doubts(system, partition, policy)
-                warnings += builder_of(system.builder).doubts(system, partition)
+                try:
+                    render(plans[0])
+                except Refused as error:  # the easyconfigs may yet be written
+                    where = system.at("partitions", partition, "compiler")
+                    warnings += [replace(one, where=where) for one in error.problems]
                 checked.append(f"{system.name}/{partition}")
             warnings += system_doubts(system)
     if not systems:

@@ -9,14 +9,10 @@ from mvstack.builders.base import Builder, Note, Rendered, Row, graph_of
 from mvstack.builders.easybuild import bundle, install, signing
 from mvstack.cache import push, store
 from mvstack.cache.place import Place
-from mvstack.model.system import System
-from mvstack.plan import easyconfigs
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan
 from mvstack.plan.usage import usage_of
-from mvstack.support.errors import Problem
-from mvstack.support.words import listed
 from mvstack.tree.nodes import State, work
 from mvstack.tree.records import Records
 
@@ -42,21 +38,6 @@ class EasyBuild:
     def shown(self, rendered: Rendered) -> tuple[Any, Any]:
         files = [f"easyconfigs/{build.easyconfig}" for build in rendered.plan.mpi]
         return "", [usage_of(rendered.files[one]) for one in files if one in rendered.files]
-
-    def doubts(self, system: System, partition: str) -> list[Problem]:
-        compiler = system.partitions[partition].compiler
-        own = easyconfigs.compiler_file(compiler.version, compiler.origin)[-1]
-        known = easyconfigs.index()
-        if compiler.origin not in ("system", "external") or own in known:
-            return []
-        there = listed([name for name in known if name.startswith("GCC-")])
-        return [
-            Problem(
-                f"{partition}: there is no easyconfig {own} for this compiler",
-                system.at("partitions", partition, "compiler"),
-                todo=f"use a version with an easyconfig ({there}), or add {own}",
-            )
-        ]
 
     def pending(self, plan: Plan) -> list[Row]:
         return [

@@ -11,10 +11,8 @@ from mvstack.builders.spack.clone import home, load_pins
 from mvstack.builders.spack.environments import store_of
 from mvstack.builders.spack.lock import locks_of
 from mvstack.cache.place import Place
-from mvstack.model.system import System
 from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan
-from mvstack.support.errors import Problem
 
 ANY = 4096  # characters: Spack moves a binary to whatever path
 
@@ -38,9 +36,6 @@ class Spack:
     tools = staticmethod(bundle.repositories)
     sources = staticmethod(bundle.sources)
     binaries = staticmethod(bundle.binaries)
-
-    def doubts(self, system: System, partition: str) -> list[Problem]:
-        return []
 
     def steps(self, plan: Plan) -> int:
         return 3  # Spack itself, the lock, the packages
