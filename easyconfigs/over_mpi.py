@@ -1,10 +1,10 @@
 """How one easyconfig of a package serves every MPI of the stack.
 
 A package is written by hand once, over MVAPICH and libfabric:
-``HDF5-1.14.5-gmvapich-2026.11-ofi.eb``. The builds of MVAPICH 3 and 4 and of MPICH share one
-ABI, and the easyconfig over another of them differs in the name of its toolchain alone. So there
-are no copies: ``mvstack`` writes the text over the MPI of a partition into its tree, and
-``hooks.py`` does it for an EasyBuild that is run by itself. Both ask here.
+``HDF5-1.14.5-gmvapich-2026.11-ofi.eb``. The easyconfig over MPICH or a site's MVAPICH-Plus differs
+in the name of its toolchain alone. So there are no copies: ``mvstack`` writes the text over the MPI
+of a partition into its tree, and ``hooks.py`` does it for an EasyBuild that is run by itself. Both
+ask here.
 
 What needs MPICH, or one netmod, is written by hand over that, and its own file goes first.
 """
@@ -15,11 +15,14 @@ import re
 TOOLCHAINS = {
     "mvapich": {"gmvapich": "gmvapich", "mvfoss": "mvfoss"},
     "mpich": {"gmvapich": "gmpich", "mvfoss": "mpfoss"},
+    "mvapich-plus": {"gmvapich": "gmvplus", "mvfoss": "mvpfoss"},
     "mvapich2": {"gmvapich": "gmvapich2"},
 }
 BY_HAND = "ofi"  # the netmod over which a package is written
 
-_OVER = re.compile(r"-(gmvapich2?|mvfoss|gmpich|mpfoss)-(\d{4}\.\d{2})-([a-z0-9]+)(?=[-.])")
+_OVER = re.compile(
+    r"-(gmvapich2?|mvfoss|gmvplus|mvpfoss|gmpich|mpfoss)-(\d{4}\.\d{2})-([a-z0-9]+)(?=[-.])"
+)
 
 
 def sources(name):

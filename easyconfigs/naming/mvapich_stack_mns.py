@@ -15,7 +15,9 @@ import re
 from easybuild.tools.module_naming_scheme.hierarchical_mns import HierarchicalMNS
 
 # Modules that nobody loads by hand.
-HIDDEN = frozenset(("GCCcore", "gmvapich", "gmvapich2", "mvfoss", "gmpich", "mpfoss", "gfbf"))
+HIDDEN = frozenset(
+    ("GCCcore", "gmvapich", "gmvapich2", "mvfoss", "gmvplus", "mvpfoss", "gmpich", "mpfoss", "gfbf")
+)
 
 
 class MvapichStackMNS(HierarchicalMNS):

@@ -35,6 +35,7 @@ class When(Strict):
     """A condition. A field that is left out holds for everything; lists mean *one of*.
 
     ``os`` and ``device`` entries may end in ``*``. ``version`` is a specifier such as ``>=4.0``.
+    ``provided``: whether the site has the MPI already.
     """
 
     fabric: list[Fabric] = Field(default_factory=list)
@@ -52,6 +53,7 @@ class When(Strict):
     device: list[Text] = Field(default_factory=list)
     libfabric: Provision | None = None
     fallback: bool | None = None
+    provided: bool | None = None
 
     @field_validator("version")
     @classmethod

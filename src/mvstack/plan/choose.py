@@ -18,7 +18,7 @@ from packaging.version import Version
 from mvstack.model.policy import Beneath, BuildRow, LauncherRow, Policy, RefusalRow, When
 from mvstack.model.release import MpiVersion, Release
 from mvstack.model.system import Partition, System, Wish
-from mvstack.support.errors import Refused
+from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest
 
 
@@ -40,6 +40,7 @@ class Facts:
     version: str = ""
     device: str = ""
     fallback: bool = False
+    provided: bool = False
 
 
 def facts_of(system: System, partition: str) -> Facts:
@@ -77,6 +78,7 @@ def holds(when: When, facts: Facts) -> bool:
         and _like(facts.device, when.device)
         and (when.libfabric in (None, facts.libfabric))
         and (when.fallback in (None, facts.fallback))
+        and (when.provided in (None, facts.provided))
         and _in_range(facts.version, when.version)
     )
 
@@ -157,13 +159,32 @@ def choose(
     allows the stand-in of the system `local`; both are False and empty for every other system.
     Raises Refused when nothing fits, with the reasons and the nearest builds that work.
     """
-    wish = system.partitions[partition].mpi
-    _check_wish(system, partition, wish, release)
-    facts = facts_of(system, partition)
-    choice, passed = first_fitting(facts, wish, release, policy, unavailable, fallback)
+    _check_wish(system, partition, system.partitions[partition].mpi, release, policy)
+    facts, wish, known = _asked(system, partition, release, policy)
+    choice, passed = first_fitting(facts, wish, known, policy, unavailable, fallback)
     if choice is None:
         raise _refusal(system, partition, release, policy, passed)
     return choice
+
+
+def provided_mpi(part: Partition, policy: Policy) -> str:
+    """The MPI that the site has and names among its externals; "" for none."""
+    return next((name for name in part.externals if name in policy.products), "")
+
+
+def _asked(
+    system: System, partition: str, release: Release, policy: Policy
+) -> tuple[Facts, Wish, Release]:
+    """What a build is looked for with: an MPI of the site is wished for, and in its version."""
+    part, facts = system.partitions[partition], facts_of(system, partition)
+    name = provided_mpi(part, policy)
+    if not name:
+        return facts, part.mpi, release
+    has, why = part.externals[name], f"the site has it below {part.externals[name].prefix}"
+    entry = MpiVersion(version=has.version or "", why=why, source="the system's file")
+    wish = part.mpi.model_copy(update={"product": name, "version": has.version})
+    known = release.model_copy(update={"mpi": {name: [entry]}})
+    return replace(facts, provided=True), wish, known
 
 
 def first_fitting(
@@ -206,6 +227,7 @@ def _candidates(
             continue
         # a wish for another device than the row's goes on to the refusals, which know why not
         devices = (wish.device,) if wish.device else tuple(use.devices)
+        devices = devices[:1] if facts.provided else devices
         for entry in release.mpi.get(use.product, []):
             if wish.version not in (None, entry.version):
                 continue
@@ -252,8 +274,25 @@ def _fits(candidate: Candidate) -> tuple[LauncherRow | None, list[PassedOver]]:
     return None, [PassedOver(name, why, "environments/policy/launchers.yaml", "launchers")]
 
 
-def _check_wish(system: System, partition: str, wish: Wish, release: Release) -> None:
-    """Refuse a version that the release does not carry, before anything is tried."""
+def _check_wish(
+    system: System, partition: str, wish: Wish, release: Release, policy: Policy
+) -> None:
+    """Refuse a version that the release does not carry, before anything is tried.
+
+    And of an MPI of the site one without a version, or one that is not the one asked for.
+    """
+    externals = system.partitions[partition].externals
+    if name := provided_mpi(system.partitions[partition], policy):
+        named = {one for one in externals if one in policy.products} | {wish.product or name}
+        if len(named) > 1 or not externals[name].version or wish.version:
+            raise InvalidInput(
+                f"{partition}: externals: an MPI of the site is the only one, with its version",
+                system.at("partitions", partition, "externals", name),
+                found=f"{listed(sorted(named))}, version {externals[name].version}",
+                todo=f"write `{name}: {{version: …, prefix: …}}`, and name no other MPI there or "
+                "below `mpi:`",
+            )
+        return
     if wish.version is None or wish.product is None:
         return
     versions = [entry.version for entry in release.mpi.get(wish.product, [])]
@@ -271,17 +310,17 @@ def _check_wish(system: System, partition: str, wish: Wish, release: Release) ->
 def _refusal(
     system: System, partition: str, release: Release, policy: Policy, passed: list[PassedOver]
 ) -> Refused:
-    facts = facts_of(system, partition)
     part = system.partitions[partition]
+    facts, wished, _ = _asked(system, partition, release, policy)
     rules: dict[str, RefusalRow] = {row.id: row for row in policy.refusals}
     rows = [rules[item.rule] for item in dict.fromkeys(passed) if item.rule in rules]
     rows = list({row.id: row for row in rows}.values())
     if not rows:  # no build row fits at all: the refusals that hold for the machine say why
         wanted = replace(
             facts,
-            product=part.mpi.product or "",
-            version=part.mpi.version or "",
-            device=part.mpi.device or "",
+            product=wished.product or "",
+            version=wished.version or "",
+            device=wished.device or "",
         )
         rows = [row for row in policy.refusals if holds(row.when, wanted)]
         ways = [[row.todo for row in rows]]
@@ -295,7 +334,7 @@ def _refusal(
     reasons += [f"{p.build}: {p.because} ({p.source})" for p in passed if p.rule not in rules]
     works = nearest_working(system, partition, release, policy)
     one_step = [row.nearest for row in rows[:1] if any(len(way) == 1 for way in ways)]
-    wish = ", ".join(f"{k} {v}" for k, v in part.mpi.model_dump(exclude_defaults=True).items())
+    wish = ", ".join(f"{k} {v}" for k, v in wished.model_dump(exclude_defaults=True).items())
     asked = f" and the wish for {wish}" if wish else ""
     return Refused(
         f"no MPI build fits fabric {part.fabric} with gpu {part.gpu}, launcher "
@@ -322,6 +361,9 @@ def nearest_working(system: System, partition: str, release: Release, policy: Po
     part = system.partitions[partition]
     scheduler = system.scheduler_of(partition)
     changes: list[Change] = []
+    if name := provided_mpi(part, policy):
+        others = {key: one for key, one in part.externals.items() if key != name}
+        changes.append((f"without the site's {name}", {"externals": others}))
     if part.mpi != Wish():
         changes.append(("without `mpi:`", {"mpi": Wish()}))
     if part.gpu != "none" and part.gpu_buffers == "direct":
@@ -342,7 +384,8 @@ def nearest_working(system: System, partition: str, release: Release, policy: Po
             changed = {name: value for _, change in steps for name, value in change.items()}
             other = part.model_copy(update=changed)
             trial = system.model_copy(update={"partitions": {partition: other}})
-            choice, _ = first_fitting(facts_of(trial, partition), other.mpi, release, policy)
+            facts, wanted, known = _asked(trial, partition, release, policy)
+            choice, _ = first_fitting(facts, wanted, known, policy)
             if choice:
                 found.append(f"{choice} {' and '.join(text for text, _ in steps)}")
         if found:

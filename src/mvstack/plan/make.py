@@ -104,7 +104,7 @@ def make_plan(
         passed_over=[dict(item.__dict__) for item in choice.passed_over],
         externals=[
             {"package": package, "spec": spec, "prefix": prefix}
-            for package, spec, prefix in spackspecs.externals(part, policy)
+            for package, spec, prefix in spackspecs.externals(part, policy, builds[0].spack["spec"])
         ],
         fallback=_fallback_sentence(choice) or _over_tcp(part, policy),
         profile=profile,
@@ -158,6 +158,7 @@ def mpi_build(
     policy = choice.policy
     product = policy.products[choice.row.use.product]
     software = product.easybuild or choice.product
+    site = part.externals[choice.product] if choice.facts.provided else None
     beneath = choice.beneath(device)
     netmod = easyconfigs.netmod(device)
     return MpiBuild(
@@ -208,6 +209,7 @@ def mpi_build(
                 "source": choice.launcher.source,
             },
         ],
+        provided=site.prefix if site else "",
     )
 
 
@@ -265,6 +267,8 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     under = _transport(part, choice, device)
     external = part.externals.get(under["library"])
     spec = spackspecs.transport(**under, external=external, policy=choice.policy)
+    if choice.facts.provided:  # it brings what is beneath it
+        return {"package": ask.product, "spec": ask.spec, "transport": None}
     transport = {"package": under["library"], "spec": spec} if spec else None
     return {"package": ask.product, "spec": ask.spec, "transport": transport}
 

@@ -46,9 +46,10 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
         )
     kind, model = choice.policy.gpus[choice.facts.gpu], part.gpu_model or "(none)"
     under: set[str] = {choice.row.use.transports[device].library for device in choice.devices}
-    built = under - set(part.externals)
     if "gpu" in choice.row.use.configure:
-        built.add(choice.product)
+        under.add(choice.product)
+    # of what the site has nothing is built here, nor what is beneath its own MPI
+    built = set() if choice.facts.provided else under - set(part.externals)
     if kind.ucx and not kind.ucx.variants and "ucx" in built:
         message = f"externals: a ucx with {' or '.join(kind.ucx.believe)} is needed: {kind.why}"
         todo = "name it under `externals:` (`ucx: {version: …, prefix: …, transports: […]}`)"

@@ -108,8 +108,11 @@ def transport(
     return f"{library} {variants}".strip()
 
 
-def externals(part: Partition, policy: Policy) -> list[tuple[str, str, str]]:
-    """(package, spec, prefix) of every external that Spack can use; "" for an unknown version."""
+def externals(part: Partition, policy: Policy, mpi: str = "") -> list[tuple[str, str, str]]:
+    """(package, spec, prefix) of every external that Spack can use; "" for an unknown version.
+
+    An MPI of the site is said to be what is asked for, which is ``mpi``.
+    """
     found = []
     for name, external in sorted(part.externals.items()):
         for package in policy.externals[name].packages or [name]:
@@ -118,10 +121,21 @@ def externals(part: Partition, policy: Policy) -> list[tuple[str, str, str]]:
                 words = [f"{package}@{external.version}"]
                 if package == "libfabric" and external.providers:
                     words.append("fabrics=" + ",".join(_providers(external.providers, policy)))
+                if package in policy.products:
+                    words += _as_asked(package, mpi)
                 words += [external.variants] if external.variants else []
                 spec = " ".join(words)
             found.append((package, spec, external.prefix))
     return found
+
+
+def _as_asked(package: str, spec: str) -> list[str]:
+    """The variants by which the site's own MPI is what ``spec`` asks for."""
+    words = spec.replace(":=", "=").split()[1:]
+    if package == "mvapich-plus":  # its recipe wants these too, and confirms packages, not sites
+        kinds = {"gpu=cuda": "+cuda", "gpu=rocm": "+rocm", "gpu=mi300a": "+rocm"}
+        words += ["+unconfirmed", *(kinds[one] for one in words if one in kinds)]
+    return words
 
 
 def _providers(words: Iterable[str], policy: Policy) -> list[str]:

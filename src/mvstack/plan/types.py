@@ -71,6 +71,8 @@ class MpiBuild:
     why: str
     source: str
     reasons: list[dict[str, str]] = field(default_factory=list)
+    # where the site has it; "" for what is built
+    provided: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,9 @@ class Plan:
         """Plain data, with the keys in the order in which a person reads them."""
         result = dict(self.__dict__)
         result["mpi"] = [dict(build.__dict__) for build in self.mpi]
+        for build in result["mpi"]:
+            if not build["provided"]:
+                del build["provided"]
         result["packages"] = [dict(package.__dict__) for package in self.packages]
         if not self.named:
             del result["named"]

@@ -93,6 +93,7 @@ def easyconfig(plan: Plan, name: str, decided: list[str]) -> str:
 def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
     """The easyconfig of the MPI, as this partition wants it built."""
     lines = [f"{name} = {value!r}" for name, value in build.parameters.items()]
+    lines = [] if build.provided else lines
     if build.environment:
         for name, setting in build.environment.items():
             lines.append("# " + one_line(f"{name}: {setting['why']} ({setting['source']})"))
@@ -101,7 +102,28 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
     if build.accepted_sha256:
         lines += _other_bytes(build)
     usage = template("usage.txt", plan=plan, build=build).strip()
-    return easyconfig(plan, build.easyconfig, [*lines, f"usage = {_quoted(usage)}"])
+    lines.append(f"usage = {_quoted(usage)}")
+    if build.provided:
+        return _site_easyconfig(plan, build, lines)
+    return easyconfig(plan, build.easyconfig, lines)
+
+
+def _site_easyconfig(plan: Plan, build: MpiBuild, decided: list[str]) -> str:
+    """The easyconfig of an MPI that the site has: a module over what is there."""
+    about = f"{build.software}: the site's own MPI, below {build.provided}."
+    values = {
+        "easyblock": "MvapichSite",
+        "name": build.software,
+        "version": build.version,
+        "versionsuffix": f"-{easyconfigs.netmod(build.device)}",
+        "homepage": "https://mvapich.cse.ohio-state.edu/",
+        "description": about,
+        "toolchain": {"name": "GCC", "version": plan.compiler["version"]},
+        "prefix": build.provided,
+        "moduleclass": "mpi",
+    }
+    lines = [f"{name} = {value!r}" for name, value in values.items()]
+    return "\n".join([f"# {generated(plan)}", *lines, *decided]) + "\n"
 
 
 def toolchain_easyconfig(plan: Plan, node: Node) -> str:

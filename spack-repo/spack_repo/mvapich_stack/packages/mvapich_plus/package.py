@@ -138,10 +138,12 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
     depends_on("libxml2")
     depends_on("zlib-api")
 
-    requires(
-        "target=x86_64:",
-        msg="MVAPICH-Plus is given out for x86_64 only: use mvapich, built from source",
-    )
+    for _target in ("aarch64:", "ppc64le:"):
+        # A conflict and no requirement, which would hold for a site's own installation too.
+        conflicts(
+            f"target={_target}",
+            msg="MVAPICH-Plus is given out for x86_64 only: use mvapich, built from source",
+        )
     requires("+cuda", when="gpu=cuda", msg="use gpu=cuda, or +cuda alone")
     requires("gpu=cuda", when="+cuda", msg="+cuda is gpu=cuda: leave one of them out")
     for _gpu in ("rocm", "mi300a"):
@@ -149,8 +151,7 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
     requires("gpu=rocm", "gpu=mi300a", when="+rocm", msg="+rocm is gpu=rocm or gpu=mi300a: set one")
     for _release, _systems in EL.items():
         for _system in _systems:
-            # A conflict and no requirement, which would hold for a site's own installation too.
-            conflicts(
+            conflicts(  # and no requirement, as above
                 f"el={'9' if _release == '8' else '8'}",
                 when=f"os={_system}",
                 msg=f"the RPM must be that of the system: use el={_release} on {_system}",
