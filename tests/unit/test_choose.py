@@ -211,6 +211,8 @@ def sweep():
             facts = {"fabric": fabric, "gpu": gpu}
             for pmi, nic in (("cray", None), ("simple", None), ("pmi2", "broadcom")):
                 yield {**facts, "pmi": pmi, "nic": nic}
+            own = {"mvapich-plus": External(version="4.1", prefix="/sw/plus")}
+            yield {**facts, "pmi": "cray", "externals": own}
             for target in ("power9le", "neoverse_v1"):
                 yield {**facts, "target": target, "launcher": "jsrun"}
                 for product in ("mvapich-plus", "mvapich2-x"):
@@ -221,6 +223,7 @@ def sweep():
                 Wish(product="mvapich2"),
                 Wish(product="mvapich2-gdr"),
                 Wish(product="mvapich2-x"),
+                Wish(product="mvapich-plus"),
                 Wish(product="mpich"),
                 Wish(device="ch4:ofi"),
                 Wish(device="ch4:ucx"),
