@@ -17,17 +17,17 @@ def on_its_family(required: list[str]) -> None:
 
     It knows no targets of another family than this machine's, whatever `host_compatible` says.
     """
-    target = next(one.partition("=")[2] for one in required if one.startswith("target="))
-    family = cpu.TARGETS[target].family
-    if family != cpu.host().family:
-        cpu.host = lambda: family
-        spack.platforms.host().default = family.name
+    for target in (one.removeprefix("target=") for one in required if one.startswith("target=")):
+        family = cpu.TARGETS[target].family
+        if family != cpu.host().family:
+            cpu.host = lambda family=family: family
+            spack.platforms.host().default = family.name
 
 
 def main() -> None:
     """Solve anew what stands in the active environment."""
     environment = spack.environment.active_environment()
-    on_its_family(spack.config.get("packages:all:require"))
+    on_its_family(spack.config.get("packages:all:require") or [])
     # what a person sees while nothing else is said
     print(f"==> Solving for {len(environment.user_specs)} roots", flush=True)
     with environment.write_transaction():
