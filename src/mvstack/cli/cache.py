@@ -204,22 +204,19 @@ def forget(
 
 def _text(file: str) -> bytes:
     """A key's file, from a path or a URL."""
-    if "://" not in file:
-        try:
-            return Path(file).expanduser().read_bytes()
-        except (OSError, RuntimeError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            todo = "give the file that `mvstack cache keys export --to` wrote"
-            what = f"cannot be read: {why}"
-            raise InvalidInput(what, file or '""', todo=todo) from None
     head, _, name = file.rpartition("/")
-    if "://" not in head:  # no path behind the host
+    is_url = "://" in file
+    if is_url and "://" not in head:  # no path behind the host
         allowed = "https://host/…/site.asc"
         raise InvalidInput("this URL names no file", file, allowed=allowed)
     try:
-        found = place(head).read(name)
+        found = place(head).read(name) if is_url else Path(file).expanduser().read_bytes()
     except Unreachable as why:
         raise Missing("cannot be read", file, found=str(why)) from None
+    except (OSError, RuntimeError) as error:
+        what = f"cannot be read: {getattr(error, 'strerror', error)}"
+        todo = "give the file that `mvstack cache keys export --to` wrote"
+        raise InvalidInput(what, file or '""', todo=todo) from None
     if found is None:
         raise InvalidInput("there is no such file", file)
     return found
