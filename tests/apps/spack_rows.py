@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from applications_page import Row
 from installed_rows import megabytes
 
-from mvstack.applications.page import Row
 from mvstack.model.release import Release
 from mvstack.support.errors import InvalidInput, Problem, relative
 

@@ -11,13 +11,13 @@ import re
 from pathlib import Path
 
 import pytest
+from derived import schemas
+from recipe_tables import FILE, fabric_tables
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from mvstack.cli.main import app
-from mvstack.cli.rendering import schemas
 from mvstack.model.load import load_policy
-from mvstack.recipes.tables import FILE, fabric_tables
 from mvstack.support.errors import InvalidInput
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "adding" / "fabric.md"

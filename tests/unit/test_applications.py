@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from applications_page import Row, applications_page, by_hand, hash_of, read_record
 from install_tree import install, plan_in
 from installed_rows import merged, rows_of, written
 
-from mvstack.applications.page import Row, applications_page, by_hand, hash_of, read_record
 from mvstack.model.load import load_release
 from mvstack.plan import easyconfigs
 from mvstack.support.errors import InvalidInput
@@ -113,7 +113,7 @@ def test_what_failed_to_build_is_said_to_have_failed(tmp_path: Path) -> None:
 def test_the_page_shows_a_row_for_as_long_as_its_recipe_is_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from mvstack.applications import page
+    import applications_page as page
 
     def shown(*rows: Row) -> str:
         monkeypatch.setattr(page, "read_record", lambda: list(rows))
@@ -135,7 +135,7 @@ def test_the_page_has_one_line_of_a_module_that_each_builder_has_a_row_of() -> N
 
 
 def test_of_rows_alike_that_over_our_own_mpi_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mvstack.applications import page
+    import applications_page as page
 
     rows = [row(mpi=mpi, of=hash_of(HPCC), checks=mpi) for mpi in ("mpich/4", "mvapich/4.0-ucx")]
     for order in (rows, rows[::-1]):

@@ -17,10 +17,10 @@ SRC = Path(__file__).resolve().parents[2] / "src" / "mvstack"
 # A room imports from itself and from the rooms before it.
 ROOMS = (
     *("support", "model", "discover", "plan", "render", "tree", "sources", "cache", "builders"),
-    *("recipes", "applications", "abi", "install", "test", "report", "diff", "bundle", "ci"),
+    *("recipes", "abi", "install", "test", "report", "diff", "bundle", "ci"),
     *("image", "cli"),
 )
-LINES = 24_000  # of src without image/
+LINES = 24_000  # of src without images
 PARAMETERS = 6
 IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -130,7 +130,9 @@ def naming_builders() -> set[str]:
 
 
 def size() -> int:
-    files = [path for path in SRC.rglob("*.py") if "image" not in path.relative_to(SRC).parts]
+    """Lines of all but images: their room, and their module in model/ and in cli/."""
+    every = (path.relative_to(SRC).with_suffix("") for path in SRC.rglob("*.py"))
+    files = [SRC / path.with_suffix(".py") for path in every if "image" not in path.parts]
     return sum(len(path.read_text().splitlines()) for path in files)
 
 
@@ -157,7 +159,7 @@ def test_the_whole_is_small() -> None:
 
 def main() -> int:
     """Print the figures: 1 where a rule is broken."""
-    print(f"lines of src without image: {size():,}; at most {LINES:,} are the aim")
+    print(f"lines of src without images: {size():,}; at most {LINES:,} are the aim")
     found = {rule: sorted(find()) for rule, find in RULES.items()}
     for rule, places in found.items():
         print(f"{rule}: {len(places)}", *places)

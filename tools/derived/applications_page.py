@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
+from recipes_record import read_rows
 
 from mvstack.model.base import Strict
 from mvstack.model.load import load_release
 from mvstack.model.release import Package, Release
 from mvstack.plan import easyconfigs
-from mvstack.recipes.record import read_rows
 from mvstack.render.templates import template
 from mvstack.support import hashes
 from mvstack.support.home import DATA

@@ -1,0 +1,3 @@
+"""What `mvstack render` runs in a clone."""
+
+from derived import derived as derived
