@@ -116,8 +116,8 @@ def test_a_site_builds_loads_and_checks_what_it_adds(tmp_path: Path) -> None:
     easyconfig = next(site.rglob("Zeta-1.2.0-*.eb"))
     easyconfig.write_text(re.sub(r"[0-9a-f]{64}", sha256, easyconfig.read_text()))
     mvstack("check")
-    mvstack("sources", "add", "zeta-1.2.0.tar.gz", "--as", "Zeta@1.2.0")
     root = ("--root", str(tmp_path / "root"))
+    mvstack("sources", "add", "zeta-1.2.0.tar.gz", "--as", "Zeta@1.2.0", *root)
 
     built = mvstack("install", "local", "zeta", "--yes", *root)
     tested = mvstack("test", "local", "--tag", "zeta", *root)
