@@ -41,13 +41,9 @@ def read_cpu(view: View, machine: Machine) -> None:
 
 def _records(cpuinfo: str) -> list[dict[str, str]]:
     """The blocks of a cpuinfo text as key and value; lines without a colon are passed over."""
-    blocks = []
-    for block in re.split(r"\n\s*\n", cpuinfo):
-        pairs = [line.partition(":") for line in block.splitlines()]
-        fields = {key.strip(): value.strip() for key, colon, value in pairs if colon}
-        if fields:
-            blocks.append(fields)
-    return blocks
+    pair = re.compile(r"^[ \t]*([^:\n]*?)[ \t]*:[ \t]*(.*?)[ \t]*$", re.M)
+    blocks = (dict(pair.findall(block)) for block in re.split(r"\n\s*\n", cpuinfo))
+    return [fields for fields in blocks if fields]
 
 
 def _places(view: View, blocks: list[dict[str, str]]) -> dict[int, tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
 
 from mvstack.discover.machine import Machine
 from mvstack.discover.view import View
@@ -56,15 +57,9 @@ def _read_distribution(view: View, machine: Machine) -> None:
 def _assignments(text: str) -> dict[str, str]:
     """The shell assignments of os-release(5); a line that is none is passed over."""
     fields = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().partition("=")
-        if not equals or not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
-            continue
-        try:
-            words = shlex.split(value)
-        except ValueError:
-            continue
-        fields[name] = words[0] if words else ""
+    for name, value in re.findall(r"^\s*([A-Z][A-Z0-9_]*)=(.*)$", text, re.M):
+        with suppress(ValueError):
+            fields[name] = next(iter(shlex.split(value)), "")
     return fields
 
 

@@ -112,16 +112,14 @@ class _Reader:
     def value(self, node: Node, place: Place) -> Any:
         line = node.start_mark.line + 1
         if id(node) in self.open:
-            what = "an anchor that holds its own alias"
-            raise _not_yaml(self.file.path, what, self.file.line(place))
+            raise self.no("an anchor that holds its own alias", self.file.line(place))
         self.repeated += id(node) in self.seen
         if self.repeated > REPEATED:
             what = f"its aliases repeat more than {REPEATED:,} values"
-            at = self.file.line(place[:1])
-            raise _not_yaml(self.file.path, what, at, "write the values out")
+            raise self.no(what, self.file.line(place[:1]), "write the values out")
         if not re.fullmatch(f"tag:yaml.org,2002:({TAGS})", str(node.tag)):
             what = f"the tag {str(node.tag).removeprefix('tag:yaml.org,2002:')} is not used here"
-            raise _not_yaml(self.file.path, what, line, "leave out what begins with !")
+            raise self.no(what, line, "leave out what begins with !")
         self.seen.add(id(node))
         self.open.add(id(node))
         try:
@@ -131,7 +129,7 @@ class _Reader:
                 return [self.item(one, (*place, at)) for at, one in enumerate(node.value)]
             return self.yaml.constructor.construct_object(node)
         except (ValueError, OverflowError) as error:
-            raise _not_yaml(self.file.path, str(error).splitlines()[0], line) from None
+            raise self.no(str(error).splitlines()[0], line) from None
         finally:
             self.open.discard(id(node))
 
@@ -145,19 +143,21 @@ class _Reader:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, ScalarNode):
-                raise _not_yaml(self.file.path, "a key that is a list or a mapping", line)
+                raise self.no("a key that is a list or a mapping", line)
             if str(key_node.tag).endswith(":merge"):
                 whole = self.value(value_node, place)
                 for one in whole if isinstance(whole, list) else [whole]:
                     if not isinstance(one, dict):
-                        raise _not_yaml(self.file.path, "<< takes mappings only", line)
+                        raise self.no("<< takes mappings only", line)
                     merged = {**one, **merged}
                 continue
             key = self.value(key_node, place)
             if key in result:
-                what = f'found duplicate key "{key}"'
                 first = f"keep one of the two; the other is on line {self.file.line((*place, key))}"
-                raise _not_yaml(self.file.path, what, line, first)
+                raise self.no(f'found duplicate key "{key}"', line, first)
             self.file.lines[(*place, key)] = line
             result[key] = self.value(value_node, (*place, key))
         return {**merged, **result}
+
+    def no(self, what: str, line: int, todo: str = "") -> InvalidInput:
+        return _not_yaml(self.file.path, what, line, todo)
