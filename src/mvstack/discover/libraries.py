@@ -156,7 +156,10 @@ def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None
     for place in places if wanted.pc else []:
         match = view.search(f"{place}/pkgconfig/{wanted.pc}.pc", rf"^Version:\s*{VERSION}")
         if match:
-            return _rdma_core(match[1]) if wanted.name == "rdma-core" else match[1]
+            parts = match[1].split(".")
+            # libibverbs 1.14.44.0 is of rdma-core 44.0: its build joins the two
+            joined = wanted.name == "rdma-core" and len(parts) == 4
+            return ".".join(parts[2:]) if joined else match[1]
     for tool in wanted.tools:
         where = view.which(tool.split()[0])
         if where and _above_bin(where) != prefix:
@@ -166,12 +169,6 @@ def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None
             return match[1]
     match = re.fullmatch(VERSION, PurePosixPath(prefix).name)
     return match[1] if match else None
-
-
-def _rdma_core(version: str) -> str:
-    """libibverbs 1.14.44.0 is of rdma-core 44.0: its build joins the two."""
-    parts = version.split(".")
-    return ".".join(parts[2:]) if len(parts) == 4 else version
 
 
 def _describe(view: View, library: Library, triple: str) -> None:

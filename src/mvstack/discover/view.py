@@ -166,11 +166,8 @@ class View:
 
     def link(self, path: str) -> str:
         """The last part of a link's target, e.g. a driver's name; "" when there is none."""
-        target = self._read(self.source.link, path)
-        if not target or not target.isprintable():
-            return ""
-        self.seen.links[path] = Path(target).name
-        return Path(target).name
+        target = self._read(self.source.link, path) or ""
+        return self._keep(self.seen.links, path, Path(target).name)
 
     def _read(self, read: Callable[[str], T], path: str) -> T | None:
         if path in self.seen.denied:
@@ -194,11 +191,7 @@ class View:
 
     def environment(self, name: str) -> str:
         """An environment variable; "" when it is not set."""
-        value = self.source.environment(name)
-        if not value or not value.isprintable():
-            return ""
-        self.seen.environment[name] = value
-        return value
+        return self._keep(self.seen.environment, name, self.source.environment(name))
 
     def target(self) -> str:
         """archspec's name of the processor; "" when this is not the machine itself."""
@@ -208,10 +201,15 @@ class View:
     def which(self, tool: str) -> str:
         """The path of a tool, or ""."""
         path = self.source.which(tool)
-        if not path.startswith("/") or not path.isprintable():
+        return self._keep(self.seen.tools, tool, path if path.startswith("/") else "")
+
+    @staticmethod
+    def _keep(seen: dict[str, str], name: str, value: str) -> str:
+        """``value``, remembered; "" for one that cannot be printed."""
+        if not value or not value.isprintable():
             return ""
-        self.seen.tools[tool] = path
-        return path
+        seen[name] = value
+        return value
 
     def ask(self, command: str) -> Done | None:
         """How a command ended and what it printed; None when this machine has no such tool."""
