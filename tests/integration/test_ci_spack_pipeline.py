@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import shutil
 import subprocess
@@ -15,12 +17,17 @@ from gitlab import schema
 from lock_files import DATA
 
 from mvstack.builders.spack import handed
+from mvstack.builders.spack.cache import believed, manifest_of
+from mvstack.builders.spack.resolve import built, read
 from mvstack.cache import gpg
+from mvstack.cache.place import place
+from mvstack.cache.store import publish
 from mvstack.ci import lock as locks_of
 from mvstack.ci import sites
 from mvstack.ci.generate import Made, Wanted, generate
-from mvstack.ci.handover import caches_below
+from mvstack.ci.handover import caches_below, job_key, keyring
 from mvstack.ci.pipeline import Context
+from mvstack.ci.sign import sign
 from mvstack.ci.words import explained
 from mvstack.cli.rendering import render_systems
 from mvstack.diff.sides import Side
@@ -287,6 +294,51 @@ def test_a_lock_of_another_plan_is_not_signed(
             project.plan("cpu"), lock, str(project.cache), gpg.Key("0" * 40, "", True), QUIET
         )
     assert not list(project.cache.iterdir())
+
+
+@GPG
+def test_what_spack_built_is_signed_if_the_lock_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(tmp_path / "keys"))
+    project = Project(tmp_path, "cpu")
+    own, plan = gpg.create("A site of tests", "a@example.org"), project.plan("cpu")
+    lock = project.lock("cpu") / "mine" / "cpu" / "spack.lock"
+    node = next(one for one in built(read(lock)) if one.name == "mvapich")
+    handover = tmp_path / "handover" / "build-a"
+    spec = {"hash": node.hash, "name": node.name, "version": node.version}
+    parts = {
+        "application/vnd.spack.spec.v5+json": gzip.compress(
+            json.dumps({"spec": {"nodes": [spec]}}).encode()
+        ),
+        "application/vnd.spack.install.v2.tar+gzip": b"an archive",
+    }
+    rows = []
+    for kind, blob in parts.items():
+        digest = hashlib.sha256(blob).hexdigest()
+        file = handover / "spack" / "blobs" / "sha256" / digest[:2] / digest
+        file.parent.mkdir(parents=True)
+        file.write_bytes(blob)
+        rows.append({"mediaType": kind, "checksum": digest, "contentLength": len(blob)})
+    with keyring():
+        key = job_key()
+        manifest = handover / manifest_of(node)
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text(gpg.sign(json.dumps({"version": 3, "data": rows}), key.fingerprint))
+        publish(key, handover)
+
+    def signed(lock: Path | None) -> list[str]:
+        rows = sign(plan, [handover.parent], str(project.cache), own, QUIET, lock)
+        return [f"{row['package']} {row['result']}" for row in rows]
+
+    with pytest.raises(Refused, match="not part of the plan"):
+        signed(None)
+    assert signed(lock) == ["mvapich signed"] and signed(lock) == ["mvapich already there"]
+    found = believed(place(str(project.cache)), manifest_of(node))
+    assert found and found.signer == own.fingerprint
+    file.write_bytes(b"an archivf")
+    with pytest.raises(Refused, match="other bytes"):
+        signed(lock)
 
 
 def builds(made: Made) -> list[str]:
