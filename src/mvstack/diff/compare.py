@@ -38,19 +38,6 @@ class Difference:
         """The changes of one kind."""
         return [change for change in self.changes if change.what == what]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for ``--json``."""
-        return {
-            "builder": self.builder,
-            "by": self.by,
-            "mpi_changes": self.mpi,
-            **{
-                what: [asdict(change) for change in self.of(what)]
-                for what in ("added", "removed", "changed")
-            },
-            "notes": list(self.notes),
-        }
-
 
 def compare(old: dict[str, Graph], new: dict[str, Graph]) -> list[Difference]:
     """Every partition of both sides."""
@@ -106,12 +93,19 @@ MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def as_data(revision: str, differences: list[Difference]) -> dict[str, Any]:
-    """``changes`` says whether anything is rebuilt anywhere."""
-    return {
-        "against": revision,
-        "changes": any(one.changes for one in differences),
-        "partitions": {one.name: one.as_dict() for one in differences},
+    """For ``--json``; ``changes`` says whether anything is rebuilt anywhere."""
+    partitions = {
+        one.name: {
+            "builder": one.builder,
+            "by": one.by,
+            "mpi_changes": one.mpi,
+            **{what: [asdict(change) for change in one.of(what)] for what in MARKS},
+            "notes": one.notes,
+        }
+        for one in differences
     }
+    changes = any(one.changes for one in differences)
+    return {"against": revision, "changes": changes, "partitions": partitions}
 
 
 def as_text(revision: str, differences: list[Difference]) -> str:
