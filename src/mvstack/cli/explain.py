@@ -9,7 +9,8 @@ from rich.text import Text
 
 from mvstack.cli import options
 from mvstack.install import stages
-from mvstack.model.system import Partition, System
+from mvstack.model.base import Strict
+from mvstack.model.system import System
 from mvstack.plan.types import Extent, MpiBuild, Package, Plan
 from mvstack.support.console import emit
 
@@ -88,7 +89,8 @@ def _machine(plan: Plan, system: System) -> Table:
     compiler = "{name} {version} from {origin}".format(**plan.compiler)
     rows = [
         ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb or '?'} GB, {gpu}"),
-        ("network", _network(part)),
+        ("network", ", ".join(filter(None, [part.fabric, part.nic, _said(part.network)]))),
+        *(("near", f"GPU {number}: {_said(one)}") for number, one in enumerate(part.near)),
         ("system", f"{plan.os}, launcher {part.launcher}"),
         ("compiler", compiler),
         ("builder", f"{plan.builder}, below {plan.tree}"),
@@ -96,14 +98,13 @@ def _machine(plan: Plan, system: System) -> Table:
     return _table(rows)
 
 
-def _network(part: Partition) -> str:
-    net, links = part.network, f"{part.rails} links" if part.rails > 1 else ""
-    of = f"{net.oversubscription} oversubscribed" if net.oversubscription else ""
-    speed = f"{net.gbps} Gb/s" if net.gbps else ""
-    pkey = f"partition key: {net.pkey}" if net.pkey else ""
-    torus = f"torus {'x'.join(map(str, net.torus))}" if net.torus else ""
-    known = (links, speed, " ".join(net.hcas), net.topology, torus, of, pkey)
-    return ", ".join([part.fabric + (f" ({part.nic})" if part.nic else ""), *filter(None, known)])
+def _said(one: Strict) -> str:
+    """The fields that are given: ``rails 2, gbps 40, hcas mlx4_0 mlx4_1``."""
+    given = one.model_dump(exclude_defaults=True)
+    lists = {
+        name: " ".join(map(str, value)) for name, value in given.items() if type(value) is list
+    }
+    return ", ".join(f"{name} {value}" for name, value in {**given, **lists}.items())
 
 
 def _build(build: MpiBuild, default: bool) -> Table:

@@ -57,24 +57,16 @@ def sayings(path: Path) -> list[Saying]:
 def said_of(system: str, partition: str) -> tuple[Reason, ...]:
     """A line for each figure: what was measured with what, and how much. Charts are named."""
     path = home().files("references").get(f"{system}.yaml")
-    rows = [one for one in sayings(path) if one.partition == partition] if path else []
-    return tuple(
-        Reason(
-            what=f"{row.benchmark} {figure.metric}{_words(figure.of)}".replace("_", " "),
-            why=f"{quantity(figure.value, figure.unit)}, {row.kind}, {_by(row)}",
-        )
-        for row in rows
-        for figure in row.figures
-    ) + tuple(
-        Reason(what=row.benchmark, why=f"a chart without numbers, {_by(row)}")
-        for row in rows
-        if row.kind == "chart"
-    )
-
-
-def _by(row: Saying) -> str:
-    library = f"{row.library} {row.version}".strip()
-    return ", ".join(filter(None, [library + _words(row.parameters), row.note, row.source]))
+    said: list[Reason] = []
+    for row in [one for one in sayings(path) if one.partition == partition] if path else []:
+        library = f"{row.library} {row.version}".strip() + _words(row.parameters)
+        by = ", ".join(filter(None, [row.kind, library, row.note, row.source]))
+        for figure in row.figures:
+            what = f"{row.benchmark} {figure.metric}{_words(figure.of)}".replace("_", " ")
+            said.append(Reason(what=what, why=f"{quantity(figure.value, figure.unit)}, {by}"))
+        if not row.figures:
+            said.append(Reason(what=row.benchmark, why=f"without numbers, {by}"))
+    return tuple(said)
 
 
 def _words(of: dict[str, Any]) -> str:
