@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from source_server import Server, file, serving, slowly
 
-from mvstack.sources.adding import add_source
+from mvstack.sources.accepted import add_source
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Store

@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.sources.accepted import accept, accepted_for, all_accepted, forget, state_dir
-from mvstack.sources.adding import add_source, meant
+from mvstack.sources.accepted import (
+    accept,
+    accepted_for,
+    add_source,
+    all_accepted,
+    forget,
+    meant,
+    state_dir,
+)
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Store

@@ -16,8 +16,7 @@ from mvstack.install import stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
 from mvstack.sources import accepted
-from mvstack.sources.accepted import state_dir
-from mvstack.sources.adding import add_source, meant
+from mvstack.sources.accepted import add_source, meant, state_dir
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.recipes import specs_from_easyconfigs as read_specs
 from mvstack.sources.spec import SourceSpec, named
