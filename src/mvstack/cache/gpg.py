@@ -12,7 +12,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,18 +160,11 @@ def forget(fingerprint: str) -> None:
     _gpg("--yes", "--delete-secret-and-public-key", fingerprint)
 
 
-def sign(text: str, fingerprint: str) -> str:
-    """``text`` with a signature around it, as one text. Raises Refused when gpg will not."""
-    return _signed(text.encode(), fingerprint, "--clear-sign")
-
-
-def sign_detached(data: bytes, fingerprint: str) -> str:
-    """A signature of ``data`` for a file of its own. Raises Refused when gpg will not."""
-    return _signed(data, fingerprint, "--armor", "--detach-sign")
-
-
-def _signed(data: bytes, fingerprint: str, *words: str) -> str:
-    done = _gpg("--local-user", fingerprint, "--digest-algo", "SHA256", *words, data=data)
+def sign(text: str, fingerprint: str, detached: bool = False) -> str:
+    """``text`` with a signature around it, or the signature alone. Raises Refused."""
+    how = ("--armor", "--detach-sign") if detached else ("--clear-sign",)
+    words = ("--local-user", fingerprint, "--digest-algo", "SHA256", *how)
+    done = _gpg(*words, data=text.encode())
     if done.status:
         raise Refused("gpg could not sign", str(home()), found=_words(done))
     return done.text
@@ -223,13 +215,8 @@ def agent_home() -> Iterator[None]:
 
     The agent that it starts is ended with the block.
     """
-    with _at_home(agent=True) as folder, use(folder):
+    with _at_home(agent=True) as folder, variable(VARIABLE, folder):
         yield
-
-
-def use(folder: str) -> AbstractContextManager[None]:
-    """Have ``folder`` as the GPG home while the block runs, here and in what is started."""
-    return variable(VARIABLE, folder)
 
 
 def _keys(done: Done) -> list[Key]:

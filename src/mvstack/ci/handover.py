@@ -20,6 +20,7 @@ from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.use import Caches
 from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.processes import variable
 
 NAME = "A job of a pipeline"
 EMAIL = "mvapich-stack@localhost"
@@ -96,7 +97,7 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
     with tempfile.TemporaryDirectory(prefix="mvstack-ci-", dir="/tmp") as folder:
         home = Path(folder) / "gnupg"
         home.mkdir(mode=0o700)
-        with gpg.use(str(home)):
+        with variable(gpg.VARIABLE, str(home)):
             for file in files:
                 try:
                     gpg.trust(file.read_bytes())

@@ -124,7 +124,7 @@ def put(plan: Plan, lock: Path, to: str, key: gpg.Key, progress: Progress) -> No
             progress.skip("sign", what, "already there")
             return
     with progress.step("sign", what):
-        signed = gpg.sign_detached(text.encode(), key.fingerprint)
+        signed = gpg.sign(text, key.fingerprint, detached=True)
         # an interruption between the two leaves a signature that does not fit, and is seen
         signature.unlink(missing_ok=True)
         write_atomically(file, text)

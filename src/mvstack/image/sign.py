@@ -39,7 +39,7 @@ def sign(folder: Path, key: str = "") -> Verified:
     if not files:
         raise Refused(Problem("there is nothing to sign", relative(folder)))
     text = "".join(f"{digest}  {name}\n" for name, digest in files.items())
-    signature = gpg.sign_detached(text.encode(), signer.fingerprint)
+    signature = gpg.sign(text, signer.fingerprint, detached=True)
     # an interruption between the two leaves a signature that does not fit, and is seen
     (folder / SIGNATURE).unlink(missing_ok=True)
     write_atomically(folder / SUMS, text)
