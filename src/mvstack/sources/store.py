@@ -163,7 +163,8 @@ class Store:
             for link in (self.root / "easybuild").glob("*/*/*"):
                 if link.is_symlink() and not link.exists():
                     link.unlink(missing_ok=True)
-            self._write([one for one in self._indexed() if self._path(one) != verdict.path])
+            gone, rows = verdict.path, self._indexed()
+            self._write([row for row in rows if self.path(row.sha256, row.filename) != gone])
 
     def link_easybuild(self, software: str, filename: str, sha256: str) -> Path:
         """EasyBuild's name for a stored file: a relative link in ``easybuild/<letter>/<Name>/``.
@@ -211,16 +212,13 @@ class Store:
 
     def _rows(self) -> list[tuple[Path, Entry]]:
         """Every line of the index with its file, and every file that has no line."""
-        rows = [(self._path(entry), entry) for entry in self._indexed()]
+        rows = [(self.path(row.sha256, row.filename), row) for row in self._indexed()]
         known = {path for path, _ in rows}
         for path in sorted(self.archive.glob("*/*")):
             if path not in known and _is_ours(path):
                 entry = Entry(_hash_in(path), path.name, "", path.stat().st_size, "unknown")
                 rows.append((path, entry))
         return rows
-
-    def _path(self, entry: Entry) -> Path:
-        return self.path(entry.sha256, entry.filename)
 
     def _write(self, entries: list[Entry]) -> None:
         rows = json.dumps([asdict(entry) for entry in sorted(entries, key=_order)], indent=1)
