@@ -115,8 +115,10 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         return path.read_text(errors="replace") if path.exists() else ""
 
     def below_tree(self, path):
-        """Whether ``path``, links followed, lies in the tree under test."""
-        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.tree))
+        """Whether ``path``, links followed, lies in the tree under test, or is the site's MPI."""
+        places = [self.tree, self.mpi.get("provided") or self.tree]
+        real = Path(os.path.realpath(path))
+        return any(real.is_relative_to(os.path.realpath(place)) for place in places)
 
     def prove_libmpi(self, loaded, who):
         """Fail unless each of the paths ``loaded`` that is an MPI lies below the plan's tree."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from easybuild.framework.easyconfig.parser import EasyConfigParser
@@ -142,3 +145,14 @@ def test_one_that_does_not_drive_the_machine_is_refused_with_the_reason() -> Non
 def test_which_one_it_is_must_be_clear(external: str, mpi: str) -> None:
     found = problem(external, **VISTA, mpi=mpi)
     assert found.where == "mine.yaml:21" and "the only one, with its version" in found.message
+
+
+def test_checks_take_the_sites_mpi_for_the_one_under_test(tmp_path: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "reframe"))
+    below = import_module("mvapich_stack_mixin").MvapichStackMixin.below_tree
+    plan = planned(**FRONTIER)
+    check = SimpleNamespace(tree=str(tmp_path), mpi=plan.as_dict()["mpi"][0])
+    assert below(check, "/sw/plus/lib/libmpi.so.12") and below(check, f"{tmp_path}/bin/mpiexec")
+    assert not below(check, "/usr/lib/libmpi.so.12")
+    built = SimpleNamespace(tree=str(tmp_path), mpi={})
+    assert not below(built, "/sw/plus/lib/libmpi.so.12")
