@@ -16,6 +16,14 @@ from mvstack.support.console import emit
 
 app = options.commands()
 
+SAID = {
+    "rails": "{} links",
+    "gbps": "{} Gb/s",
+    "torus": "torus {}",
+    "oversubscription": "{} oversubscribed",
+    "pkey": "partition key: {}",
+    "numa": "NUMA {}",
+}
 STATUS = {
     "seed": "known from a talk; whether it still runs like this was not looked at",
     "retired": "retired: what it would get",
@@ -86,11 +94,12 @@ def _machine(plan: Plan, system: System) -> Table:
     gpu = f"{part.gpus} x {part.gpu} {part.gpu_model}".strip() if part.gpus else "no GPU"
     if part.gpus and part.gpu_buffers == "staged":
         gpu += ", buffers staged through host memory"
+    nic = f" ({part.nic})" if part.nic else ""
     compiler = "{name} {version} from {origin}".format(**plan.compiler)
     rows = [
         ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb or '?'} GB, {gpu}"),
-        ("network", ", ".join(filter(None, [part.fabric, part.nic, _said(part.network)]))),
-        *(("near", f"GPU {number}: {_said(one)}") for number, one in enumerate(part.near)),
+        ("network", ", ".join([part.fabric + nic, *_said(part.network)])),
+        *(("near", f"GPU {at}: {', '.join(_said(one))}") for at, one in enumerate(part.near)),
         ("system", f"{plan.os}, launcher {part.launcher}"),
         ("compiler", compiler),
         ("builder", f"{plan.builder}, below {plan.tree}"),
@@ -98,13 +107,12 @@ def _machine(plan: Plan, system: System) -> Table:
     return _table(rows)
 
 
-def _said(one: Strict) -> str:
-    """The fields that are given: ``rails 2, gbps 40, hcas mlx4_0 mlx4_1``."""
-    given = one.model_dump(exclude_defaults=True)
-    lists = {
-        name: " ".join(map(str, value)) for name, value in given.items() if type(value) is list
-    }
-    return ", ".join(f"{name} {value}" for name, value in {**given, **lists}.items())
+def _said(one: Strict) -> list[str]:
+    """The fields that are given, in words: ``2 links``, ``40 Gb/s``, ``mlx4_0 mlx4_1``."""
+    return [
+        SAID.get(name, "{}").format(" ".join(map(str, value)) if type(value) is list else value)
+        for name, value in one.model_dump(exclude_defaults=True).items()
+    ]
 
 
 def _build(build: MpiBuild, default: bool) -> Table:
