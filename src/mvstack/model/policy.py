@@ -234,9 +234,9 @@ class Libfabric(Strict):
 
 
 class Ucx(Strict):
-    """UCX's variants for a fabric; ``believe`` are the transports that prove it."""
+    """UCX's variants for a fabric or a GPU; ``believe`` are the transports that prove it."""
 
-    variants: Text
+    variants: Text = ""
     believe: Annotated[list[Text], Field(min_length=1)]
     environment: dict[Variable, Setting] = Field(default_factory=dict)
     embedded: Embedded | None = None
@@ -292,13 +292,6 @@ UCX_ALWAYS = "+cma +thread_multiple"
 """What MVAPICH asks of every UCX."""
 
 
-class GpuUcx(Strict):
-    """What a kind of GPU asks of UCX, and the transports that prove that its memory is reached."""
-
-    variants: Text = ""
-    believe: Annotated[list[Text], Field(min_length=1)]
-
-
 class GpuRow(Row):
     """A kind of GPU: the binary products' word, and what compilers write for by model.
 
@@ -311,7 +304,7 @@ class GpuRow(Row):
     arch_variant: Name | None = None
     needs_arch: bool = False
     libfabric: Text = ""
-    ucx: GpuUcx | None = None
+    ucx: Ucx | None = None
 
 
 class Program(Row):

@@ -106,7 +106,7 @@ def make_plan(
             {"package": package, "spec": spec, "prefix": prefix}
             for package, spec, prefix in spackspecs.externals(part, policy, builds[0].spack["spec"])
         ],
-        fallback=_fallback_sentence(choice) or _over_tcp(part, policy),
+        fallback=_fallback_sentence(choice),
         profile=profile,
         named=sorted(given.names),
         left_out=left_out,
@@ -275,17 +275,13 @@ def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
 
 def _fallback_sentence(choice: Choice) -> str:
     if not choice.facts.fallback or choice.product != "mpich":
-        return ""
+        loud = choice.policy.fabrics[choice.facts.fabric].loud
+        return f"Fabric {choice.facts.fabric}: {loud}." if loud else ""
     tried = list(dict.fromkeys(item.build for item in choice.passed_over))
     return (
         f"MPICH {choice.version} stands in for MVAPICH: the sources of {listed(tried)} cannot be "
         "had from here. `mvstack sources add FILE --as mvapich@4.0` brings them."
     )
-
-
-def _over_tcp(part: Partition, policy: Policy) -> str:
-    loud = policy.fabrics[part.fabric].loud
-    return f"Fabric {part.fabric}: {loud}." if loud else ""
 
 
 def _fill(launch: str, pmi: str) -> str:

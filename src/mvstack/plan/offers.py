@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
 from mvstack.model.policy import Policy
 from mvstack.model.system import External, Partition, System
@@ -98,14 +97,12 @@ def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, str, s
         embedded = part.mpi.libfabric if name == "libfabric" else None
         if external is None or (embedded or under.transport.provision) != "external":
             continue
-        has_provider = partial(_provides, external)
-        has_transport = partial(_transports, external)
-        for field, there, wanted, of, has in (
-            ("providers", external.providers, believe.providers, need, has_provider),
-            ("transports", external.transports, believe.transports, need, has_transport),
-            ("transports", external.transports, believe.memory, gpu, has_transport),
+        for field, wanted, of in (
+            ("providers", believe.providers, need),
+            ("transports", believe.transports, need),
+            ("transports", believe.memory, gpu),
         ):
-            if there and wanted and not any(map(has, wanted)):
+            if getattr(external, field) and wanted and not any(_has(external, x) for x in wanted):
                 yield name, field, " or ".join(wanted), of
         # a variant that an external does not state is off: Spack would find nothing that fits
         lacking = {one for one in asked.get(name, "").split() if one[0] == "+"} - _on(external)
@@ -122,20 +119,17 @@ def _on(external: External) -> set[str]:
     return set(re.findall(r"\+\w+", external.variants))
 
 
-def _provides(external: External, provider: str) -> bool:
-    """Whether every part of a provider such as ``verbs;ofi_rxm`` is there."""
-    there = {part for one in external.providers for part in _parts(one)}
-    return _parts(provider) <= there
+def _has(external: External, wanted: str) -> bool:
+    """Whether a transport is there, or every part of a provider such as ``verbs;ofi_rxm``.
+
+    A node without an adapter lists no transport of it, and UCX's build tells.
+    """
+    there = {part for one in (*external.providers, *external.transports) for part in _parts(one)}
+    return _parts(wanted) <= there or f"+{wanted.partition('_')[0]}" in _on(external)
 
 
 def _parts(provider: str) -> set[str]:
     return {part.removeprefix("ofi_") for part in provider.split(";")}
-
-
-def _transports(external: External, transport: str) -> bool:
-    """Whether UCX has a transport: a node without an adapter lists none, and its build tells."""
-    family = transport.partition("_")[0]
-    return transport in external.transports or f"+{family}" in _on(external)
 
 
 def scheduler_of(system: System, partition: str, policy: Policy) -> str:
