@@ -86,7 +86,7 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             f'echo "launcher $(command -v {launcher})"',
         ]
         if "-hostfile hosts" in self.mpi["launch"]:  # mpirun_rsh asks no scheduler
-            self.prerun_cmds += ["scontrol show hostnames > hosts 2>/dev/null || hostname > hosts"]
+            self.prerun_cmds += [f"{self.current_environ.extras['hosts']} > hosts"]
         self.postrun_cmds = [*self.postrun_cmds, f"echo {ENDED}"]
 
     def output(self):

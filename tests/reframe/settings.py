@@ -49,7 +49,12 @@ def environment(mpi):
         "cxx": "mpicxx",
         "ftn": "mpifort",
         "features": ["mpi", *packages, *([f"gpu-{mpi['gpu']}"] if mpi["gpu"] != "none" else [])],
-        "extras": {"tree": PLAN["tree"], "mpi": mpi, "packages": PLAN["packages"]},
+        "extras": {
+            "tree": PLAN["tree"],
+            "mpi": mpi,
+            "packages": PLAN["packages"],
+            "hosts": PLAN.get("job", {}).get("hosts", "hostname"),
+        },
     }
 
 

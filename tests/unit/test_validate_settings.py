@@ -79,6 +79,7 @@ def test_one_environment_for_each_mpi_build(site):
         "tree": PLAN["tree"],
         "mpi": PLAN["mpi"][0],
         "packages": PLAN["packages"],
+        "hosts": "hostname",
     }
 
 
@@ -184,6 +185,24 @@ def test_the_help_of_a_module_shows_a_job(launcher, scheduler, lines, submit):
     assert "128 ./PROGRAM" in said and "#SBATCH --gpus" not in said
     alone = planned("hydra", "none")
     assert "submits" not in template("usage.txt", plan=alone, build=alone.mpi[0])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "hosts"),
+    [
+        ("slurm", "scontrol show hostnames"),
+        ("torque", "sort -u $PBS_NODEFILE"),
+        ("pbs", "sort -u $PBS_NODEFILE"),
+        ("lsf", "sort -u $LSB_DJOB_HOSTFILE"),
+    ],
+)
+def test_a_launcher_that_asks_no_scheduler_is_told_the_nodes(site, scheduler, hosts):
+    plan = planned("mpirun_rsh", scheduler)
+    said = template("usage.txt", plan=plan, build=plan.mpi[0])
+    assert f"    {hosts} > hosts\n    mpirun_rsh -np 128 -hostfile hosts ./PROGRAM\n" in said
+    assert site(plan.as_dict())["environments"][0]["extras"]["hosts"] == hosts
+    other = planned("hydra", scheduler)
+    assert "> hosts" not in template("usage.txt", plan=other, build=other.mpi[0])
 
 
 def test_many_nodes_without_a_scheduler_are_refused_unless_that_is_said():

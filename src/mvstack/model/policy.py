@@ -321,13 +321,17 @@ class Program(Row):
 
 
 class SchedulerRow(Row):
-    """A scheduler: ReFrame's backend for it, how a job is submitted, the header of its script."""
+    """A scheduler: ReFrame's backend for it, how a job is submitted, the header of its script.
+
+    ``hosts`` prints the nodes of a job, one on a line, for launchers that ask no scheduler.
+    """
 
     reframe: Name
     submit: Text = ""
     directive: Text = ""
     header: list[Text] = Field(default_factory=list)
     first: Text = ""
+    hosts: Text = "hostname"
 
     def lines(self, nodes: int, per_node: int, gpus: int, more: list[str]) -> list[str]:
         """The first lines of a job for so many nodes, ranks and GPUs of each; ``more`` options."""

@@ -122,7 +122,8 @@ def _job(part: Partition, scheduler: SchedulerRow) -> dict[str, Any]:
         return {}
     nodes, per_node = min(part.nodes, 2), part.gpus or part.cores
     lines = scheduler.lines(nodes, per_node, part.gpus, part.scheduler_options)
-    return {"submit": scheduler.submit, "lines": lines, "ranks": nodes * per_node}
+    ranks, hosts = nodes * per_node, scheduler.hosts
+    return {"submit": scheduler.submit, "lines": lines, "hosts": hosts, "ranks": ranks}
 
 
 def _check_without(system: System, partition: str, release: Release) -> None:
