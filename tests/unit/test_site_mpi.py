@@ -134,6 +134,31 @@ def test_one_that_does_not_drive_the_machine_is_refused_with_the_reason() -> Non
 
 
 @pytest.mark.parametrize(
+    ("variants", "facts", "needed"),
+    [
+        ("netmod=ucx", FRONTIER, "netmod=ofi is needed for fabric slingshot-11"),
+        ("gpu=cuda +cuda", FRONTIER, "gpu=rocm is needed"),
+        ("gpu=none", VISTA, "gpu=cuda is needed"),
+        ("netmod=ofi gpu=rocm", FRONTIER, ""),
+        ("netmod=ucx gpu=cuda el=9", VISTA, ""),
+    ],
+)
+def test_what_the_site_says_of_it_is_held_against_the_machine(
+    variants: str, facts: dict[str, str], needed: str
+) -> None:
+    external = OWN.replace("}", f", variants: {variants}}}")
+    if needed:
+        found = problem(external, **facts)
+        assert needed in found.message and found.where == "mine.yaml:21" and found.because
+    else:
+        text = render(planned(external, **facts))["spack/packages.yaml"]
+        spec = YAML(typ="safe").load(text)["packages"]["mvapich-plus"]["externals"][0]["spec"]
+        assert len(spec.split()) == len(set(spec.split())) and set(variants.split()) <= {
+            *spec.split()
+        }
+
+
+@pytest.mark.parametrize(
     ("external", "mpi"),
     [
         ("mvapich-plus: {prefix: /sw/plus}", "{}"),

@@ -43,6 +43,8 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
                 todo="name a gcc of the site, or let the builder bring one (`origin: spack`)",
             )
         )
+    if choice.facts.provided:
+        problems += _other_variants(system, partition, choice)
     kind, model = choice.policy.gpus[choice.facts.gpu], part.gpu_model or "(none)"
     under: set[str] = {choice.row.use.transports[device].library for device in choice.devices}
     if "gpu" in choice.row.use.configure:
@@ -65,6 +67,26 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
         problems.append(_of_gpu(system, partition, message, todo))
     if problems:
         raise InvalidInput(*problems)
+
+
+def _other_variants(system: System, partition: str, choice: Choice) -> Iterator[Problem]:
+    """What the site says of its own MPI that is not what the partition needs."""
+    name, device = choice.product, choice.devices[0]
+    said = system.partitions[partition].externals[name].variants.split()
+    needed = {
+        "netmod": device.partition(":")[2],
+        "gpu": choice.policy.gpus[choice.facts.gpu].package,
+    }
+    for word in said:
+        variant, _, value = word.partition("=")
+        if needed.get(variant, value) != value:
+            yield Problem(
+                f"{partition}: the {name} here has {word}, and {variant}={needed[variant]} is "
+                f"needed for fabric {choice.facts.fabric} with gpu {choice.facts.gpu}",
+                system.at("partitions", partition, "externals", name, "variants"),
+                because=f"{choice.row.why} ({choice.row.source})",
+                todo="name another of the site's, or leave it out: one is built where that can be",
+            )
 
 
 def _of_gpu(system: System, partition: str, message: str, todo: str) -> Problem:

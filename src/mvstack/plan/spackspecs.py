@@ -123,7 +123,7 @@ def externals(part: Partition, policy: Policy, mpi: str = "") -> list[tuple[str,
                     words.append("fabrics=" + ",".join(_providers(external.providers, policy)))
                 if package in policy.products:
                     words += _as_asked(package, mpi)
-                words += [external.variants] if external.variants else []
+                words += [one for one in external.variants.split() if one not in words]
                 spec = " ".join(words)
             found.append((package, spec, external.prefix))
     return found
