@@ -1,7 +1,5 @@
 """Do programs of one MPI run with another? By what the loader and the compiler know of both."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A builder is a folder beside this file with a module ``builder`` whose ``BUILDER
 methods; nothing outside that folder knows its name.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sources on their way into the mirror of a bundle."""
 
-from __future__ import annotations
-
 from mvstack.sources.fetch import Fetched, Fetcher
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store

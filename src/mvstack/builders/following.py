@@ -1,7 +1,5 @@
 """What builders share of following a program: its log, and what of that a person should see."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ Run by the bundle's own `install`, inside of the checkout that it brought:
     python -m mvstack.bundle.arrive BUNDLE [FINGERPRINT]
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

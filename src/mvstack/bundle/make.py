@@ -1,7 +1,5 @@
 """Make a bundle: gather its parts, say what it holds, and write the hashes last."""
 
-from __future__ import annotations
-
 import json
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """The parts of every bundle: this very checkout as one archive, and the Python packages."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tarfile

@@ -4,8 +4,6 @@ With pyelftools and not readelf, which comes with compilers: a machine that inst
 need not have any.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

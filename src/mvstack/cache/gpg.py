@@ -4,8 +4,6 @@ Every public key in that home is trusted, and no other: who trusts a key imports
 Spack signs with gpg too, so the same home serves both builders (SPACK_GNUPGHOME).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -3,10 +3,8 @@
 The manifest alone is signed. It names the archive by size and hash, so the signature covers both.
 """
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
@@ -45,7 +43,7 @@ class Item(Strict):
     prefix: Where = ""
 
     @model_validator(mode="after")
-    def _whole(self) -> Item:
+    def _whole(self) -> Self:
         if self.kind == "file" and not self.sha256:
             raise ValueError(f"{self.path}: a file needs its sha256")
         if self.kind == "link" and not self.target:
@@ -96,7 +94,7 @@ class Manifest(Strict):
     items: list[Item]
 
     @model_validator(mode="after")
-    def _consistent(self) -> Manifest:
+    def _consistent(self) -> Self:
         kinds = {item.path: item.kind for item in self.items}
         if len(kinds) != len(self.items):
             raise ValueError("a path occurs twice")

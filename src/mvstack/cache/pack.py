@@ -1,7 +1,5 @@
 """What of a tree can be an entry of a cache, by the tree's own records; and making the entry."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Where a cache is: a folder, which can be read and written, or a URL, which can be read."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path

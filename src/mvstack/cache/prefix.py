@@ -7,8 +7,6 @@ their ends: both hold only while every other character stays where it is. A path
 slashes in a row names the same file (POSIX, 4.13 Pathname Resolution).
 """
 
-from __future__ import annotations
-
 import bz2
 import lzma
 import re

@@ -1,7 +1,5 @@
 """Push what is installed into a cache, and look whether a cache is as it was pushed."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Iterator

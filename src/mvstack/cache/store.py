@@ -9,8 +9,6 @@
 The manifest is one file with its signature inside, so that it appears and changes in one step.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -5,8 +5,6 @@ then get their name in one step. The module comes after them, whole. What is kil
 leaves a hidden folder, which the next run removes, and nothing that can be loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -5,8 +5,6 @@ a trusted key, is not what its manifest says, cannot be moved here or lacks a li
 command, unless the user said that such packages are to be built instead.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -53,7 +51,7 @@ class Offer:
 
     entry: store.Entry
     archive: Path
-    before: tuple[Offer, ...] = ()
+    before: "tuple[Offer, ...]" = ()
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """What build and stage jobs do: take what was handed over, build or install, and hand on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

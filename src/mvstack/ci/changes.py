@@ -1,7 +1,5 @@
 """What a change asks of one partition: what is built, checked, published, and why. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """``mvstack ci check``: a project's settings and what they name, every error at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mvstack.cache.place import place

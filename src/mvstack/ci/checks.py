@@ -1,7 +1,5 @@
 """What decides each ReFrame check: its file, what that imports, the sources it compiles. Pure."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A pipeline compares with the commit before it, so what a cancelled or unapproved
 undone would be forgotten; the record says what users really have.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

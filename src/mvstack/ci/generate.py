@@ -1,7 +1,5 @@
 """``mvstack ci generate``: from a change to the pipelines that carry it out, explained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

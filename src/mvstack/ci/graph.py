@@ -5,8 +5,6 @@ hashes of nodes are those under which binary caches keep them: what a pipeline d
 can answer.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ that the files are as that job left them: what brings them from there (GitLab's 
 trusted, and only the job that signs with the site's own key makes more of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

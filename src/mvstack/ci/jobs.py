@@ -1,7 +1,5 @@
 """Cut a graph into jobs: one for each package, as long as GitLab allows so many. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

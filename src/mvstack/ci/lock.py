@@ -9,8 +9,6 @@ installs by the lock that was validated:
     locks/<system>-<partition>/<inputs>/lock.json.asc
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """From what must be done to GitLab's YAML: a pipeline each partition, one to start them. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -5,8 +5,6 @@ in its own handover, its archive must be the one that it names, and it must be a
 If one is not, the job stops and nothing is signed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A side is a commit of the site's project and the commit of mvapich-stack that it
 effects are git, temporary folders, and one process a side that renders.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the jobs of a pipeline run, each as one call: the commands of ``mvstack ci``."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

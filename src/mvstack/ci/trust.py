@@ -4,8 +4,6 @@ GitLab gives protected variables to pipelines of protected branches and tags onl
 the same way which jobs exist at all, so that a job without its key is never even generated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a change asks for, in a person's words. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`mvstack abi`: can programs that are linked to one MPI run with another?"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``mvstack bundle``: all that a machine without a network needs, in one folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Push to a binary cache, list and verify it, and manage the keys you trust."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

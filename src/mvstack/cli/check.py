@@ -1,7 +1,5 @@
 """``mvstack check``: read every hand-written file and say what is wrong with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Make GitLab pipelines that build, check and deploy what a change touches."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``mvstack diff``: what a change rebuilds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``mvstack discover``: look at this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """How a command ends: what went wrong becomes a message, a JSON document and an exit code."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -1,7 +1,5 @@
 """``mvstack explain``: a plan as a person reads it, with what was passed over."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table

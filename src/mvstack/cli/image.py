@@ -1,7 +1,5 @@
 """Build, test and publish disk images with a release installed: Azure, AWS, QEMU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

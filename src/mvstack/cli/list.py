@@ -1,7 +1,5 @@
 """`mvstack list`: systems, releases, packages and checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal

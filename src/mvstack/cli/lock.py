@@ -1,7 +1,5 @@
 """``mvstack lock``: concretize systems and hold the answer to the gates, on any machine."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The command line. Each command is imported when it is run: start-up time is that of one."""
 
-from __future__ import annotations
-
 import ast
 from importlib import import_module
 from pathlib import Path

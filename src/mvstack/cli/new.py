@@ -1,7 +1,5 @@
 """Start a site's own folder, or a system, application or check in it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The arguments and options that commands share: one name, one help and one meaning each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 

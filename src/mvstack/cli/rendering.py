@@ -1,7 +1,5 @@
 """``mvstack render``: render all systems, or check that the committed files are fresh."""
 
-from __future__ import annotations
-
 import contextlib
 import runpy
 from dataclasses import replace

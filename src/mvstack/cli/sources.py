@@ -1,7 +1,5 @@
 """List, fetch, verify and add files of the source mirror."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path

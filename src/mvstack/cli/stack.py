@@ -1,7 +1,5 @@
 """``mvstack install``, ``test``, ``report``, and ``up``, which joins them."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any

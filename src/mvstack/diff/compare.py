@@ -1,7 +1,5 @@
 """Two sides held against each other, as text for a person and data for a script. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 

@@ -4,8 +4,6 @@ Each side is rendered by its own code, in a process of its own: that is what an 
 that revision would build. Here the effects are: git, a temporary folder, one process a side.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 What is found in a capture is what was found on the machine.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The compilers of the machine."""
 
-from __future__ import annotations
-
 import re
 
 from mvstack.discover.machine import Compiler, Machine

@@ -1,7 +1,5 @@
 """The processor, the cores that we may use, and memory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath

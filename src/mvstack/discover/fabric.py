@@ -1,7 +1,5 @@
 """Which of the networks of this machine its MPI should use."""
 
-from __future__ import annotations
-
 from mvstack.discover.machine import Machine
 from mvstack.discover.ports import Port
 from mvstack.discover.view import View

@@ -1,7 +1,5 @@
 """GPUs and accelerators that a program here can use, and those that it cannot."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

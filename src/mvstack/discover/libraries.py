@@ -9,8 +9,6 @@ modules beside the library, and by the variables that each of libfabric's provid
 (`fi_info -e`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Looking at a machine: each reader in turn, and what none of them could see."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

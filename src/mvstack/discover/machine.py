@@ -1,7 +1,5 @@
 """What was found on a machine. ``None`` always means: not found, or contradictory (see notes)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field

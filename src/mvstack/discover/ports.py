@@ -1,7 +1,5 @@
 """The ports of this machine's network adapters, as /sys tells of them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The scheduler, how it launches MPI programs, and the PMI that it dictates."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

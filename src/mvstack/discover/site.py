@@ -1,7 +1,5 @@
 """What the kernel and the site allow, and the file systems that jobs write to."""
 
-from __future__ import annotations
-
 import re
 
 from mvstack.discover.machine import Machine

@@ -1,7 +1,5 @@
 """The operating system, and whether it runs on a machine of its own."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from contextlib import suppress

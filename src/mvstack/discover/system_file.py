@@ -1,7 +1,5 @@
 """The system file of a machine that was looked at: every line says how its value was found."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import date

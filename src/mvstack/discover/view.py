@@ -5,8 +5,6 @@ a capture. What was asked is kept as a capture. Every reader returns an empty va
 is absent; none of them raises for the state of the machine.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

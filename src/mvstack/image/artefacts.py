@@ -1,7 +1,5 @@
 """The files of a build's folder that are published with the image, and their hashes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

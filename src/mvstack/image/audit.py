@@ -1,7 +1,5 @@
 """Look through a generalised image, offline, for what must not be in one. Nothing is changed."""
 
-from __future__ import annotations
-
 import re
 import stat
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Who could log in to an image with a password: /etc/passwd, /etc/shadow and their backups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

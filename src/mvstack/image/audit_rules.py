@@ -1,7 +1,5 @@
 """What must not be left in an image: the rules of images/audit.yaml."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Literal

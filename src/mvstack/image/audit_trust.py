@@ -4,8 +4,6 @@ A proxy's own certificate that was brought for the build stays in the bundle whe
 removed, so the bundle itself is compared with what the distribution's packages hold.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

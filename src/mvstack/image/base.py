@@ -4,8 +4,6 @@ mmdebstrap installs the packages, mkfs.ext4 fills a partition with them, extlinu
 from a BIOS. With SOURCE_DATE_EPOCH and fixed identifiers, the same packages give the same files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

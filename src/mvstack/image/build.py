@@ -4,8 +4,6 @@ Each step is kept in image.json when it is done, so that the same command goes o
 Packer's own step is one: an instance that was interrupted is gone, and begun anew.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -1,7 +1,5 @@
 """This package and ReFrame as one archive, for a machine that has Python and nothing of ours."""
 
-from __future__ import annotations
-
 import io
 import sys
 import tarfile

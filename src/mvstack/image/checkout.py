@@ -1,7 +1,5 @@
 """Who builds, with what, and from which commit: what provenance tells."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any

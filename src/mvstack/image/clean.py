@@ -1,7 +1,5 @@
 """What builds left behind, here and in a cloud: found, and removed when asked to."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the release's tree in an image is made of: its MPI and packages, and from which bytes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Python packages that only images need: installed by the command that first uses one of them."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One thing that an audit found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

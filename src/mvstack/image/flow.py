@@ -1,7 +1,5 @@
 """Whole commands of `mvstack image`: build, test, list, clean; publish.py and validation.py."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

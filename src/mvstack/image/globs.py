@@ -1,7 +1,5 @@
 """Patterns of paths in data files and rules: ``*`` within a name, ``**`` across names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

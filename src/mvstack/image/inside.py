@@ -5,8 +5,6 @@
 Started by `mvstack image test`, which brings this package and ReFrame along for its time.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One build of an image: what it is of, where it works, and how it says what it does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The same bytes for the same inputs: names sorted, times and owners fixed. It hol
 steps, the rendered files, two programs for the test in the image, and the release as it was built.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

@@ -7,8 +7,6 @@ One line is one path:
 Times are left out: they differ between any two builds and tell nothing of what is in a file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

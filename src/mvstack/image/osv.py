@@ -4,8 +4,6 @@ The format: ossf.github.io/osv-schema. What osv.dev publishes for one ecosystem 
 read as it is.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -4,8 +4,6 @@ dpkg's database is text. RPM's is read by the ``rpm`` program from a copy: a dat
 opens may be written to (SQLite's journal), and an image that is looked at must not change.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

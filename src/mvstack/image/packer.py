@@ -4,8 +4,6 @@ Packer removes what it made when a build fails or is interrupted. So an interrup
 and waited for, and when mvstack itself is killed Packer is interrupted, not killed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ had, so there they are read off what the instance said of itself before it was g
 manifest and audit are left out: the first start from the image looks at what an audit would.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

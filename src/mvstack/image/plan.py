@@ -1,7 +1,5 @@
 """What one partition's image holds: the policy's rows that are for it, and the base. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """environments/policy/images.yaml: what every image gets, where, and why."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Literal
 

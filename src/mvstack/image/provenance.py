@@ -3,8 +3,6 @@
 The formats: github.com/in-toto/attestation (spec/v1) and slsa.dev/spec/v1.0/provenance.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

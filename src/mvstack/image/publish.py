@@ -1,7 +1,5 @@
 """`mvstack image publish`: a version once, and only one that may be."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Package URLs (github.com/package-url/purl-spec), by which scanners know a package."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """From an image's plan to its files: Packer's variables, drop-in files, what tests expect. Pure."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from typing import Any

@@ -5,8 +5,6 @@ and knows Debian's source packages; those of RPM by us. The release's own compon
 either. The documents' identities are made of their content.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The CycloneDX half of the SBOM (cyclonedx.org/docs/1.6/json)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

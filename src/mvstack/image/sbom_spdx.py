@@ -1,7 +1,5 @@
 """The SPDX half of the SBOM (spdx.github.io/spdx-spec/v2.3)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """How bad a vulnerability is: the bands of the CVSS standard, from what its entry says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Literal
 

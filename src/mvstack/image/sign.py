@@ -5,8 +5,6 @@
 build (``image.json``) goes on changing and is not signed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site's own file of Packer variables (``--settings``), and the cloud that it describes."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -5,8 +5,6 @@ which of its steps are done and what came of them; the artefacts lie beside it. 
 candidate never changes again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ Of a QEMU image only: a cloud's image is started in the cloud, where images/test
 do the same over ssh (docs/images.md). The disk is not touched: the machine writes to a layer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

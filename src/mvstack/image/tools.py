@@ -1,7 +1,5 @@
 """The programs that making an image takes: are they here, and run them with a log."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """`mvstack image validate`: the templates with every image's variables, read by Packer."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

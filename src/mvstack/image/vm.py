@@ -1,7 +1,5 @@
 """A virtual machine on this one, reached by ssh over loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Without a database the state is *unknown*, never *passed*: nobody looked.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Every path of a file tree, read without following a link and without leaving the tree."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

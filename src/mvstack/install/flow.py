@@ -1,7 +1,5 @@
 """`mvstack install`: from what a person asks to what is installed, in one path."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

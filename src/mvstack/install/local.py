@@ -1,7 +1,5 @@
 """The system `local`: this machine, found by looking, and the MPI whose source can be obtained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

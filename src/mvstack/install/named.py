@@ -1,7 +1,5 @@
 """Packages that are installed by name: what the names mean, and what stands below them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mvstack.model.release import Release

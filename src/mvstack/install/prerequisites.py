@@ -1,7 +1,5 @@
 """What a machine must have from its distribution before anything can be built on it."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a name on the command line means here: the system, its root, its plan, its tree."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rules for every recipe, checked without Spack by `mvstack check` and CI."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

@@ -1,12 +1,10 @@
 """What stands for Spack while a recipe is read: directives that write down what they are told."""
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from mvstack.recipes.model import Conflict, Variant, Version
 
@@ -63,12 +61,12 @@ class Words(list[str]):
                 self.append(str(one))
         self.conditional |= dict.fromkeys(self, when) if when else {}
 
-    def with_default(self, default: str) -> Words:
+    def with_default(self, default: str) -> Self:
         """As Spack's."""
         self.default = default
         return self
 
-    def with_error(self, *_: object) -> Words:
+    def with_error(self, *_: object) -> Self:
         """As Spack's, of which nothing is kept."""
         return self
 

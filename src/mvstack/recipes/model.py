@@ -1,7 +1,5 @@
 """What a recipe says, as far as it can be told without Spack."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -6,8 +6,6 @@ name (:mod:`mvstack.recipes.directives`). What it would need of Spack to say wha
 error that names the line: nothing is skipped silently.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import inspect

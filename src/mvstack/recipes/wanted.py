@@ -1,7 +1,5 @@
 """What the policy can ask of our recipes: every spec word, held against the recipes' variants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product

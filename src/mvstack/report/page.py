@@ -1,7 +1,5 @@
 """The report as one HTML file that needs nothing else: no network, no script, no font, no image."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ the records never goes through matplotlib; the page writes names into its legend
 imported on first use, because it costs more time than all of the command line.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from typing import TYPE_CHECKING, Any
@@ -80,7 +78,7 @@ def svg(plot: Plot, label: str) -> str:
     return _inline(buffer.getvalue(), plot, label)
 
 
-def _draw_line(axes: Axes, index: int, line: Line) -> None:
+def _draw_line(axes: "Axes", index: int, line: Line) -> None:
     colour = f"#0a0b{index % COLOURS:02x}"
     sizes, values = _known(line, "value")
     band, lows, highs = _known(line, "low", "high")
@@ -108,7 +106,7 @@ def _draw_line(axes: Axes, index: int, line: Line) -> None:
     drawn.set_gid(f"line{index}")
 
 
-def _axes(axes: Axes, plot: Plot) -> None:
+def _axes(axes: "Axes", plot: Plot) -> None:
     # start-up time: see above
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 

@@ -4,8 +4,6 @@ A record may be cut short by a power failure or edited by hand. Nothing here rai
 holds: what cannot be used is left out, and a notice says which file and line, and what to do.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ The values are those of the newest run that counts; all other runs give the rang
 band behind them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

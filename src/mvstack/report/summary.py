@@ -1,7 +1,5 @@
 """From the records of a tree to what both views say of it: what counts, in which words."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from pathlib import Path

@@ -4,8 +4,6 @@ All text of the records goes in as :class:`rich.text.Text`: a name like ``[red]`
 markup.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD

@@ -3,8 +3,6 @@
 They stand beside a tree's own results; tests/reframe/references.py reads those that judge.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

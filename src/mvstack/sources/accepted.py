@@ -3,8 +3,6 @@
 Acceptances are kept in the user's state alone.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import time

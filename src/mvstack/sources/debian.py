@@ -3,8 +3,6 @@
 Asked are the archives that MVSTACK_DEBIAN_ARCHIVE names, else those that this machine's apt uses.
 """
 
-from __future__ import annotations
-
 import os
 import re
 

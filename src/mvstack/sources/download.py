@@ -1,7 +1,5 @@
 """Copy a file from a URL or a folder, without waiting twice for a silent host."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

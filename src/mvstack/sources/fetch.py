@@ -1,7 +1,5 @@
 """Bring a source into the mirror from the first place that has the right bytes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the mirror does with single files: hash, open, tell their extension."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

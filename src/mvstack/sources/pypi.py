@@ -1,7 +1,5 @@
 """Python packages: by pip, so that a site's own index, proxy and certificates are honoured."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import sys

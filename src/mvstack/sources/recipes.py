@@ -1,7 +1,5 @@
 """Read the sources of easyconfigs with EasyBuild's own parser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

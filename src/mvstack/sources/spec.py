@@ -1,7 +1,5 @@
 """What a source is: its file, the hashes that its recipe lists, and where it can be obtained."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import cache

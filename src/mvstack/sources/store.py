@@ -8,8 +8,6 @@ A file appears under its final name by one rename, after it was written, hashed 
 files are the truth: an index that was lost costs the names only.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """Printing results as JSON, as lines or as tables, and refusing empty options."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ Every failure that a user can cause or mend is an :class:`MvstackError` holding 
 word, why, and what to do. The command line prints them and exits with ``exit_code``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Git, asked without questions and without the settings of the repository that calls us."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

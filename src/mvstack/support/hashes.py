@@ -1,7 +1,5 @@
 """Content hashes of a plan's nodes: what decides a build, comments normalised away."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -4,8 +4,6 @@ In a checkout they are the checkout's own folders; an installed package carries 
 A site keeps what it adds in a folder of its own, named with `--site` or in MVSTACK_SITE.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 They are `flock`'s, which the kernel gives back when a process dies, and which hold over NFS.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Run a program, or follow it line by line; nothing that it started outlives it, or us."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import selectors

@@ -10,8 +10,6 @@ it ends, a heartbeat between with the last line of the log); or nothing.
 Everything goes to standard error, so that standard output stays the command's own.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Read what a person wrote: what is no text or no Python is told with its file and line."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

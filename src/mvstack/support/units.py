@@ -4,8 +4,6 @@ Also the cleaning of text that comes from outside: what a log, a hostname or a J
 neither break a page nor steer a terminal.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
 

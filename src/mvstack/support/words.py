@@ -1,7 +1,5 @@
 """The nearest valid word to one that was not understood."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -5,8 +5,6 @@ with this list. Nothing is imported here; a check's parameters and tags are read
 they must be literals.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 from dataclasses import dataclass

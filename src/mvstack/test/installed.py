@@ -1,7 +1,5 @@
 """Run the checks on an installed tree, and keep what they found with it."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

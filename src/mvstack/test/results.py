@@ -13,8 +13,6 @@ The results are one JSON object::
     skipped     what, why
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

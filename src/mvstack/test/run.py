@@ -1,7 +1,5 @@
 """Run ReFrame over a plan, and trust no exit code."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The folder of one tree: one installation at a time, enough room, the group it belongs to."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The module that opens a tree, and the one line that makes `module` work in any bash."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

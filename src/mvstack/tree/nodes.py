@@ -1,7 +1,5 @@
 """What of a graph is installed in a tree: decided by content hashes, not by dates."""
 
-from __future__ import annotations
-
 import socket
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is known of a tree: which build made each module, how long it took, from which bytes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """EasyBuild as a builder: one easyconfig a node, installed with ``eb``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What EasyBuild needs to install a plan: its sources, or binaries of all of it."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,13 +1,11 @@
 """Run EasyBuild for one easyconfig and follow what it does."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +42,8 @@ class EasyBuild:
         ours = folders()
         wraps = [folder / "system" for folder in ours] if self.system_compiler else []
         robot = [self.rendered / "easyconfigs", *wraps, *ours]
-        blocks = [f"{folder}/easyblocks/*.py" for folder in ours]
-        chains = [f"{one}/toolchains/{deep}*.py" for one in ours for deep in ("", "*/")]
+        blocks = matching(ours, "easyblocks/*.py")
+        chains = matching(ours, "toolchains/*.py", "toolchains/*/*.py")
         options = [
             f"--installpath={self.tree}",
             "--subdir-modules=modules",
@@ -57,8 +55,8 @@ class EasyBuild:
             f"--sourcepath={self.root}/sources/easybuild",
             "--modules-tool=Lmod",
             "--module-syntax=Lua",
-            f"--include-easyblocks={','.join(blocks)}",
-            f"--include-toolchains={','.join(chains)}",
+            f"--include-easyblocks={blocks}",
+            f"--include-toolchains={chains}",
             f"--include-module-naming-schemes={FOLDER}/naming/*.py",
             "--module-naming-scheme=MvapichStackMNS",
             f"--hooks={FOLDER}/hooks.py",
@@ -97,6 +95,12 @@ class EasyBuild:
             "COLUMNS": "4000",
             "XDG_CONFIG_HOME": str(self.tree / "logs" / "no-config"),
         }
+
+
+def matching(folders: Sequence[Path], *patterns: str) -> str:
+    """The patterns below ``folders`` that match a file: EasyBuild refuses one that does not."""
+    every = ((folder, one) for folder in folders for one in patterns)
+    return ",".join(f"{folder}/{one}" for folder, one in every if any(folder.glob(one)))
 
 
 def run(

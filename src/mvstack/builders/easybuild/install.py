@@ -5,8 +5,6 @@ Nothing that is half done can be loaded: EasyBuild writes a module last and whol
 built anew loses its module first. The same call after an interruption goes on where it was.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

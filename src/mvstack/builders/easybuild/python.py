@@ -6,8 +6,6 @@ them into ``lib/python3.11/site-packages`` as Python does everywhere else. What 
 runs with the distribution's ``python3``.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What EasyBuild built in a handover: this project's own entries, checked and signed anew."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Bytes that a person accepted in place of upstream's, as a package repository over ours. Pure."""
 
-from __future__ import annotations
-
 from mvstack.plan.types import MpiBuild, Plan
 from mvstack.render.templates import generated
 from mvstack.support.units import one_line

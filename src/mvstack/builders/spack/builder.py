@@ -1,7 +1,5 @@
 """Spack as a builder: one environment a partition, solved for once, installed by its lock."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

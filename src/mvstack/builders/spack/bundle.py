@@ -1,7 +1,5 @@
 """What Spack needs to install a plan: itself, its packages, and sources or binaries."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spack's own build cache in the same folder and with the same key."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

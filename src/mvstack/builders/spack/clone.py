@@ -5,8 +5,6 @@
 <root>/spack/v1.1.0/python      Python with the solver (mvstack.builders.spack.python)
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

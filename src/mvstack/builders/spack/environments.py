@@ -1,7 +1,5 @@
 """The environments of a plan, the compiler's and the stack's, and the Spack that they are for."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace

@@ -8,8 +8,6 @@ folders. It changes no hash, so a lock serves trees everywhere; except where Spa
 compiler, whose place in the tree is part of every hash.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

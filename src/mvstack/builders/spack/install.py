@@ -5,8 +5,6 @@ so, modules are written after all packages, each whole, the one that opens the t
 is to be built anew loses its module first. The same call after an interruption goes on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Install what is pending of an environment: each package a step of progress and a record."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import re

@@ -1,7 +1,5 @@
 """Spack as it is run for one tree: our configuration, nothing of ~/.spack or of the site's."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

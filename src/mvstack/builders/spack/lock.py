@@ -1,7 +1,5 @@
 """Concretize a plan's environment, once for what decides it, and hold the answer to the gates."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -4,8 +4,6 @@ Spack's own generator is not used: it names modules after specs, puts the compil
 hierarchy where it likes, and two devices of one MPI version get one name.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

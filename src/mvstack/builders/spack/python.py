@@ -1,7 +1,5 @@
 """The Python that Spack runs on: an environment of its own with the pinned solver, clingo."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

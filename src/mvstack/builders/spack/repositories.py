@@ -6,8 +6,6 @@ then passes for known with the index of another: packages are not found, and not
 each content has a cache of its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The graph of what Spack builds: by its lock file where there is one, else by the plan."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container, Iterable
 from dataclasses import replace

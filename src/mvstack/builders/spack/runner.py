@@ -1,7 +1,5 @@
 """Run Spack's commands for one tree, with progress, a log, and errors that a person can act on."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -5,8 +5,6 @@ the names of manifests, and trusts the keys of mvstack's GPG home alone. `spack 
 update-index` makes an index for those who search the cache.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

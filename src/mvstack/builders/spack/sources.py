@@ -1,7 +1,5 @@
 """Bring what Spack will unpack into the shared source mirror, before anything is built."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Everything that a build makes carries tags (TAG and its like), so that it can be
 any record of ours. ``aws`` and ``azure`` are the two clouds; each imports its SDK only when used.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

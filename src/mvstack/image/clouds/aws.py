@@ -1,7 +1,5 @@
 """AWS: images are AMIs, one in each region. Regions and accounts are given; nothing is guessed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EC2 of one region through boto3, with its errors told as ours."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a build left in one region of AWS: found by tags, or by the instance that it belongs to."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

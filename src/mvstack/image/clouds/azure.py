@@ -1,7 +1,5 @@
 """Azure: images are versions in a Compute Gallery; a build has a resource group of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The solver satisfies every requirement it was given. Whether the requirements sa
 means, and whether a default, a reuse or an external got in between them, is asked here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mvstack.builders.spack.gates.deprecated import Standing

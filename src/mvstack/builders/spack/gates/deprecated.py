@@ -5,8 +5,6 @@ Read are ``version("1.2", …, deprecated=True)`` and versions below
 nothing of Spack is imported or run.
 """
 
-from __future__ import annotations
-
 import ast
 import keyword
 import re

@@ -4,8 +4,6 @@ Pure. Planned builds and roots are paired first, the best fitting ones before th
 an error says how a root differs from what it stands for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from mvstack.builders.spack.gates.planned import Broken, Case, Wanted

@@ -1,7 +1,5 @@
 """The gates about every package of a lock file, roots or not. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 
 import archspec.cpu

@@ -1,7 +1,5 @@
 """What a plan asks of a lock file, and what is said of a lock that is otherwise. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mvstack.model.constraint import Constraint, matches_version, parse
