@@ -6,6 +6,8 @@ name (:mod:`mvstack.recipes.directives`). What it would need of Spack to say wha
 error that names the line: nothing is skipped silently.
 """
 
+import __future__
+
 import ast
 import builtins
 import inspect
@@ -121,7 +123,9 @@ class _Run:
 
         The rest changes what builtin's recipes declare, which only Spack knows.
         """
-        code = compile(ast.Module([statement], []), str(path), "exec")
+        # annotations name classes of Spack's, which are not there
+        later = __future__.annotations.compiler_flag
+        code = compile(ast.Module([statement], []), str(path), "exec", later)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             with suppress(Exception):  # who uses the name meets the error
                 exec(code, names)
