@@ -16,18 +16,51 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from mvstack.model.base import Reasoned, Strict
 from mvstack.model.text import Count, Device, Folder, Name, PackageName, Text, Variable
-from mvstack.model.vocabulary import (
-    Fabric,
-    Gpu,
-    Launcher,
-    Pmi,
-    Product,
-    Provision,
-    Scheduler,
+from mvstack.model.vocabulary import Fabric, Gpu, Launcher, Pmi, Product, Provision, Scheduler
+
+
+def _condition(value: str) -> str:
+    try:
+        SpecifierSet(value)
+    except InvalidSpecifier:
+        raise ValueError(f"{value} is not a version condition; write e.g. '>=4.0,<5'") from None
+    return value
+
+
+def _expression(value: str) -> str:
+    try:
+        re.compile(value.replace("{version}", "1"))
+    except re.error as error:
+        raise ValueError(f"this is no regular expression: {error}") from None
+    return value
+
+
+def _filled(says: str, must: str, may: str) -> AfterValidator:
+    """Of text, or a setting's, in which all words of ``must`` stand in braces, and of others only ``may``."""
+
+    def checked(value: str | Setting) -> str | Setting:
+        found = set(re.findall(r"{(.*?)}", value if isinstance(value, str) else value.value))
+        if not set(must.split()) <= found <= {*must.split(), *may.split()}:
+            raise ValueError(says)
+        return value
+
+    return AfterValidator(checked)
+
+
+LAUNCH = _filled(
+    "{ranks} and {program} must be in it, {pmi} may be, and no other {…}", "ranks program", "pmi"
+)
+RAILS = _filled(
+    "no {…} but {rails}, {each}, {hcas} and {devices} may be in a value",
+    "",
+    "rails each hcas devices",
+)
+HEADER = _filled(
+    "{nodes}, {per_node} and {gpus} are filled in, and no other {…}", "", "nodes per_node gpus"
 )
 
 
@@ -49,23 +82,11 @@ class When(Strict):
     arch: list[Text] = Field(default_factory=list)
     not_arch: list[Text] = Field(default_factory=list)
     product: list[Product] = Field(default_factory=list)
-    version: Text | None = None
+    version: Annotated[Text, AfterValidator(_condition)] | None = None
     device: list[Text] = Field(default_factory=list)
     libfabric: Provision | None = None
     fallback: bool | None = None
     provided: bool | None = None
-
-    @field_validator("version")
-    @classmethod
-    def _specifier(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                SpecifierSet(value)
-            except InvalidSpecifier:
-                raise ValueError(
-                    f"{value} is not a version condition; write e.g. '>=4.0,<5'"
-                ) from None
-        return value
 
 
 class Setting(Reasoned):
@@ -128,17 +149,9 @@ class LauncherRow(Reasoned):
     id: Name
     when: When
     pmi: Annotated[list[Pmi], Field(min_length=1)]
-    launch: Text
+    launch: Annotated[Text, LAUNCH]
     configure: dict[Name, Text] = Field(default_factory=dict)
     environment: dict[Variable, Setting] = Field(default_factory=dict)
-
-    @field_validator("launch")
-    @classmethod
-    def _placeholders(cls, value: str) -> str:
-        found = set(re.findall(r"{(.*?)}", value))
-        if not {"ranks", "program"} <= found <= {"ranks", "program", "pmi"}:
-            raise ValueError("{ranks} and {program} must be in it, {pmi} may be, and no other {…}")
-        return value
 
 
 class RailRow(Strict):
@@ -151,15 +164,7 @@ class RailRow(Strict):
     id: Name
     when: When
     least: Count = 2
-    environment: dict[Variable, Setting]
-
-    @field_validator("environment")
-    @classmethod
-    def _placeholders(cls, rows: dict[str, Setting]) -> dict[str, Setting]:
-        found = {word for row in rows.values() for word in re.findall(r"{(.*?)}", row.value)}
-        if found - {"rails", "each", "hcas", "devices"}:
-            raise ValueError("no {…} but {rails}, {each}, {hcas} and {devices} may be in a value")
-        return rows
+    environment: dict[Variable, Annotated[Setting, RAILS]]
 
 
 class RefusalRow(Strict):
@@ -183,20 +188,11 @@ class ProductRow(Strict):
 
     title: Text
     form: Literal["source", "binary"]
-    version_text: Text
+    version_text: Annotated[Text, AfterValidator(_expression)]
     gpu_buffers: bool = False
     sonames: dict[Text, Text]
     easybuild: PackageName | None = None
     source: Text
-
-    @field_validator("version_text")
-    @classmethod
-    def _expression(cls, value: str) -> str:
-        try:
-            re.compile(value.replace("{version}", "1"))
-        except re.error as error:
-            raise ValueError(f"this is no regular expression: {error}") from None
-        return value
 
 
 class Row(Strict):
@@ -251,6 +247,10 @@ class Seen(Strict):
     node_type: Text | None = None
 
 
+LIBRARIES: dict[str, Literal["libfabric", "ucx"]] = {"ch4:ofi": "libfabric", "ch4:ucx": "ucx"}
+"""What stands beneath MVAPICH's devices."""
+
+
 class FabricRow(Row):
     """One fabric: what drives it, how it is seen, and MVAPICH's devices for it without GPUs.
 
@@ -267,23 +267,16 @@ class FabricRow(Row):
     @model_validator(mode="after")
     def _devices_have_libraries(self) -> FabricRow:
         for device in self.devices:
-            if (self.libfabric if device == "ch4:ofi" else self.ucx) is None:
-                library = "libfabric" if device == "ch4:ofi" else "ucx"
-                raise ValueError(f"device {device} needs a field {library}")
+            if getattr(self, LIBRARIES[device]) is None:
+                raise ValueError(f"device {device} needs a field {LIBRARIES[device]}")
         return self
 
     def build(self, name: str) -> BuildRow | None:
         """The row that ``devices`` stand for among those of builds.yaml; None without them."""
         if not self.devices:
             return None
-        use = Use(
-            product="mvapich",
-            devices=list(self.devices),
-            transports={
-                one: Transport(library="libfabric" if one == "ch4:ofi" else "ucx")
-                for one in self.devices
-            },
-        )
+        under = {str(one): Transport(library=LIBRARIES[one]) for one in self.devices}
+        use = Use(product="mvapich", devices=list(self.devices), transports=under)
         when = When(fabric=[name], gpu=["none"])
         return BuildRow(id=name, when=when, use=use, why=self.why, source=self.source)
 
@@ -329,7 +322,7 @@ class SchedulerRow(Row):
     reframe: Name
     submit: Text = ""
     directive: Text = ""
-    header: list[Text] = Field(default_factory=list)
+    header: list[Annotated[Text, HEADER]] = Field(default_factory=list)
     first: Text = ""
     hosts: Text = "hostname"
 
@@ -339,13 +332,6 @@ class SchedulerRow(Row):
         values = {"nodes": nodes, "per_node": per_node, "gpus": gpus}
         options = [*(one.format(**values) for one in asked), *more]
         return [f"{self.directive} {one}" for one in options] + [self.first] * bool(self.first)
-
-    @field_validator("header")
-    @classmethod
-    def _placeholders(cls, value: list[str]) -> list[str]:
-        if set(re.findall(r"{(.*?)}", " ".join(value))) - {"nodes", "per_node", "gpus"}:
-            raise ValueError("{nodes}, {per_node} and {gpus} are filled in, and no other {…}")
-        return value
 
 
 class PmiRow(Row):
@@ -416,12 +402,8 @@ class Policy(Strict):
             environment = {"FI_PROVIDER": Setting(value=used, why=reason.why, source=reason.source)}
             believe = Believe(providers=[used])
         elif under:
-            words = [
-                under.variants,
-                UCX_ALWAYS,
-                own.variants,
-                kind.ucx.variants if kind.ucx else "",
-            ]
+            of_gpu = kind.ucx.variants if kind.ucx else ""
+            words = [under.variants, UCX_ALWAYS, own.variants, of_gpu]
             believe = Believe(transports=under.believe, memory=kind.ucx.believe if kind.ucx else [])
         more = under.environment if under else {}
         variants = " ".join(word for word in words if word)

@@ -6,16 +6,17 @@ fits is an error that lists the nearest things that work, never a silent default
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import combinations
+from typing import Any
 
 import archspec.cpu
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from mvstack.model.policy import Beneath, BuildRow, LauncherRow, Policy, RefusalRow, When
+from mvstack.model.policy import Beneath, BuildRow, LauncherRow, Policy, When
 from mvstack.model.release import MpiVersion, Release
 from mvstack.model.system import Partition, System, Wish
 from mvstack.support.errors import InvalidInput, Refused
@@ -63,38 +64,17 @@ def facts_of(system: System, partition: str) -> Facts:
 
 def holds(when: When, facts: Facts) -> bool:
     """Whether every field of ``when`` that is given holds for ``facts``."""
-    return (
-        _one_of(facts.fabric, when.fabric)
-        and _one_of(facts.nic, when.nic)
-        and _one_of(facts.gpu, when.gpu)
-        and (when.gpu_buffers in (None, facts.gpu_buffers))
-        and _one_of(facts.launcher, when.launcher)
-        and _one_of(facts.pmi, when.pmi)
-        and _one_of(facts.arch, when.arch)
-        and _one_of(facts.product, when.product)
-        and _like(facts.os, when.os)
-        and not (when.not_os and _like(facts.os, when.not_os))
-        and not (when.not_arch and facts.arch in when.not_arch)
-        and _like(facts.device, when.device)
-        and (when.libfabric in (None, facts.libfabric))
-        and (when.fallback in (None, facts.fallback))
-        and (when.provided in (None, facts.provided))
-        and _in_range(facts.version, when.version)
-    )
+    return all(_is(name, said, facts) for name, said in when if said not in (None, []))
 
 
-def _one_of(value: str, allowed: Sequence[str]) -> bool:
-    return not allowed or value in allowed
-
-
-def _like(value: str, patterns: list[str]) -> bool:
-    return not patterns or any(fnmatchcase(value, pattern) for pattern in patterns)
-
-
-def _in_range(version: str, condition: str | None) -> bool:
-    if condition is None:
-        return True
-    return bool(version) and SpecifierSet(condition).contains(Version(version), prereleases=True)
+def _is(name: str, said: Any, facts: Facts) -> bool:
+    if name == "version":
+        there = facts.version
+        return bool(there) and SpecifierSet(said).contains(Version(there), prereleases=True)
+    value = getattr(facts, name.removeprefix("not_"))
+    if not isinstance(said, list):
+        return bool(value == said)
+    return any(fnmatchcase(value, one) for one in said) != name.startswith("not_")
 
 
 @dataclass(frozen=True)
@@ -159,7 +139,7 @@ def choose(
     allows the stand-in of the system `local`; both are False and empty for every other system.
     Raises Refused when nothing fits, with the reasons and the nearest builds that work.
     """
-    _check_wish(system, partition, system.partitions[partition].mpi, release, policy)
+    _check_wish(system, partition, release, policy)
     facts, wish, known = _asked(system, partition, release, policy)
     choice, passed = first_fitting(facts, wish, known, policy, unavailable, fallback)
     if choice is None:
@@ -203,14 +183,11 @@ def first_fitting(
             name = f"{candidate.product} {candidate.version}"
             passed.append(PassedOver(name, why, "tried now", "unavailable"))
             continue
-        launcher, why_not = _fits(candidate)
-        passed += why_not
-        if launcher:
-            pmi = facts.pmi or launcher.pmi[0]
-            over = tuple(dict.fromkeys(passed))
-            return Choice(
-                **candidate.__dict__, launcher=launcher, pmi=pmi, passed_over=over
-            ), passed
+        found = _launcher(candidate)
+        if isinstance(found, LauncherRow):
+            pmi, over = facts.pmi or found.pmi[0], tuple(dict.fromkeys(passed))
+            return Choice(**vars(candidate), launcher=found, pmi=pmi, passed_over=over), passed
+        passed += found
     return None, passed
 
 
@@ -247,42 +224,41 @@ def _candidates(
             yield Candidate(row, entry, devices, built, policy)
 
 
-def _fits(candidate: Candidate) -> tuple[LauncherRow | None, list[PassedOver]]:
+def _launcher(candidate: Candidate) -> LauncherRow | list[PassedOver]:
     """The launcher row for a candidate, or the reasons why it is passed over."""
-    name, row, facts = str(candidate), candidate.row, candidate.facts
-    refused = [one for one in candidate.policy.refusals if holds(one.when, facts)]
-    if refused:
-        return None, [PassedOver(name, one.refuse, one.source, one.id) for one in refused]
-    unknown = [dev for dev in candidate.devices if dev not in row.use.transports]
-    if unknown:
-        allowed = listed(row.use.transports)
-        why = f"device {unknown[0]} is not what the policy has for this machine ({allowed})"
-        return None, [PassedOver(name, why, row.source, row.id)]
+    row, facts, policy = candidate.row, candidate.facts, candidate.policy
+
+    def over(why: str, source: str, rule: str) -> list[PassedOver]:
+        return [PassedOver(str(candidate), why, source, rule)]
+
+    if refused := [one for one in policy.refusals if holds(one.when, facts)]:
+        return [PassedOver(str(candidate), one.refuse, one.source, one.id) for one in refused]
+    if unknown := [one for one in candidate.devices if one not in row.use.transports]:
+        why = f"device {unknown[0]} is not what the policy has for this machine"
+        return over(f"{why} ({listed(row.use.transports)})", row.source, row.id)
     try:
         for device in candidate.devices:
             candidate.beneath(device)
     except LookupError as error:
-        why = str(error.args[0])
-        return None, [PassedOver(name, why, "environments/policy/fabrics.yaml", row.id)]
-    for one in candidate.policy.launchers:
+        return over(str(error.args[0]), "environments/policy/fabrics.yaml", row.id)
+    for one in policy.launchers:
         if holds(one.when, facts if one.when.pmi else replace(facts, pmi="")):
-            if facts.pmi and facts.pmi not in one.pmi:
-                why = f"pmi {facts.pmi}: {one.id} works with {listed(one.pmi)}"
-                return None, [PassedOver(name, why, one.source, one.id)]
-            return one, []
+            if facts.pmi in ("", *one.pmi):
+                return one
+            why = f"pmi {facts.pmi}: {one.id} works with {listed(one.pmi)}"
+            return over(why, one.source, one.id)
     why = f"launcher {facts.launcher} is not one that this product has"
-    return None, [PassedOver(name, why, "environments/policy/launchers.yaml", "launchers")]
+    return over(why, "environments/policy/launchers.yaml", "launchers")
 
 
-def _check_wish(
-    system: System, partition: str, wish: Wish, release: Release, policy: Policy
-) -> None:
+def _check_wish(system: System, partition: str, release: Release, policy: Policy) -> None:
     """Refuse a version that the release does not carry, before anything is tried.
 
     And of an MPI of the site one without a version, or one that is not the one asked for.
     """
-    externals = system.partitions[partition].externals
-    if name := provided_mpi(system.partitions[partition], policy):
+    part = system.partitions[partition]
+    externals, wish = part.externals, part.mpi
+    if name := provided_mpi(part, policy):
         named = {one for one in externals if one in policy.products} | {wish.product or name}
         if len(named) > 1 or not externals[name].version or wish.version:
             raise InvalidInput(
@@ -312,16 +288,11 @@ def _refusal(
 ) -> Refused:
     part = system.partitions[partition]
     facts, wished, _ = _asked(system, partition, release, policy)
-    rules: dict[str, RefusalRow] = {row.id: row for row in policy.refusals}
-    rows = [rules[item.rule] for item in dict.fromkeys(passed) if item.rule in rules]
-    rows = list({row.id: row for row in rows}.values())
+    rules = {row.id: row for row in policy.refusals}
+    rows = [rules[one] for one in dict.fromkeys(item.rule for item in passed) if one in rules]
     if not rows:  # no build row fits at all: the refusals that hold for the machine say why
-        wanted = replace(
-            facts,
-            product=wished.product or "",
-            version=wished.version or "",
-            device=wished.device or "",
-        )
+        asked_for = wished.model_dump(include={"product", "version", "device"}, exclude_none=True)
+        wanted = replace(facts, **asked_for)
         rows = [row for row in policy.refusals if holds(row.when, wanted)]
         ways = [[row.todo for row in rows]]
     else:
