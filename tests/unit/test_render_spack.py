@@ -140,9 +140,9 @@ def test_providers_that_spack_does_not_know_are_left_out() -> None:
         ),
         Path("here.yaml"),
     )
-    ((package, spec, prefix),) = spackspecs.externals(system.partitions["node"], POLICY)
-    assert (package, prefix) == ("libfabric", "/usr")
-    assert spec == "libfabric@1.17.0 fabrics=rxm,tcp,verbs"
+    (found,) = spackspecs.externals(system.partitions["node"], POLICY)
+    assert (found["package"], found["prefix"]) == ("libfabric", "/usr")
+    assert found["spec"] == "libfabric@1.17.0 fabrics=rxm,tcp,verbs"
 
 
 def test_pins_are_tags_with_their_commits() -> None:

@@ -40,7 +40,7 @@ def _expression(value: str) -> str:
 
 
 def _filled(says: str, must: str, may: str) -> AfterValidator:
-    """Of text, or a setting's, in which all words of ``must`` stand in braces, and of others only ``may``."""
+    """Text, or that of a setting, in which the words ``must`` and ``may`` stand in braces."""
 
     def checked(value: str | Setting) -> str | Setting:
         found = set(re.findall(r"{(.*?)}", value if isinstance(value, str) else value.value))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from mvstack.model.policy import Policy, SchedulerRow, Setting
-from mvstack.model.release import Release
+from mvstack.model.base import Reasoned
+from mvstack.model.policy import Policy, SchedulerRow
+from mvstack.model.release import MpiVersion, Release
 from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose, holds
@@ -71,8 +73,7 @@ def make_plan(
 ) -> Plan:
     """The plan of ``system``/``partition`` in ``release``. Raises Refused when nothing fits."""
     part = system.partitions[partition]
-    _check_without(system, partition, release)
-    _check_licensed(system, release)
+    _check_names(system, partition, release)
     choice = choose(system, partition, release, policy, given.unavailable, given.fallback)
     check_offers(system, partition, choice)
     root = given.root or system.install.root or DEFAULT_ROOT
@@ -101,11 +102,8 @@ def make_plan(
         compiler=part.compiler.model_dump(),
         mpi=builds,
         packages=chosen,
-        passed_over=[dict(item.__dict__) for item in choice.passed_over],
-        externals=[
-            {"package": package, "spec": spec, "prefix": prefix}
-            for package, spec, prefix in spackspecs.externals(part, policy, builds[0].spack["spec"])
-        ],
+        passed_over=[asdict(item) for item in choice.passed_over],
+        externals=spackspecs.externals(part, policy, builds[0].spack["spec"]),
         fallback=_fallback_sentence(choice),
         profile=profile,
         named=sorted(given.names),
@@ -126,30 +124,26 @@ def _job(part: Partition, scheduler: SchedulerRow) -> dict[str, Any]:
     return {"submit": scheduler.submit, "lines": lines, "hosts": hosts, "ranks": ranks}
 
 
-def _check_without(system: System, partition: str, release: Release) -> None:
-    """Refuse to leave out what the release does not carry: it is a slip of the pen."""
-    known = [package.name for package in release.packages]
-    for name in system.partitions[partition].without:
-        if name not in known:
-            raise InvalidInput(
-                f"without: release {release.name} has no package {name}",
-                system.place(partition, "without", name),
-                allowed=listed(known),
-                nearest=nearest(name, known),
-            )
+def _check_names(system: System, partition: str, release: Release) -> None:
+    """Refuse to leave out what the release has not, and a licence for what needs none.
 
-
-def _check_licensed(system: System, release: Release) -> None:
-    """Refuse a licence for what needs none or is not there: the package meant would be left out."""
-    known = sorted({package.name for package in release.packages if package.licence != "open"})
-    for name in system.install.licensed:
+    Both are slips of the pen, and the package meant would be treated as if nothing was said.
+    """
+    names = [package.name for package in release.packages]
+    licensed = sorted({one.name for one in release.packages if one.licence != "open"})
+    no_package = f"without: release {release.name} has no package {{}}"
+    no_licence = f"install: licensed: {{}} is no licensed package of release {release.name}"
+    said = [
+        (name, names, no_package, system.place(partition, "without", name))
+        for name in system.partitions[partition].without
+    ] + [
+        (name, licensed, no_licence, system.at("install", "licensed", name) or system.name)
+        for name in system.install.licensed
+    ]
+    for name, known, message, where in said:
         if name not in known:
-            raise InvalidInput(
-                f"install: licensed: {name} is no licensed package of release {release.name}",
-                system.at("install", "licensed", name) or system.name,
-                allowed=listed(known),
-                nearest=nearest(name, known),
-            )
+            close = nearest(name, known)
+            raise InvalidInput(message.format(name), where, allowed=listed(known), nearest=close)
 
 
 def mpi_build(
@@ -161,29 +155,32 @@ def mpi_build(
     software = product.easybuild or choice.product
     site = part.externals[choice.product] if choice.facts.provided else None
     beneath = choice.beneath(device)
-    netmod = easyconfigs.netmod(device)
+    rails = rail_settings(part, replace(choice.facts, device=device), policy)
+    settings = {**beneath.environment, **choice.launcher.environment, **rails}
+    transport = _transport(part, choice, device)
+    rows: dict[str, Reasoned | MpiVersion] = {
+        choice.row.id: choice.row,
+        f"version {choice.version}": choice.entry,
+        f"launcher {part.launcher}, pmi {choice.pmi}": choice.launcher,
+    }
     return MpiBuild(
         product=choice.product,
         software=software,
         version=choice.version,
         device=device,
-        module=f"{choice.product}/{choice.version}-{netmod}",
+        module=f"{choice.product}/{choice.version}-{easyconfigs.netmod(device)}",
         fabric=part.fabric,
         gpu=choice.facts.gpu,
-        transport=_transport(part, choice, device),
+        transport=transport,
         pmi=choice.pmi,
         launcher=part.launcher,
-        launch=_fill(choice.launcher.launch, choice.pmi),
+        launch=choice.launcher.launch.replace("{pmi}", choice.pmi),
         environment={
-            name: _setting(setting, choice.pmi)
-            for name, setting in {
-                **beneath.environment,
-                **choice.launcher.environment,
-                **rail_settings(part, replace(choice.facts, device=device), policy),
-            }.items()
+            name: {"value": one.value.replace("{pmi}", choice.pmi)} | _reason(one)
+            for name, one in settings.items()
         },
         believe={
-            "library_version": product.version_text.replace("{version}", _escaped(choice.version)),
+            "library_version": product.version_text.replace("{version}", re.escape(choice.version)),
             "device": device,
             "provider": list(beneath.believe.providers),
             "transports": list(beneath.believe.transports),
@@ -192,24 +189,12 @@ def mpi_build(
         },
         parameters=_parameters(part, choice, device),
         easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
-        spack=_spack(part, choice, device),
+        spack=_spack(part, choice, device, transport),
         not_upstream=accepted.reason if accepted else "",
         accepted_sha256=accepted.sha256 if accepted else "",
         why=choice.row.why,
         source=choice.row.source,
-        reasons=[
-            {"what": choice.row.id, "why": choice.row.why, "source": choice.row.source},
-            {
-                "what": f"version {choice.version}",
-                "why": choice.entry.why,
-                "source": choice.entry.source,
-            },
-            {
-                "what": f"launcher {part.launcher}, pmi {choice.pmi}",
-                "why": choice.launcher.why,
-                "source": choice.launcher.source,
-            },
-        ],
+        reasons=[{"what": what} | _reason(row) for what, row in rows.items()],
         provided=site.prefix if site else "",
     )
 
@@ -253,25 +238,19 @@ def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
     }
 
 
-def _spack(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
+def _spack(part: Partition, choice: Choice, device: str, under: dict[str, str]) -> dict[str, Any]:
     """What Spack is asked for: the MPI's package and spec, and that of the library beneath it."""
+    use, pm = choice.row.use, choice.launcher.configure.get("pm", "")
     build = spackspecs.Build(
-        product=choice.product,
-        version=choice.version,
-        device=device,
-        pmi=choice.pmi,
-        gpu=choice.facts.gpu,
-        configure=choice.row.use.configure,
-        pm=choice.launcher.configure.get("pm", ""),
+        choice.product, device, choice.pmi, choice.facts.gpu, use.configure, pm
     )
-    ask = spackspecs.mpi(part, build, choice.policy)
-    under = _transport(part, choice, device)
+    words = spackspecs.mpi(part, build, choice.policy)
+    spec = " ".join([f"{choice.product}@={choice.version}", *words])
     external = part.externals.get(under["library"])
-    spec = spackspecs.transport(**under, external=external, policy=choice.policy)
-    if choice.facts.provided:  # it brings what is beneath it
-        return {"package": ask.product, "spec": ask.spec, "transport": None}
-    transport = {"package": under["library"], "spec": spec} if spec else None
-    return {"package": ask.product, "spec": ask.spec, "transport": transport}
+    below = spackspecs.transport(**under, external=external, policy=choice.policy)
+    built = below and not choice.facts.provided  # an MPI of the site brings what is beneath it
+    transport = {"package": under["library"], "spec": below} if built else None
+    return {"package": choice.product, "spec": spec, "transport": transport}
 
 
 def _fallback_sentence(choice: Choice) -> str:
@@ -285,16 +264,8 @@ def _fallback_sentence(choice: Choice) -> str:
     )
 
 
-def _fill(launch: str, pmi: str) -> str:
-    return launch.replace("{pmi}", pmi)
-
-
-def _setting(setting: Setting, pmi: str) -> dict[str, str]:
-    return {"value": _fill(setting.value, pmi), "why": setting.why, "source": setting.source}
-
-
-def _escaped(version: str) -> str:
-    return version.replace(".", r"\.").replace("+", r"\+")
+def _reason(row: Reasoned | MpiVersion) -> dict[str, str]:
+    return {"why": row.why, "source": row.source}
 
 
 def _soname(sonames: dict[str, str], version: str) -> str:

@@ -59,29 +59,20 @@ def packages_of(
             continue  # its row for this builder says it all
         if because := _not_here(package, here):
             if package.profile != "default":
-                left_out.append(
-                    {
-                        "name": package.name,
-                        "version": package.version,
-                        "module": package.module,
-                        "because": because,
-                    }
-                )
+                named = package.model_dump(include={"name", "version", "module"})
+                left_out.append({**named, "because": because})
             continue
         fitting.append(package)
     there = {package.instead for package in fitting if package.instead}
     words = {package.module: package.instead for package in release.packages}
     left_out = [row for row in left_out if words[row["module"]] not in there]
-    over = [
-        (package, build)
-        for number, build in enumerate(builds)
-        for package in fitting
-        if package.toolchain != "gcc" and (number == 0 or package.profile == "default")
+    on_compiler = [_package(one, None, here) for one in fitting if one.toolchain == "gcc"]
+    above = [
+        _package(one, build, here)
+        for build in builds
+        for one in fitting
+        if one.toolchain != "gcc" and (build is builds[0] or one.profile == "default")
     ]
-    on_compiler = [
-        _package(package, None, here) for package in fitting if package.toolchain == "gcc"
-    ]
-    above = [_package(package, build, here) for package, build in over]
     return [*on_compiler, *above], left_out
 
 
@@ -124,16 +115,11 @@ def _package(package: ReleasePackage, build: MpiBuild | None, here: _Partition) 
     taken = here.given.accepted.get((package.name, package.version))
     easyconfig, toolchain = _easyconfig(package, build, here)
     return Package(
-        name=package.name,
-        version=package.version,
-        title=package.title,
-        module=package.module,
+        **package.model_dump(include={"name", "version", "title", "module", "group", "licence"}),
         mpi=build.module if build else "",
         easyconfig=easyconfig,
         spack=_spec(package, here.part, here.choice),
         toolchain=toolchain,
-        group=package.group,
-        licence=package.licence,
         readers=here.licensed.get(package.name, "") if package.licence != "open" else "",
         not_upstream=taken.reason if taken else "",
         accepted_sha256=taken.sha256 if taken else "",

@@ -20,7 +20,6 @@ class Build:
     """
 
     product: str
-    version: str
     device: str
     pmi: str
     gpu: str
@@ -28,22 +27,8 @@ class Build:
     pm: str
 
 
-@dataclass(frozen=True)
-class Ask:
-    """One MPI build as Spack is asked for it. ``words`` are the spec's parts without the name."""
-
-    product: str
-    version: str
-    words: tuple[str, ...]
-
-    @property
-    def spec(self) -> str:
-        """The whole spec, e.g. ``mvapich@=4.1 netmod=ucx fabrics=infiniband …``."""
-        return " ".join([f"{self.product}@={self.version}", *self.words])
-
-
-def mpi(part: Partition, build: Build, policy: Policy) -> Ask:
-    """What Spack is asked for to get one MPI build of ``part``."""
+def mpi(part: Partition, build: Build, policy: Policy) -> list[str]:
+    """The words of a spec, without the name, that ask Spack for one MPI build of ``part``."""
     program = policy.programs[part.launcher]
     manager = program.spack or program.manager
     # `:=` means these values and no others: with `=` the solver may merge two builds into one.
@@ -73,7 +58,7 @@ def mpi(part: Partition, build: Build, policy: Policy) -> Ask:
         words.append(f"pmi={'pmi2' if manager == 'slurm' else 'default'}")
     else:
         words = [f"process_managers={manager}"]
-    return Ask(build.product, build.version, tuple(word for word in words if word))
+    return [word for word in words if word]
 
 
 def gpu_arch(part: Partition, policy: Policy) -> str:
@@ -108,8 +93,8 @@ def transport(
     return f"{library} {variants}".strip()
 
 
-def externals(part: Partition, policy: Policy, mpi: str = "") -> list[tuple[str, str, str]]:
-    """(package, spec, prefix) of every external that Spack can use; "" for an unknown version.
+def externals(part: Partition, policy: Policy, mpi: str = "") -> list[dict[str, str]]:
+    """Every external that Spack can use, with its prefix; no spec for an unknown version.
 
     An MPI of the site is said to be what is asked for, which is ``mpi``.
     """
@@ -125,7 +110,7 @@ def externals(part: Partition, policy: Policy, mpi: str = "") -> list[tuple[str,
                     words += _as_asked(package, mpi)
                 words += [one for one in external.variants.split() if one not in words]
                 spec = " ".join(words)
-            found.append((package, spec, external.prefix))
+            found.append({"package": package, "spec": spec, "prefix": external.prefix})
     return found
 
 

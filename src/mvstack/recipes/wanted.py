@@ -57,12 +57,11 @@ def _words(build: BuildRow, launcher: LauncherRow, policy: Policy) -> Iterator[t
             file_systems=list(policy.file_systems),
             mpi=Wish(libfabric=build.when.libfabric),
         )
-        pm = launcher.configure.get("pm", "")
-        use = build.use
-        asked = spackspecs.Build(use.product, "0", device, pmi, gpu, use.configure, pm)
-        for word in spackspecs.mpi(part, asked, policy).words:
+        use, pm = build.use, launcher.configure.get("pm", "")
+        asked = spackspecs.Build(use.product, device, pmi, gpu, use.configure, pm)
+        for word in spackspecs.mpi(part, asked, policy):
             # `:=` is these values and no others; which, is all one here
-            yield asked.product, word.replace(":=", "=")
+            yield use.product, word.replace(":=", "=")
 
 
 def unmet(recipes: Iterable[Recipe], policy: Policy) -> list[Problem]:
