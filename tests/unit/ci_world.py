@@ -11,7 +11,8 @@ import hashlib
 import random
 from collections.abc import Collection
 
-from mvstack.ci.graph import Graph, Node
+from mvstack.ci.graph import Graph
+from mvstack.plan.graph import Node
 
 FIRST = ("compiler-wrapper", "gcc-runtime")
 MPI = "MVAPICH"

@@ -9,9 +9,8 @@ import pytest
 
 from mvstack.cache.place import place
 from mvstack.ci.changes import Beyond, todo
-from mvstack.ci.deployed import deployed_state, note, record_of
 from mvstack.ci.graph import Graph, read_graphs
-from mvstack.ci.handover import caches_below
+from mvstack.ci.handover import caches_below, deployed_state, note_deployed, record_of
 from mvstack.ci.sites import pinned, same_pin, write
 from mvstack.diff.sides import Side
 from mvstack.model.ci import Settings, Site
@@ -79,7 +78,7 @@ def test_the_record_of_a_deployment_is_found_again(tmp_path: Path) -> None:
     settings = Settings(systems=[site], push=str(tmp_path / "cache"))
     name = "systems/mini.yaml/cpu"
     assert deployed_state(settings, site, name) == ""
-    note(place(str(tmp_path / "cache")), name, "abc", "/apps")
+    note_deployed(place(str(tmp_path / "cache")), name, "abc", "/apps")
     assert deployed_state(settings, site, name) == "abc"
     (tmp_path / "cache" / record_of(name)).write_text("[]")
     assert deployed_state(settings, site, name) == ""

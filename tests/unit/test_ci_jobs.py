@@ -8,8 +8,9 @@ from ci_world import partition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.ci.graph import Graph, Node
+from mvstack.ci.graph import Graph
 from mvstack.ci.jobs import make_jobs
+from mvstack.plan.graph import Node
 
 
 def graph_of(needs: dict[str, list[str]], by: str = "lock file") -> Graph:

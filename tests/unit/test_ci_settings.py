@@ -11,8 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.ci.checking import check_project
-from mvstack.ci.sites import pinned, project_of
+from mvstack.ci.sites import check_project, pinned, project_of
 from mvstack.model.ci import Settings, load_settings
 from mvstack.model.load import load_system
 from mvstack.support.errors import InvalidInput, MvstackError

@@ -7,8 +7,9 @@ from dataclasses import replace
 from ci_world import names, partition
 
 from mvstack.ci.changes import todo
-from mvstack.ci.graph import WHOLE, Graph, Node
+from mvstack.ci.graph import WHOLE, Graph
 from mvstack.model.ci_policy import ci_policy
+from mvstack.plan.graph import Node
 
 VALIDATE = ci_policy().validation
 LOCKED = partition(0, 40)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.ci.changes import todo
+from mvstack.ci.generate import NONE, base_of, trust_of
 from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled, site_include
-from mvstack.ci.trust import NONE, base_of, trust_of
 from mvstack.diff.sides import Side
 from mvstack.model.ci import Runners, Settings, Site, load_settings
 from mvstack.model.ci_policy import ci_policy
@@ -197,13 +197,13 @@ def test_every_image_of_a_job_is_pinned_by_digest() -> None:
 
 
 def test_pipelines_of_merge_requests_are_not_trusted() -> None:
-    assert trust_of(PROTECTED).trusted
-    assert not trust_of({}).trusted
-    assert not trust_of({**PROTECTED, "CI_COMMIT_REF_PROTECTED": "false"}).trusted
+    assert trust_of(PROTECTED)[0]
+    assert not trust_of({})[0]
+    assert not trust_of({**PROTECTED, "CI_COMMIT_REF_PROTECTED": "false"})[0]
     request = {**PROTECTED, "CI_PIPELINE_SOURCE": "merge_request_event"}
-    assert not trust_of(request).trusted
+    assert not trust_of(request)[0]
     fork = {"CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "2", "CI_MERGE_REQUEST_PROJECT_ID": "1"}
-    assert "fork" in trust_of({**request, **fork}).why
+    assert "fork" in trust_of({**request, **fork})[1]
 
 
 @given(
@@ -221,7 +221,7 @@ def test_pipelines_of_merge_requests_are_not_trusted() -> None:
     )
 )
 def test_nothing_is_trusted_but_a_protected_ref(environment: dict[str, str]) -> None:
-    if trust_of(environment).trusted:
+    if trust_of(environment)[0]:
         assert environment["CI_COMMIT_REF_PROTECTED"] == "true"
         assert environment["CI_PIPELINE_SOURCE"] not in ("", "merge_request_event")
         assert not environment.get("CI_MERGE_REQUEST_IID")

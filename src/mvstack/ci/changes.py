@@ -1,12 +1,12 @@
 """What a change asks of one partition: what is built, checked, published, and why. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mvstack.ci.checks import smallest_tag
-from mvstack.ci.graph import OF_MPI, WHOLE, Graph, Node
+from mvstack.ci.graph import WHOLE, Graph
 from mvstack.model.ci_policy import Validate
-from mvstack.plan.graph import differing, pairs, reasons
+from mvstack.plan.graph import OF_MPI, Node, differing, pairs, reasons
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,18 @@ def _above(graph: Graph, key: str, among: Iterable[str]) -> tuple[str, ...]:
 
 
 def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:
-    """The tags to run: the policy's for what is built anew, and for changed checks the fewest."""
+    """The tags to run: the policy's for what is built anew, and for changed checks the fewest.
+
+    A changed file of checks is run by the tag that the fewest files have, which runs the least
+    beside it; by one of the policy's before all others, which may name what takes long.
+    """
     if not found.staged:
         return ()
     everything = found.packages or set(found.aspects) - {"image"}
     tags = dict.fromkeys((validate.mpi if mpi else validate.change) if everything else [])
+    having = Counter(tag for one in found.graph.checks.values() for tag in one.tags)
     for name in found.checks:
-        one = found.graph.checks[name]
-        if not one.tags & set(tags):
-            tags[smallest_tag(one.tags, found.graph.checks, validate.mpi)] = None
+        own = found.graph.checks[name].tags
+        if not own & set(tags):
+            tags[min(own, key=lambda tag: (tag not in validate.mpi, having[tag], tag))] = None
     return tuple(tags)

@@ -1,7 +1,6 @@
 """What decides each ReFrame check: its file, what that imports, the sources it compiles. Pure."""
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,20 +34,6 @@ def read_checks(folder: Path) -> dict[str, Checked]:
         tags = frozenset[str]().union(*(one.tags for one in checks))
         found[name] = Checked(name, content, tags, frozenset(one.software for one in checks) - {""})
     return found
-
-
-def smallest_tag(
-    tags: frozenset[str], checks: dict[str, Checked], by_day: Iterable[str] = ()
-) -> str:
-    """The tag of ``tags`` that the fewest files of checks have: it runs the least beside them.
-
-    One of ``by_day`` is taken before all others, which may name what takes long.
-    """
-    day = set(by_day)
-    return min(
-        tags,
-        key=lambda tag: (tag not in day, sum(tag in one.tags for one in checks.values()), tag),
-    )
 
 
 def _closure(folder: Path, start: Path) -> list[Path]:

@@ -8,9 +8,8 @@ from mvstack.builders.base import builder_of
 from mvstack.cache.place import NotBelieved, Unreachable, place
 from mvstack.ci import lock
 from mvstack.ci.changes import Beyond, Todo, todo
-from mvstack.ci.deployed import deployed_state
 from mvstack.ci.graph import WHOLE, Graph, read_graphs
-from mvstack.ci.handover import keyring
+from mvstack.ci.handover import deployed_state, keyring
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
 from mvstack.ci.sites import both_sides
 from mvstack.model.ci import Settings, Site
@@ -18,6 +17,12 @@ from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed
+
+FOREIGN = ("merge_request_event", "external_pull_request_event")
+"""Sources of pipelines for changes that nobody has accepted yet."""
+
+NONE = "0" * 40
+"""What GitLab gives for the commit before when there is none."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,34 @@ class Made:
     pipelines: Pipelines
     unserved: list[str]
     notes: list[str]
+
+
+def trust_of(environment: Mapping[str, str]) -> tuple[bool, str]:
+    """Whether a pipeline with these variables of GitLab may sign, push and deploy, and why.
+
+    GitLab gives protected variables to pipelines of protected branches and tags only; this decides
+    in the same way which jobs exist, so that a job without its key is never even generated.
+    """
+    source = environment.get("CI_PIPELINE_SOURCE", "")
+    if not source:
+        return False, "this is not a GitLab pipeline"
+    if source in FOREIGN or environment.get("CI_MERGE_REQUEST_IID"):
+        theirs = environment.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "")
+        ours = environment.get("CI_MERGE_REQUEST_PROJECT_ID", "")
+        fork = theirs and ours and theirs != ours
+        return False, "a merge request from a fork" if fork else "a merge request"
+    if environment.get("CI_COMMIT_REF_PROTECTED") != "true":
+        return False, "its branch or tag is not protected"
+    return True, "its branch or tag is protected"
+
+
+def base_of(environment: Mapping[str, str]) -> str:
+    """The commit that this pipeline's change is against; "" when GitLab names none."""
+    for name in ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_COMMIT_BEFORE_SHA"):
+        value = environment.get(name, "")
+        if value and value != NONE:
+            return value
+    return ""
 
 
 def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Made:

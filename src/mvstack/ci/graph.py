@@ -16,10 +16,8 @@ from mvstack.ci.checks import Checked, read_checks
 from mvstack.diff.sides import Side, read_side, reading
 from mvstack.model.meaning import of_paths, of_texts
 from mvstack.plan import graph as plans
-from mvstack.plan.graph import OF_MPI, Node, without_prose
+from mvstack.plan.graph import Node, without_prose
 from mvstack.support import hashes
-
-__all__ = ["OF_MPI", "WHOLE", "Graph", "Node", "read_graphs"]
 
 NONE: Mapping[str, Path] = {}
 WHOLE = "whole"

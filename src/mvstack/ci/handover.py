@@ -4,20 +4,29 @@ A handover is a cache in this project's format, signed with a key that was made 
 built it and that ends with that job. Its public half lies in the handover, so it says no more than
 that the files are as that job left them: what brings them from there (GitLab's artifacts) is
 trusted, and only the job that signs with the site's own key makes more of it.
+
+What the job `deploy` leaves for later pipelines is a record in the site's cache. They compare with
+the commit before them, so what a cancelled or unapproved pipeline left undone would be forgotten;
+the record says what users really have.
 """
 
 import contextlib
+import json
 import os
+import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.builders.base import builders
 from mvstack.cache import gpg
-from mvstack.cache.place import place
+from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.use import Caches
+from mvstack.model.ci import Settings, Site
 from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.files import write_atomically
 from mvstack.support.processes import variable
 
 NAME = "A job of a pipeline"
@@ -113,3 +122,29 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
 def job_key() -> gpg.Key:
     """Make the key of this job in the home of :func:`keyring`; it ends with that home."""
     return gpg.create(NAME, EMAIL)
+
+
+def record_of(partition: str) -> str:
+    """The file in a cache that records what is deployed of ``partition`` (its name in commands)."""
+    return f"deployed/{re.sub(r'[^A-Za-z0-9._-]+', '-', partition).strip('-')}.json"
+
+
+def note_deployed(cache: Place, partition: str, state: str, root: str) -> None:
+    """Record that ``state`` (:attr:`mvstack.ci.graph.Graph.state`) is what users have."""
+    when = time.strftime("%FT%TZ", time.gmtime())
+    row = {"partition": partition, "state": state, "root": root, "when": when}
+    write_atomically(cache.writable() / record_of(partition), json.dumps(row, indent=1) + "\n")
+
+
+def deployed_state(settings: Settings, site: Site, partition: str) -> str | None:
+    """The state that was deployed last; "" when none was, None where nothing is ever deployed.
+
+    A cache that cannot be asked counts as one that has no record.
+    """
+    if not (site.root and settings.push):
+        return None
+    try:
+        found = place(settings.push).read(record_of(partition))
+        return str(json.loads(found)["state"]) if found else ""
+    except (Unreachable, ValueError, KeyError, TypeError):
+        return ""

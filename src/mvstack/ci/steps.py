@@ -13,10 +13,10 @@ from typing import Any
 from mvstack.builders.base import Row, builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import place
-from mvstack.ci import deployed, lock
+from mvstack.ci import lock
 from mvstack.ci.build import below, build, padded, share_builder, stage
 from mvstack.ci.graph import WHOLE
-from mvstack.ci.handover import Given, keyring
+from mvstack.ci.handover import Given, keyring, note_deployed
 from mvstack.ci.sign import sign
 from mvstack.install import stages
 from mvstack.install.stages import installed_here
@@ -27,7 +27,7 @@ from mvstack.support.errors import Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.git import git
 from mvstack.support.progress import Progress
-from mvstack.test.installed import checked, keep_results
+from mvstack.test.run import checked, keep_results
 from mvstack.tree.records import Records, mpi_contents
 
 KEY = "MVSTACK_SIGNING_KEY"
@@ -215,5 +215,5 @@ def deploy_job(job: Job, root: Path, results: Path | None = None, state: str = "
     if results is not None:
         keep_results(results / "results.json", Path(plan.tree) / "records" / "results")
     if state:
-        deployed.note(place(job.given.caches[0]), job.partition, state, plan.root)
+        note_deployed(place(job.given.caches[0]), job.partition, state, plan.root)
     return rows

@@ -9,16 +9,14 @@ from typer import Option
 
 from mvstack.ci import generate as ci
 from mvstack.ci import sites, steps
-from mvstack.ci.checking import check_project
 from mvstack.ci.handover import Given
 from mvstack.ci.pipeline import Context
-from mvstack.ci.trust import base_of, trust_of
 from mvstack.ci.words import as_data, explained
 from mvstack.cli import options
 from mvstack.model.ci import TREE_LENGTH, load_settings
 from mvstack.support.console import say
 from mvstack.support.git import commit_of
-from mvstack.test.installed import failed_checks
+from mvstack.test.run import failed_checks
 
 app = options.commands(__doc__)
 SettingsFile = Annotated[
@@ -67,10 +65,10 @@ def generate(
     """Say what a change builds, checks and deploys, and write the pipelines that do it."""
     found = load_settings(settings)
     project, file = sites.project_of(settings)
-    trust = trust_of(os.environ)
+    trusted, why = ci.trust_of(os.environ)
     context = Context(
         found,
-        trusted=trust.trusted and not untrusted,
+        trusted=trusted and not untrusted,
         url=os.environ.get("MVSTACK_URL", ""),
         commit=os.environ.get("MVSTACK_COMMIT", ""),
         folder=to.name,
@@ -78,7 +76,7 @@ def generate(
         profile=profile or "",
     )
     sites.same_pin(project, context.commit)
-    base = base_of(os.environ) if change is None else change
+    base = ci.base_of(os.environ) if change is None else change
     notes = []
     if change is None and base and not commit_of(project, base):
         notes.append("the previous commit no longer exists (a force push?): everything is new")
@@ -86,7 +84,7 @@ def generate(
     made = ci.generate(project, file, context, ci.Wanted(base, schedule or "", everything, locks))
     sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
     notes += made.notes
-    why = "--untrusted" if trust.trusted and untrusted else trust.why
+    why = "--untrusted" if trusted and untrusted else why
     data = as_data(made.against, made.todos, made.pipelines.jobs)
     data |= {"trusted": context.trusted, "why": why, "files": sorted(made.pipelines.files)}
     data |= {"unserved": made.unserved, "notes": notes}
@@ -226,6 +224,6 @@ def deploy(
 @app.command(epilog="Example: mvstack ci check --settings mvstack-ci.yaml")
 def check(settings: SettingsFile = SETTINGS, as_json: options.Json = False) -> None:
     """Check the settings and every system and key that they name; show all errors at once."""
-    checked = check_project(settings)
+    checked = sites.check_project(settings)
     said = f"{settings}: no errors; it serves {', '.join(checked)}"
     say({"checked": checked}, as_json, said)

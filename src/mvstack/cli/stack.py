@@ -19,7 +19,7 @@ from mvstack.report.summary import gather
 from mvstack.report.terminal import print_report
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, MvstackError
-from mvstack.test.installed import failed_checks, run_tests
+from mvstack.test.run import failed_checks, run_tests
 
 app = options.commands()
 
