@@ -10,8 +10,7 @@ from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, Plan
 from mvstack.support.home import DATA
-from mvstack.tree.nodes import Work, work
-from mvstack.tree.records import Records
+from mvstack.tree.records import Records, Work, work
 
 SYSTEM = DATA / "environments" / "systems" / "azure-hbv4.yaml"
 RELEASE, POLICY = load_release(), load_policy()

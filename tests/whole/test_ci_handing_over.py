@@ -33,8 +33,7 @@ from mvstack.install import stages
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
-from mvstack.tree.nodes import Work, work
-from mvstack.tree.records import kept_plan
+from mvstack.tree.records import Work, kept_plan, work
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,7 +18,9 @@ from mvstack.plan import easyconfigs
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
-from mvstack.sources.fetch import Fetcher
+from mvstack.sources import store
+from mvstack.sources.fetch import Fetched, Fetcher
+from mvstack.sources.spec import SourceSpec
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
 
@@ -192,6 +194,16 @@ def rendered_here(plan: Plan, lock: Path | None = None) -> Rendered:
 def graph_of(plan: Plan) -> Graph:
     """The graph of ``plan`` as it is rendered now."""
     return builder_of(plan.builder).resolve(rendered_here(plan))
+
+
+def carried(fetcher: Fetcher, mirror: store.Store, spec: SourceSpec) -> Fetched:
+    """Fetch a source, and have it in the ``mirror`` of a bundle too. Raises SourceError."""
+    fetched = fetcher.fetch(spec)
+    if mirror.get(fetched.sha256) is None:
+        size = fetched.path.stat().st_size
+        told = (fetched.sha256, spec.filename, spec.name, size, fetched.place, fetched.note)
+        mirror.add(fetched.path, store.Entry(*told), bool(spec.licence_page))
+    return fetched
 
 
 def refuse_lost(

@@ -21,8 +21,7 @@ from mvstack.cache.place import PUSH_AGAIN, NotBelieved, Place, Unreachable, pla
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 from mvstack.support.progress import Progress
-from mvstack.tree.nodes import Work, build_row
-from mvstack.tree.records import Records
+from mvstack.tree.records import Records, Work, build_row
 
 WAITING = ".from-cache"  # archives on their way, below the tree
 

@@ -1,18 +1,59 @@
 """EasyBuild as a builder: one easyconfig a node, installed with ``eb``."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Builder, Note, Rendered, Row, graph_of
-from mvstack.builders.easybuild import bundle, install, signing
-from mvstack.cache import push, store
-from mvstack.cache.place import Place
+from mvstack.builders.base import Builder, Entry, Note, Rendered, Row, graph_of
+from mvstack.builders.easybuild import bundle, install
+from mvstack.cache import gpg, push, store, unpack
+from mvstack.cache.place import NotBelieved, Place
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan
 from mvstack.plan.usage import usage_of
-from mvstack.tree.nodes import State, work
-from mvstack.tree.records import Records
+from mvstack.tree.records import Records, State, work
+
+
+@dataclass(frozen=True)
+class Built(Entry):
+    """See :class:`mvstack.builders.base.Entry`."""
+
+    found: store.Entry
+
+    def is_of(self, node: Node | None, plan: Plan) -> bool:
+        made = self.found.manifest
+        says = (made.easyconfig, made.module_file)
+        wanted = (node.key, f"modules/{node.file}") if node else says
+        return (says, made.os, made.target) == (wanted, plan.os, plan.target)
+
+    def good(self, target: Place, content: str) -> bool:
+        return push.good(target, self.found.manifest.os, content) is not None
+
+    def put(self, target: Place, key: gpg.Key) -> None:
+        # what is signed is what is looked at here, and not what lies in the handover later
+        with self.found.brought() as archive:
+            made = self.found.manifest
+            unpack.check(made, archive)
+            store.put(target, made, gpg.sign(made.text(), key.fingerprint), archive, key)
+
+
+def entries(source: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
+    """See :meth:`mvstack.builders.base.Builder.entries`."""
+    for os_name, content in store.names(source):
+        yield store.manifest_name(os_name, content), partial(_read, source, os_name, content)
+
+
+def _read(source: Place, os_name: str, content: str) -> Built:
+    found = store.find(source, os_name, content)
+    if found is None:
+        raise NotBelieved("it was there a moment ago")
+    with found.brought():
+        made = found.manifest
+        told = (made.package, made.version, made.content, made.archive.size, found.signer)
+        return Built(source, *told, made.easyconfig, tuple(made.requires), found)
 
 
 class EasyBuild:
@@ -26,7 +67,7 @@ class EasyBuild:
     resolve = staticmethod(install.resolve)
     install = staticmethod(install.install)
     push = staticmethod(push.push)
-    entries = staticmethod(signing.entries)
+    entries = staticmethod(entries)
     sources = staticmethod(bundle.sources)
     binaries = staticmethod(bundle.binaries)
 

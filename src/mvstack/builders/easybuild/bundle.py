@@ -3,8 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from mvstack.builders.base import graph_of
-from mvstack.builders.carry import carried
+from mvstack.builders.base import carried, graph_of
 from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache import gpg, store
 from mvstack.cache.place import NotBelieved, Place, Unreachable

@@ -33,8 +33,7 @@ from mvstack.support.progress import Progress
 from mvstack.support.words import listed, nearest
 from mvstack.tree import modules
 from mvstack.tree.folder import installing
-from mvstack.tree.nodes import State, Work, build_row, work
-from mvstack.tree.records import Records
+from mvstack.tree.records import Records, State, Work, build_row, work
 
 FREE_GB = 4  # a build of the MPI takes about 1.5 GB, its tree and the cache of ccache as much
 

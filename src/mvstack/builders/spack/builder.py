@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 from mvstack.builders.base import Builder
-from mvstack.builders.spack import bundle, cache, handed, install, resolve, signing
+from mvstack.builders.spack import bundle, cache, handed, install, resolve
 from mvstack.builders.spack.clone import home, load_pins
 from mvstack.builders.spack.environments import store_of
 from mvstack.builders.spack.lock import locks_of
@@ -29,7 +29,7 @@ class Spack:
     pending = staticmethod(install.pending)
     install = staticmethod(install.install)
     push = staticmethod(cache.push)
-    entries = staticmethod(signing.entries)
+    entries = staticmethod(cache.entries)
     hand_on = staticmethod(handed.hand_on)
     tools = staticmethod(bundle.repositories)
     sources = staticmethod(bundle.sources)

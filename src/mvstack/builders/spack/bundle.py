@@ -4,8 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from mvstack.builders.base import Note
-from mvstack.builders.carry import carried
+from mvstack.builders.base import Note, carried
 from mvstack.builders.spack.cache import push
 from mvstack.builders.spack.clone import clones, load_pins
 from mvstack.builders.spack.environments import solved
