@@ -9,16 +9,7 @@ from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict
 from mvstack.model.constraint import Spec, SpecWords
-from mvstack.model.text import (
-    ModuleName,
-    Name,
-    PackageName,
-    Page,
-    Suffix,
-    Text,
-    Version,
-    matching,
-)
+from mvstack.model.text import ModuleName, Name, PackageName, Page, Suffix, Text, Version, matching
 from mvstack.model.vocabulary import GpuKind, Product, Profile
 
 Licence = Literal["open", "registration", "commercial"]

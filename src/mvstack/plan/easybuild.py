@@ -29,11 +29,9 @@ def build_order(plan: Plan) -> list[Node]:
         file = f"Compiler/gcc/{gcc}/{build.module}.lua"
         mpi = Node(build.easyconfig, "mpi", build.software, build.version, why=build.why)
         nodes += [replace(mpi, module=build.module, file=file), _toolchain(chain, plan, build)]
-        there = {chain}
-        for one in plan.packages:
-            if one.mpi != build.module:
-                continue
-            if one.toolchain and one.toolchain not in there:
+        there = {chain, ""}
+        for one in (package for package in plan.packages if package.mpi == build.module):
+            if one.toolchain not in there:
                 nodes.append(_toolchain(one.toolchain, plan, build))
                 there.add(one.toolchain)
             nodes.append(_package(plan, one))
@@ -127,17 +125,9 @@ def _compiler(key: str, version: str, origin: str) -> Node:
 def _package(plan: Plan, one: Package) -> Node:
     gcc = plan.compiler["version"]
     level = f"MPI/gcc/{gcc}/{one.mpi}" if one.mpi else f"Compiler/gcc/{gcc}"
-    return Node(
-        one.easyconfig,
-        "package",
-        one.name,
-        one.version,
-        mpi=one.mpi,
-        module=one.module,
-        toolchain=one.toolchain,
-        file=f"{level}/{one.module}.lua",
-        why=one.title,
-    )
+    file = f"{level}/{one.module}.lua"
+    node = Node(one.easyconfig, "package", one.name, one.version, mpi=one.mpi, why=one.title)
+    return replace(node, module=one.module, toolchain=one.toolchain, file=file)
 
 
 def _toolchain(key: str, plan: Plan, build: MpiBuild) -> Node:

@@ -30,6 +30,8 @@ _OVER_MPI = _load(FOLDER / "over_mpi.py")
 # For each product what stands for gmvapich (GCC and MPI) and mvfoss (that, and linear algebra).
 TOOLCHAINS: dict[str, dict[str, str]] = _OVER_MPI.TOOLCHAINS
 
+DEPENDENCIES = {"dependencies", "builddependencies"}
+
 
 def folders() -> list[Path]:
     """The folders of easyconfigs: the site's, if it has one, and ours."""
@@ -92,18 +94,6 @@ def text(name: str, wanted_by: str) -> str:
     return text_over(name, find(name, wanted_by))
 
 
-def ours(name: str, origin: str) -> Path | None:
-    """Our easyconfig of something that stands on the compiler alone; None where stock's is meant.
-
-    What wraps a library of the distribution (`easyconfigs/system`) is for its compiler alone.
-    """
-    path = source_of(name, index())
-    wraps = [folder / "system" for folder in folders()]
-    if path is None or (origin != "system" and any(map(path.is_relative_to, wraps))):
-        return None
-    return path
-
-
 def netmod(device: str) -> str:
     """The part of a module's version that tells the device: ``ch4:ucx`` → ``ucx``."""
     return device.partition(":")[2].replace(":", "-").replace(",", "-") or device
@@ -129,14 +119,9 @@ def toolchain_file(product: str, release: str, device: str, kind: str = "gmvapic
 def package_file(name: str, version: str, toolchain: str, suffix: str = "") -> str:
     """``HPCC-1.5.0-gmvapich-2026.11-ucx.eb``; ``suffix`` is EasyBuild's versionsuffix.
 
-    ``toolchain`` is the toolchain's own file.
+    ``toolchain`` is the toolchain's own file, or ``GCC-12.2.0`` for the compiler alone.
     """
     return f"{name}-{version}-{toolchain.removesuffix('.eb')}{suffix}.eb"
-
-
-def compiler_package_file(name: str, version: str, gcc: str, suffix: str = "") -> str:
-    """``OpenBLAS-0.3.21-GCC-12.2.0.eb``: a package that stands on the compiler alone."""
-    return f"{name}-{version}-GCC-{gcc}{suffix}.eb"
 
 
 def needs(*names: str) -> list[str]:
@@ -155,17 +140,12 @@ def dependencies(text: str) -> list[str]:
         body = ast.parse(text).body
     except SyntaxError:
         return []
-    names: dict[str, None] = {}
-    for statement in body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if not any(
-            isinstance(target, ast.Name) and target.id in ("dependencies", "builddependencies")
-            for target in targets
-        ):
-            continue
-        for entry in ast.walk(statement):
-            if isinstance(entry, ast.Tuple) and entry.elts:
-                first = entry.elts[0]
-                if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                    names[first.value] = None
-    return list(names)
+    lists = [
+        statement
+        for statement in body
+        if isinstance(statement, ast.Assign)
+        and {getattr(target, "id", "") for target in statement.targets} & DEPENDENCIES
+    ]
+    entries = [one for each in lists for one in ast.walk(each) if isinstance(one, ast.Tuple)]
+    firsts = [getattr(one.elts[0], "value", None) for one in entries if one.elts]
+    return list(dict.fromkeys(one for one in firsts if isinstance(one, str)))

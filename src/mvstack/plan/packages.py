@@ -132,10 +132,8 @@ def _easyconfig(
     """The easyconfigs of a package and of its toolchain; "" over products that have none."""
     release, part, choice = here.release, here.part, here.choice
     if build is None:
-        gcc = part.compiler.version
-        name, suffix = package.name, package.suffix
-        file = easyconfigs.compiler_package_file(name, package.version, gcc, suffix)
-        return file, easyconfigs.compiler_file(gcc, part.compiler.origin)[-1]
+        over = easyconfigs.compiler_file(part.compiler.version, part.compiler.origin)[-1]
+        return easyconfigs.package_file(package.name, package.version, over, package.suffix), over
     if package.toolchain not in easyconfigs.TOOLCHAINS.get(choice.product, {}):
         return "", ""
     over = easyconfigs.toolchain_file(choice.product, release.name, build.device, package.toolchain)

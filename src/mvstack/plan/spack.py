@@ -40,46 +40,29 @@ def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph
         "helpers of the recipes": recipes.pop("", ""),
     }
 
-    def own(one: MpiBuild | Package, spec: str, transport: str = "") -> dict[str, str]:
-        package = package_of(one)
-        found = {
+    nodes: dict[str, Node] = {}
+
+    def add(node: Node, package: str, spec: str, transport: str = "") -> None:
+        own = {
             "spec": spec,
             "recipe": recipes.get(package, ""),
             "requirements": hashes.of(required.get(package)),
             **shared,
             "transport": transport,
         }
-        return {name: value for name, value in found.items() if value}
+        own = {name: value for name, value in own.items() if value}
+        below = [[nodes[one].content for one in node.needs]] if node.kind == "package" else []
+        content = hashes.of(node.name, node.version, own, *below)
+        nodes[node.key] = replace(node, content=content, ingredients=own)
 
-    nodes: dict[str, Node] = {}
     for build in plan.mpi:
-        transport = (build.spack.get("transport") or {}).get("spec", "")
-        parts = own(build, build.spack.get("spec", ""), transport)
-        nodes[build.module] = Node(
-            build.module,
-            "mpi",
-            build.product,
-            build.version,
-            hashes.of(build.product, build.version, parts),
-            ingredients=parts,
-            module=build.module,
-            why=build.why,
-        )
+        key, transport = build.module, (build.spack.get("transport") or {}).get("spec", "")
+        node = Node(key, "mpi", build.product, build.version, module=key, why=build.why)
+        add(node, package_of(build), build.spack.get("spec", ""), transport)
     for one in plan.packages:
-        parts, needs = own(one, one.spack), (one.mpi,) if one.mpi else ()
-        key = f"{one.mpi} {one.module}".lstrip()
-        nodes[key] = Node(
-            key,
-            "package",
-            one.name,
-            one.version,
-            hashes.of(one.name, one.version, parts, [nodes[need].content for need in needs]),
-            needs,
-            one.mpi,
-            parts,
-            module=one.module,
-            why=one.title,
-        )
+        key, needs = f"{one.mpi} {one.module}".lstrip(), (one.mpi,) if one.mpi else ()
+        node = Node(key, "package", one.name, one.version, mpi=one.mpi, needs=needs)
+        add(replace(node, module=one.module, why=one.title), package_of(one), one.spack)
     others = {key: value for key, value in recipes.items() if key not in named}
     name = f"{plan.system}/{plan.partition}"
     return Graph(name, plan.builder, "plan", nodes, others=others)

@@ -13,16 +13,7 @@ def target_for(target: str, compiler: str, version: str) -> str:
     at 12.3, and 12.2.0 counts as newer than 12.2. Spack refuses what archspec does not find. A
     target that archspec does not know is left as it is.
     """
-    known = archspec.cpu.TARGETS.get(target)
-    # x86_64_v4 and its like, which are no processor, come after all that are
-    older = sorted(known.ancestors, key=lambda one: one.vendor == "generic") if known else []
-    for candidate in [known, *older] if known else []:
-        try:
-            candidate.optimization_flags(compiler, version)
-        except archspec.cpu.UnsupportedMicroarchitecture:
-            continue
-        return str(candidate.name)
-    return target
+    return _compiled(target, compiler, version)[0]
 
 
 def options_for(target: str, compiler: str, version: str) -> str:
@@ -30,13 +21,20 @@ def options_for(target: str, compiler: str, version: str) -> str:
 
     "" when archspec knows none: the compiler then writes for its family.
     """
-    known = archspec.cpu.TARGETS.get(target_for(target, compiler, version))
-    if known is None:
-        return ""
-    try:
-        return str(known.optimization_flags(compiler, version)).strip()
-    except archspec.cpu.UnsupportedMicroarchitecture:
-        return ""
+    return _compiled(target, compiler, version)[1]
+
+
+def _compiled(target: str, compiler: str, version: str) -> tuple[str, str]:
+    known = archspec.cpu.TARGETS.get(target)
+    # x86_64_v4 and its like, which are no processor, come after all that are
+    older = sorted(known.ancestors, key=lambda one: one.vendor == "generic") if known else []
+    for candidate in [known, *older] if known else []:
+        try:
+            options = candidate.optimization_flags(compiler, version)
+        except archspec.cpu.UnsupportedMicroarchitecture:
+            continue
+        return str(candidate.name), str(options).strip()
+    return target, ""
 
 
 def family_of(target: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -134,12 +134,10 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys in the order in which a person reads them."""
-        result = dict(self.__dict__)
-        result["mpi"] = [dict(build.__dict__) for build in self.mpi]
+        result = asdict(self)
         for build in result["mpi"]:
             if not build["provided"]:
                 del build["provided"]
-        result["packages"] = [dict(package.__dict__) for package in self.packages]
         if not self.named:
             del result["named"]
         return result
