@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from mvstack.abi.compare import Difference, differences, read_constants, read_library, read_program
+from mvstack.abi.compare import differences, read_constants, read_library, read_program
 from mvstack.cli import options
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
@@ -59,11 +59,10 @@ def abi(
         "programs need no rebuild"
     )
     failed = CheckFailed(
-        *(_problem(one, after.path) for one in found),
+        *(
+            Problem(f"{x.what}: {x.means}", str(after.path), found=f"{x.old} became {x.new}")
+            for x in found
+        ),
         outcome="Rebuild the programs with the new MPI.",
     )
     say(data, as_json, *([] if found else [same]), failed=failed)
-
-
-def _problem(one: Difference, where: Path) -> Problem:
-    return Problem(f"{one.what}: {one.means}", str(where), found=f"{one.old} became {one.new}")

@@ -126,12 +126,10 @@ def _build(build: MpiBuild, default: bool) -> Table:
         rows.append(("sets", f"{name}={setting['value']}   {setting['why']} [{setting['source']}]"))
     believe = build.believe
     seen = [f"version /{believe['library_version']}/", f"device {believe['device']}"]
-    if believe["provider"]:
-        seen.append("provider " + " or ".join(believe["provider"]))
-    if believe["transports"]:
-        seen.append("transports " + " or ".join(believe["transports"]))
-    if believe.get("memory"):
-        seen.append("GPU memory by " + " or ".join(believe["memory"]))
+    words = {"provider": "provider", "transports": "transports", "memory": "GPU memory by"}
+    for name, said in words.items():
+        if believe.get(name):
+            seen.append(f"{said} {' or '.join(believe[name])}")
     rows.append(("believed", "when a check sees " + "; ".join(seen)))
     if build.not_upstream:
         said = f"not upstream's bytes: {build.not_upstream} (sha256 {build.accepted_sha256})"

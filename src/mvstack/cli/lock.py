@@ -1,14 +1,11 @@
 """``mvstack lock``: concretize systems and hold the answer to the gates, on any machine."""
 
-import errno
-import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -23,17 +20,6 @@ from mvstack.support.errors import InvalidInput, MvstackError, gathered, togethe
 from mvstack.support.progress import Progress
 
 app = options.commands()
-
-
-@dataclass(frozen=True)
-class Solved:
-    """One environment: how many packages the solver's answer has, and how long it took."""
-
-    name: str
-    what: str
-    packages: int
-    built: int
-    seconds: float
 
 
 @app.command(
@@ -64,7 +50,7 @@ def lock(
         raise together(errors, outcome="Nothing was solved for.")
     clones_in = root.absolute() if root else Path(stages.default_root())
     shown = options.progress(as_json)
-    done: list[Solved] = []
+    done: list[dict[str, Any]] = []
     for system, partitions in loaded:
         for partition in partitions:
             with gathered(errors):
@@ -72,12 +58,8 @@ def lock(
                 plan = stages.plan_for(system, partition, release, None, extent=extent)
                 done += _solved(plan, clones_in, to, shown)
     if not (as_json and errors):
-        lines = (
-            f"{one.name}: {one.what}: {one.packages} packages, {one.built} of them to build, "
-            f"{one.seconds:.0f} s"
-            for one in done
-        )
-        say([asdict(one) for one in done], as_json, *lines)
+        line = "{name}: {what}: {packages} packages, {built} of them to build, {seconds:.0f} s"
+        say(done, as_json, *(line.format(**one) for one in done))
     if errors:
         raise together(errors, outcome="Nothing was installed.")
 
@@ -85,8 +67,7 @@ def lock(
 def _writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise InvalidInput(
             f"lock files cannot be kept there: {error.strerror}",
@@ -95,7 +76,10 @@ def _writable(folder: Path) -> None:
         ) from None
 
 
-def _solved(plan: Plan, root: Path, to: Path | None, progress: Progress) -> Iterator[Solved]:
+def _solved(
+    plan: Plan, root: Path, to: Path | None, progress: Progress
+) -> Iterator[dict[str, Any]]:
+    """A row for each environment: how many packages its answer has, and how long it took."""
     name, began = f"{plan.system}/{plan.partition}", time.monotonic()
     target = to / plan.system / plan.partition if to else None
     with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as folder:
@@ -106,8 +90,8 @@ def _solved(plan: Plan, root: Path, to: Path | None, progress: Progress) -> Iter
                 file.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(one.file, file)
             what = "compiler" if one.file.parent.name == "compiler" else "stack"
-            seconds = round(time.monotonic() - began, 1)
-            yield Solved(name, what, len(answer.nodes), answer.built(), seconds)
+            row = {"name": name, "what": what, "packages": len(answer.nodes)}
+            yield {**row, "built": answer.built(), "seconds": round(time.monotonic() - began, 1)}
             began = time.monotonic()
     if target is not None:
         handed.note(plan, target)

@@ -166,16 +166,8 @@ class Directives:
         if isinstance(default, (tuple, list)):
             default = ",".join(map(str, default))
         default = str(default).lower() if isinstance(default, bool) else str(default or "")
-        one = Variant(
-            name,
-            default,
-            tuple(words),
-            _one_line(description),
-            self._line(),
-            more["when"],
-            words.conditional,
-        )
-        self._say("variants", one)
+        told = (_one_line(description), self._line(), more["when"], words.conditional)
+        self._say("variants", Variant(name, default, tuple(words), *told))
 
     def _conflicts(self, spec: str, **more: Any) -> None:
         self._refused("conflicts", spec, **more)

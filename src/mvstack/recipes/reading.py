@@ -22,7 +22,7 @@ from typing import Any
 
 from mvstack.recipes.directives import Directives, Outside, Said, outside
 from mvstack.recipes.model import Recipe, class_for
-from mvstack.support.errors import InvalidInput, relative
+from mvstack.support.errors import InvalidInput, MvstackError, gathered, relative, together
 from mvstack.support.home import DATA
 
 NAMESPACE = "mvapich_stack"
@@ -39,14 +39,13 @@ _PYTHON = (
 
 def read_recipes(folder: Path = RECIPES) -> list[Recipe]:
     """Every recipe below ``folder``, sorted. Raises InvalidInput with all that cannot be read."""
-    found, problems = [], []
+    found: list[Recipe] = []
+    errors: list[MvstackError] = []
     for path in sorted(folder.glob("*/package.py")):
-        try:
+        with gathered(errors):
             found.append(read_recipe(path))
-        except InvalidInput as error:
-            problems += error.problems
-    if problems:
-        raise InvalidInput(*problems)
+    if errors:
+        raise together(errors)
     return found
 
 

@@ -1,7 +1,6 @@
 """What the policy can ask of our recipes: every spec word, held against the recipes' variants."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
 from mvstack.model.policy import BuildRow, LauncherRow, Policy
@@ -14,18 +13,9 @@ from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.words import listed, nearest
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """One word of a spec that the policy leads to, and the rows that it comes from."""
-
-    package: str
-    word: str
-    rows: str
-
-
-def wanted(policy: Policy) -> set[Wanted]:
-    """Every word that a build row, with every launcher row of its product, leads to."""
-    found: dict[tuple[str, str], Wanted] = {}
+def wanted(policy: Policy) -> dict[tuple[str, str], str]:
+    """(package, word of a spec) → the rows that lead there: each build with each launcher."""
+    found: dict[tuple[str, str], str] = {}
     for build in policy.builds:
         for launcher in policy.launchers:
             if launcher.when.product and build.use.product not in launcher.when.product:
@@ -33,8 +23,8 @@ def wanted(policy: Policy) -> set[Wanted]:
             for package, word in _words(build, launcher, policy):
                 file = "fabrics.yaml" if build.id in policy.fabrics else "builds.yaml"
                 rows = f"{file} {build.id}, launchers.yaml {launcher.id}"
-                found.setdefault((package, word), Wanted(package, word, rows))
-    return set(found.values())
+                found.setdefault((package, word), rows)
+    return found
 
 
 def _words(build: BuildRow, launcher: LauncherRow, policy: Policy) -> Iterator[tuple[str, str]]:
@@ -69,32 +59,32 @@ def unmet(recipes: Iterable[Recipe], policy: Policy) -> list[Problem]:
     ours = {recipe.name: recipe for recipe in recipes if not recipe.builtin}
     # the recipe's table of fabrics is made from these, and `render --check` holds it to them
     made = {f"fabrics={name}" for name, row in policy.fabrics.items() if row.libfabric}
-    problems = []
-    for one in sorted(wanted(policy), key=lambda one: (one.package, one.word)):
-        recipe = ours.get(one.package)
-        if recipe is not None and not (one.package == "mvapich" and one.word in made):
-            problems += list(_unknown(recipe, one))
+    problems: list[Problem] = []
+    for (package, word), rows in sorted(wanted(policy).items()):
+        if package in ours and not (package == "mvapich" and word in made):
+            problems += _unknown(ours[package], word, rows)
     return problems
 
 
-def _unknown(recipe: Recipe, one: Wanted) -> Iterator[Problem]:
+def _unknown(recipe: Recipe, word: str, rows: str) -> Iterator[Problem]:
     known = recipe.variant_values()
-    name, _, values = one.word.partition("=")
+    name, _, values = word.partition("=")
     if not values:
-        name, values = one.word[1:], "false" if one.word[0] == "~" else "true"
-    strange = [value for value in values.split(",") if known.get(name) and value not in known[name]]
+        name, values = word[1:], "false" if word[0] == "~" else "true"
     lacking = [
-        (f"{name}={value}, which its variant lacks", value, known[name]) for value in strange
+        (f"{name}={value}, which its variant lacks", value, known[name])
+        for value in values.split(",")
+        if known.get(name) and value not in known[name]
     ]
     if name not in known:
-        lacking = [(f"{one.word}, and the recipe has no variant {name}", name, set(known))]
-    for what, word, allowed in lacking:
+        lacking = [(f"{word}, and the recipe has no variant {name}", name, set(known))]
+    for what, strange, allowed in lacking:
         yield Problem(
-            f"the policy leads to {one.package} {what}",
+            f"the policy leads to {recipe.name} {what}",
             relative(recipe.path),
             allowed=listed(sorted(allowed)),
-            nearest=nearest(word, allowed),
-            because=one.rows,
+            nearest=nearest(strange, allowed),
+            because=rows,
         )
 
 

@@ -23,15 +23,9 @@ def normalised(text: str, without: str = "") -> str:
     if without:
         tree.body = [node for node in tree.body if not _assigns(node, without)]
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if (
-            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
-            and body
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-            and isinstance(body[0].value.value, str)
-        ):
-            node.body = body[1:]
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            documented = ast.get_docstring(node, clean=False) is not None
+            node.body = node.body[1:] if documented else node.body
     return ast.dump(tree)
 
 
