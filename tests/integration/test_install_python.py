@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.builders.easybuild import python
+from mvstack.builders.easybuild import command
+from mvstack.builders.easybuild.command import python_for_builds
 from mvstack.support.errors import Missing
 
 needs_python = pytest.mark.skipif(
-    shutil.which("python3", path=python.PATH) is None, reason="the distribution has no python3"
+    shutil.which("python3", path=command.SYSTEM_PATH) is None,
+    reason="the distribution has no python3",
 )
 
 
@@ -20,7 +22,7 @@ needs_python = pytest.mark.skipif(
 def test_it_sees_the_distributions_packages_and_installs_where_modules_look(
     tmp_path: Path,
 ) -> None:
-    folder = python.for_builds(tmp_path)
+    folder = python_for_builds(tmp_path)
     ask = "import sys, sysconfig; print(sys.base_prefix, sysconfig.get_default_scheme())"
     said = subprocess.run(
         [folder / "python", "-c", ask], capture_output=True, text=True, check=True
@@ -32,18 +34,18 @@ def test_it_sees_the_distributions_packages_and_installs_where_modules_look(
 
 @needs_python
 def test_it_is_made_once(tmp_path: Path) -> None:
-    folder = python.for_builds(tmp_path)
+    folder = python_for_builds(tmp_path)
     (folder / "mark").write_text("")
-    assert python.for_builds(tmp_path) == folder and (folder / "mark").exists()
+    assert python_for_builds(tmp_path) == folder and (folder / "mark").exists()
 
 
 @needs_python
 def test_half_of_one_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "build-python" / "lib").mkdir(parents=True)
-    assert (python.for_builds(tmp_path) / "python").exists()
+    assert (python_for_builds(tmp_path) / "python").exists()
 
 
 def test_without_one_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python, "PATH", str(tmp_path))
+    monkeypatch.setattr(command, "SYSTEM_PATH", str(tmp_path))
     with pytest.raises(Missing, match="python3"):
-        python.for_builds(tmp_path)
+        python_for_builds(tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.builders import following
 from mvstack.builders.spack import python as module
 from mvstack.builders.spack.clone import REQUIREMENTS
 from mvstack.builders.spack.python import python
@@ -18,7 +19,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that it would run; each leaves an interpreter."""
     found: list[list[str]] = []
 
-    def follow(command: list[str], env: dict[str, str], *, line: object) -> int:
+    def follow(command: list[str], env: dict[str, str], *, line: object, **_: object) -> int:
         found.append(command)
         program = Path(command[-1] if "venv" in command else "/nowhere") / "bin" / "python"
         if "venv" in command:
@@ -26,7 +27,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             program.symlink_to(sys.executable)
         return 0
 
-    monkeypatch.setattr(module, "follow", follow)
+    monkeypatch.setattr(following, "follow", follow)
     return found
 
 
@@ -67,12 +68,12 @@ def test_interrupted_or_pinned_anew_it_is_made_again(
 def test_what_fails_is_said_with_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, kind: type[Exception]
 ) -> None:
-    def follow(command: list[str], env: dict[str, str], *, line: object) -> int:
+    def follow(command: list[str], env: dict[str, str], *, line: object, **_: object) -> int:
         assert callable(line)
         line("ERROR: No matching distribution found for clingo")
         return int(failing in command)
 
-    monkeypatch.setattr(module, "follow", follow)
+    monkeypatch.setattr(following, "follow", follow)
     with pytest.raises(kind, match="No matching distribution"):
         python(tmp_path)
     assert not (tmp_path / "python" / ".ready").exists()

@@ -27,7 +27,14 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     """
     files = render(plan)
     if plan.compiler["origin"] != "system":
-        raise _stock(plan, build_order(plan)[0].key)
+        raise Refused(
+            f"{build_order(plan)[0].key} is EasyBuild's own, and so are the sources of all that it "
+            "needs",
+            f"{plan.system}/{plan.partition}",
+            because="EasyBuild fetches them itself; they do not go through the source mirror",
+            todo="mvstack bundle --binaries, from a machine where it is installed",
+            outcome="The bundle is not complete.",
+        )
     mirror = Store(target)
     found = []
     with (
@@ -43,16 +50,6 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
                 mirror.link_easybuild(spec.software, spec.filename, sha256)
                 found.append(spec.filename)
     return sorted(set(found))
-
-
-def _stock(plan: Plan, easyconfig: str) -> Refused:
-    return Refused(
-        f"{easyconfig} is EasyBuild's own, and so are the sources of all that it needs",
-        f"{plan.system}/{plan.partition}",
-        because="EasyBuild fetches them itself; they do not go through the source mirror",
-        todo="mvstack bundle --binaries, from a machine where it is installed",
-        outcome="The bundle is not complete.",
-    )
 
 
 def binaries(

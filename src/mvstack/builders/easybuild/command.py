@@ -11,10 +11,13 @@ from pathlib import Path
 
 from mvstack.builders.following import follow_into, inherited, lines_of, objects_in
 from mvstack.plan.easyconfigs import FOLDER, folders
-from mvstack.support.errors import BuildFailed
+from mvstack.support import processes
+from mvstack.support.errors import BuildFailed, Missing
 from mvstack.tree.folder import MARK
 from mvstack.tree.modules import lmod_command
 
+# Not what a user has on PATH before it: a pyenv, or the environment that runs this very program.
+SYSTEM_PATH = "/usr/bin:/bin"
 STEP = re.compile(r"^== ([a-z][^.\[]*?)\.\.\.\s*$")
 
 
@@ -101,6 +104,36 @@ def matching(folders: Sequence[Path], *patterns: str) -> str:
     """The patterns below ``folders`` that match a file: EasyBuild refuses one that does not."""
     every = ((folder, one) for folder in folders for one in patterns)
     return ",".join(f"{folder}/{one}" for folder, one in every if any(folder.glob(one)))
+
+
+def python_for_builds(tree: Path) -> Path:
+    """The folder whose ``python`` builds packages of ``tree``; made when it is not there.
+
+    Debian's own installs packages into ``local/lib/python3.11/dist-packages``, where modules do not
+    look for them. A virtual environment of it, which sees what the distribution has installed, puts
+    them into ``lib/python3.11/site-packages`` as Python does everywhere else. What is built with it
+    runs with the distribution's ``python3``.
+
+    Raises Missing when the distribution has no Python, or none that can make an environment.
+    """
+    folder = tree / "build-python"
+    if (folder / "bin" / "python").exists():
+        return folder / "bin"
+    python = shutil.which("python3", path=SYSTEM_PATH)
+    if python is None:
+        raise Missing("the distribution has no python3", todo="apt-get install python3")
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [python, "-m", "venv", "--system-site-packages", "--without-pip", str(folder)]
+    done = processes.run(command)
+    if not done.ok:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Missing(
+            "the distribution's Python cannot make an environment to build packages in",
+            python,
+            found=(done.errors or done.text).strip()[-500:],
+            todo="apt-get install python3-venv",
+        )
+    return folder / "bin"
 
 
 def run(

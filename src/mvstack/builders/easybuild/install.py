@@ -11,7 +11,6 @@ from pathlib import Path
 
 from mvstack.builders.base import Rendered, Row, Run, refuse_lost, rendered_here
 from mvstack.builders.easybuild import command as eb
-from mvstack.builders.easybuild import python
 from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.model.prerequisites import of_the_distribution
@@ -22,13 +21,7 @@ from mvstack.plan.types import Plan
 from mvstack.render.partition import package_easyconfigs, write
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SourceSpec
-from mvstack.support.errors import (
-    BuildFailed,
-    InvalidInput,
-    MvstackError,
-    Problem,
-    together,
-)
+from mvstack.support.errors import BuildFailed, InvalidInput, MvstackError, Problem, together
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed, nearest
 from mvstack.tree import modules
@@ -87,8 +80,8 @@ def _easybuild(plan: Plan, run: Run, with_python: bool) -> eb.EasyBuild:
     tree, system = Path(plan.tree), plan.compiler["origin"] == "system"
     # what lies beneath packages comes from where the compiler comes from
     provided = tuple(of_the_distribution(plan.os, plan.profile)) if system else ()
-    python_of = python.for_builds(tree) if with_python and "Python" in provided else None
-    told = (run.umask, run.jobs, plan.optimization, provided, python_of)
+    python = eb.python_for_builds(tree) if with_python and "Python" in provided else None
+    told = (run.umask, run.jobs, plan.optimization, provided, python)
     return eb.EasyBuild(Path(plan.root), tree, tree / "rendered", system, *told)
 
 
@@ -222,15 +215,9 @@ def _refuse_others(
     """Raise Refused for what would be built and is not wanted: it should have been had."""
     if absent := [item.node for item in to_build if item.node.key not in wanted]:
         use.clear(plan)
-        refuse_lost(
-            plan,
-            caches,
-            (
-                (
-                    node.key,
-                    f"content {node.content} for {plan.os}",
-                    [one.node.key for one in to_build if node.key in one.node.needs],
-                )
-                for node in absent
-            ),
-        )
+        above = {
+            node.key: [one.node.key for one in to_build if node.key in one.node.needs]
+            for node in absent
+        }
+        told = [(one.key, f"content {one.content} for {plan.os}", above[one.key]) for one in absent]
+        refuse_lost(plan, caches, told)

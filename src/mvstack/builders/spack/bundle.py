@@ -63,7 +63,14 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
         for one, answer in solved(plan, Path(plan.root), place, progress):
             asked = one.look((), [node.hash for node in built(answer)])
             if asked["others"]:
-                raise _without_hash(plan, asked["others"])
+                raise Refused(
+                    "these sources have no hash, so no mirror can hold them",
+                    f"{plan.system}/{plan.partition}",
+                    found=", ".join(asked["others"]),
+                    because="their recipes clone a repository",
+                    todo="mvstack bundle --binaries, from a machine where it is installed",
+                    outcome="The bundle is not complete.",
+                )
             fetch(asked, bring, Records(place), progress)
     return files
 
@@ -84,14 +91,3 @@ def binaries(
     own = gpg.own_key()
     push(data, target, own, progress)
     return [own.fingerprint], len(plan.root)
-
-
-def _without_hash(plan: Plan, others: list[str]) -> Refused:
-    return Refused(
-        "these sources have no hash, so no mirror can hold them",
-        f"{plan.system}/{plan.partition}",
-        found=", ".join(others),
-        because="their recipes clone a repository",
-        todo="mvstack bundle --binaries, from a machine where it is installed",
-        outcome="The bundle is not complete.",
-    )

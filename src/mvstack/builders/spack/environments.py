@@ -57,6 +57,7 @@ def for_tree(
     if there:
         progress.skip("Spack", what, "already there")
     overlay = tree / "rendered" / "spack" / accepted.FOLDER
+    binaries = {"source": False, "binary": True, "signed": True}
     isolated = Isolated(
         clones=found,
         python=interpreter,
@@ -66,12 +67,7 @@ def for_tree(
         jobs=jobs,
         repos={accepted.NAMESPACE: overlay} if (overlay / "repo.yaml").is_file() else {},
         mirrors={
-            f"mvapich-stack-cache-{number}": {
-                "url": f"{place.url}/spack",
-                "source": False,
-                "binary": True,
-                "signed": True,
-            }
+            f"mvapich-stack-cache-{number}": {"url": f"{place.url}/spack", **binaries}
             for number, place in enumerate(caches.places if caches else (), 1)
         },
         marks={MARK: str(tree)},

@@ -69,7 +69,21 @@ def check(given: Path, plan: Plan) -> list[tuple[str, Path, str]]:
             continue
         found = known_inputs(folder / record)
         if not source.is_file() or found != wanted:
-            raise _refused(plan, source, folder / record, found, wanted)
+            ours = compiler_of(plan)["built"]
+            raise Refused(
+                "this lock was solved for something else than this plan"
+                if found
+                else "this lock cannot be used: it, or what it was made from, is not there",
+                str(source),
+                found=f"inputs {found}" if found else f"nothing usable in {folder / record}",
+                allowed=f"inputs {wanted}",
+                because="Spack builds the compiler of this plan, and its path is part of every hash"
+                if ours
+                else "",
+                todo="hand on the whole lock of the job that planned this pipeline, and have every "
+                f"job run on the same commit{', below the same root' if ours else ''}",
+                outcome="Nothing was installed.",
+            )
         pairs.append((name, source, record))
     return pairs
 
@@ -97,20 +111,3 @@ def put(given: Path, plan: Plan, inputs_here: str) -> None:
         if text != (handed := source.read_text()):
             write_atomically(target, handed)
             write_atomically(kept, json.dumps({"inputs": inputs_here}) + "\n")
-
-
-def _refused(plan: Plan, source: Path, record: Path, found: str, wanted: str) -> Refused:
-    return Refused(
-        "this lock was solved for something else than this plan"
-        if found
-        else "this lock cannot be used: it, or what it was made from, is not there",
-        str(source),
-        found=f"inputs {found}" if found else f"nothing usable in {record}",
-        allowed=f"inputs {wanted}",
-        because="Spack builds the compiler of this plan, and its path is part of every hash"
-        if compiler_of(plan)["built"]
-        else "",
-        todo="hand on the whole lock of the job that planned this pipeline, and have every job "
-        "run on the same commit" + (", below the same root" if compiler_of(plan)["built"] else ""),
-        outcome="Nothing was installed.",
-    )

@@ -208,10 +208,9 @@ class _Installing:
     def _keep_log(self, node: Node) -> Path:
         """A copy of the failed build's log, which the next try would overwrite."""
         target = self.spack.logs / f"{node.name}-{node.version}-{node.hash[:7]}.failed.log"
-        for place in [log for log in self.said.logs if node.hash in log] + [
-            str(path)
-            for path in self.spack.isolated.stage.glob(f"*{node.hash}/spack-build-out.txt")
-        ]:
+        told = (Path(log) for log in self.said.logs if node.hash in log)
+        left = self.spack.isolated.stage.glob(f"*{node.hash}/spack-build-out.txt")
+        for place in (*told, *left):
             with contextlib.suppress(OSError):
                 shutil.copyfile(place, target)
                 return target

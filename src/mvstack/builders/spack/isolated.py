@@ -76,30 +76,16 @@ class Isolated:
         }
         if self.jobs:
             config["build_jobs"] = self.jobs
+        repos = {name: str(folder) for name, folder in self.repositories.items()}
+        sources = {"url": f"file://{self.root}/sources", "source": True, "binary": False}
+        # the solver comes with our Python; nothing else is ever fetched behind our back
+        bootstrap = {"enable": True, "root": str(self.clones.home / "bootstrap"), "sources": []}
         return {
             "config.yaml": {"config": config},
             # two colons: instead of what Spack brings along, which would be cloned
-            "repos.yaml": {
-                "repos:": {name: str(folder) for name, folder in self.repositories.items()}
-            },
-            "mirrors.yaml": {
-                "mirrors:": {
-                    **{name: dict(mirror) for name, mirror in self.mirrors.items()},
-                    "mvapich-stack-sources": {
-                        "url": f"file://{self.root}/sources",
-                        "source": True,
-                        "binary": False,
-                    },
-                }
-            },
-            # the solver comes with our Python; nothing else is ever fetched behind our back
-            "bootstrap.yaml": {
-                "bootstrap": {
-                    "enable": True,
-                    "root": str(self.clones.home / "bootstrap"),
-                    "sources": [],
-                }
-            },
+            "repos.yaml": {"repos:": repos},
+            "mirrors.yaml": {"mirrors:": {**self.mirrors, "mvapich-stack-sources": sources}},
+            "bootstrap.yaml": {"bootstrap": bootstrap},
             "concretizer.yaml": {
                 # kept by the whole of the solver's input: one place for all repositories
                 "concretizer": {"concretization_cache": {"enable": True, "url": str(answers)}}

@@ -82,7 +82,14 @@ class Environment:
         try:
             self.spack.run("concretize", "-e", str(folder), "python", script, note=note)
         except BuildFailed as error:
-            raise _unsolvable(error, self.what) from None
+            problem = error.problems[0]
+            raise BuildFailed(
+                "the environment cannot be concretized",
+                self.what,
+                found=problem.found,
+                todo=f"read {problem.where}: a requirement that cannot hold is named with its file",
+                outcome="Nothing was installed.",
+            ) from None
         answer = read(self.file)
         row = {
             "inputs": self.inputs,
@@ -183,14 +190,3 @@ def _meaning(name: str, text: str) -> Any:
     if name.endswith((".yaml", ".yml")):
         return json.dumps(parse_yaml(text, DATA / name).data, sort_keys=True, default=str)
     return hashes.normalised(text) if name.endswith(".py") else text
-
-
-def _unsolvable(error: BuildFailed, what: str) -> BuildFailed:
-    problem = error.problems[0]
-    return BuildFailed(
-        "the environment cannot be concretized",
-        what,
-        found=problem.found,
-        todo=f"read {problem.where}: a requirement that cannot hold is named with its file",
-        outcome="Nothing was installed.",
-    )

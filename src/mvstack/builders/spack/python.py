@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from mvstack.builders.following import follow_into, lines_of
 from mvstack.builders.spack.clone import REQUIREMENTS, only_one
 from mvstack.support.errors import Missing, SourceError
 from mvstack.support.files import write_atomically
-from mvstack.support.processes import follow
 
 
 def python(home: Path, note: Callable[[str], None] = lambda _: None) -> Path:
@@ -61,15 +61,10 @@ def _failed(command: list[str], log: Path, note: Callable[[str], None]) -> str:
     """Run ``command``; its last words when it fails, else ""."""
     dropped = ("PYTHON", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
-    said: list[str] = []
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a") as stream:
 
-        def line(text: str) -> None:
-            stream.write(text + "\n")
-            if text.strip():
-                said.append(text.strip())
-                note(text)
+    def line(text: str) -> None:
+        if text.strip():
+            note(text)
 
-        status = follow(command, kept, line=line)
-    return (" | ".join(said[-3:]) or f"status {status}") if status else ""
+    status = follow_into(log, command, kept, line, lambda: None)
+    return (" | ".join(lines_of(log)[1:][-3:]) or f"status {status}") if status else ""

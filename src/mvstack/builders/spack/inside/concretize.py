@@ -4,8 +4,6 @@
 lock and nothing else.
 """
 
-from __future__ import annotations
-
 import spack.config
 import spack.environment
 import spack.platforms

@@ -8,8 +8,6 @@ ANSWER   {"roots": {key: hash}, "sources": [{"hash", "package", "version", "file
 mirror has the file. ``page`` is set where the licence forbids a download.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ A module sets what its own package and those that it runs with need. What the MP
 is left out of those over it. ``transport`` are the folders of the transport library's files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
