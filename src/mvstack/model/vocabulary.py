@@ -100,7 +100,7 @@ class Word:
 
     def _known(self, value: str) -> str:
         allowed = words(self.kind)
-        if any(part not in allowed for part in self._parts(value)):
+        if not (parts_of(value) if self.kind == "provider" else {value}) <= set(allowed):
             file = ROWS[self.kind][0]
             raise PydanticCustomError(
                 "unknown_word",
@@ -109,11 +109,10 @@ class Word:
             )
         return value
 
-    def _parts(self, value: str) -> list[str]:
-        """A provider may stand on others, ``tcp;ofi_rxm``, and bear libfabric's prefix."""
-        if self.kind != "provider":
-            return [value]
-        return [part.removeprefix("ofi_") for part in value.split(";")]
+
+def parts_of(provider: str) -> set[str]:
+    """A provider may stand on others, ``tcp;ofi_rxm``, and bear libfabric's prefix."""
+    return {part.removeprefix("ofi_") for part in provider.split(";")}
 
 
 Fabric = Annotated[str, Word("fabric")]

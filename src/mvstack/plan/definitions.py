@@ -65,9 +65,8 @@ def definitions(folder: Path) -> Callable[[Node], str]:
 
     @cache
     def toolchain(name: str) -> str:
-        found = [_closure(place / "toolchains", f"{name}.py") for place in places]
-        files = [path for one in found for path in one]
-        return hashes.of_files(files) if files else ""
+        found = [one for place in places for one in _closure(place / "toolchains", f"{name}.py")]
+        return hashes.of_files(found) if found else ""
 
     def of(node: Node) -> str:
         if node.kind not in ("mpi", "package"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -163,6 +162,7 @@ def mpi_build(
         f"version {choice.version}": choice.entry,
         f"launcher {part.launcher}, pmi {choice.pmi}": choice.launcher,
     }
+    version_text = choice.version.replace(".", r"\.").replace("+", r"\+")
     return MpiBuild(
         product=choice.product,
         software=software,
@@ -180,7 +180,7 @@ def mpi_build(
             for name, one in settings.items()
         },
         believe={
-            "library_version": product.version_text.replace("{version}", re.escape(choice.version)),
+            "library_version": product.version_text.replace("{version}", version_text),
             "device": device,
             "provider": list(beneath.believe.providers),
             "transports": list(beneath.believe.transports),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from mvstack.model.policy import Policy
 from mvstack.model.system import External, Partition, System
+from mvstack.model.vocabulary import parts_of
 from mvstack.plan import spackspecs
 from mvstack.plan.choose import Choice
 from mvstack.support.errors import InvalidInput, Problem
@@ -146,12 +147,8 @@ def _has(external: External, wanted: str) -> bool:
 
     A node without an adapter lists no transport of it, and UCX's build tells.
     """
-    there = {part for one in (*external.providers, *external.transports) for part in _parts(one)}
-    return _parts(wanted) <= there or f"+{wanted.partition('_')[0]}" in _on(external)
-
-
-def _parts(provider: str) -> set[str]:
-    return {part.removeprefix("ofi_") for part in provider.split(";")}
+    there = {part for one in (*external.providers, *external.transports) for part in parts_of(one)}
+    return parts_of(wanted) <= there or f"+{wanted.partition('_')[0]}" in _on(external)
 
 
 def scheduler_of(system: System, partition: str, policy: Policy) -> str:

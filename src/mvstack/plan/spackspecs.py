@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mvstack.model.policy import Policy
 from mvstack.model.system import External, Partition
+from mvstack.model.vocabulary import parts_of
 
 
 @dataclass(frozen=True)
@@ -125,5 +126,5 @@ def _as_asked(package: str, spec: str) -> list[str]:
 
 def _providers(words: Iterable[str], policy: Policy) -> list[str]:
     """libfabric's providers in the words of Spack's variant, layered ones by their parts."""
-    parts = {part.removeprefix("ofi_") for word in words for part in word.split(";")}
+    parts = {part for word in words for part in parts_of(word)}
     return sorted({policy.providers.get(part, part) for part in parts} - {""})

@@ -152,10 +152,9 @@ def plan_of(data: dict[str, Any]) -> Plan:
 
 def _filled(kind: type[T], row: dict[str, Any]) -> T:
     # what was written before a field was known has its default, or nothing
-    values: dict[str, Any] = {}
-    for one in fields(kind):  # type: ignore[arg-type]
-        if one.name in row:
-            values[one.name] = row[one.name]
-        elif one.default is MISSING and one.default_factory is MISSING:
-            values[one.name] = ""
+    values: dict[str, Any] = {
+        one.name: row.get(one.name, "")
+        for one in fields(kind)  # type: ignore[arg-type]
+        if one.name in row or (one.default is MISSING and one.default_factory is MISSING)
+    }
     return kind(**values)

@@ -25,8 +25,9 @@ def render(plan: Plan) -> dict[str, str]:
 
     Raises Refused when the plan needs an easyconfig that is not there.
     """
+    readable = {"generated": generated(plan), **plan.as_dict()}
     files = {
-        "plan.json": json.dumps(_readable(plan), indent=1) + "\n",
+        "plan.json": json.dumps(readable, indent=1) + "\n",
         f"modules/mvapich-stack/{plan.release}.lua": template("core.lua", plan=plan),
     }
     files |= spack_files(plan)
@@ -48,17 +49,13 @@ def _easybuild_files(plan: Plan) -> dict[str, str]:
         if package.mpi:
             easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
         if decided := _package_lines(package):
-            text = easyconfig(plan, package.easyconfig, decided)
-            files[f"easyconfigs/{package.easyconfig}"] = text
+            name = package.easyconfig
+            files[f"easyconfigs/{name}"] = easyconfig(plan, name, decided)
     return files
 
 
 BY_BUILDER: dict[str, Callable[[Plan], dict[str, str]]] = {"easybuild": _easybuild_files}
 """What is rendered for one builder alone; Spack's files are of use to every Spack user."""
-
-
-def _readable(plan: Plan) -> dict[str, object]:
-    return {"generated": generated(plan), **plan.as_dict()}
 
 
 def package_easyconfigs(plan: Plan) -> dict[str, str]:
@@ -92,8 +89,8 @@ def easyconfig(plan: Plan, name: str, decided: list[str]) -> str:
 
 def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
     """The easyconfig of the MPI, as this partition wants it built."""
-    lines = [f"{name} = {value!r}" for name, value in build.parameters.items()]
-    lines = [] if build.provided else lines
+    parameters = {} if build.provided else build.parameters
+    lines = [f"{name} = {value!r}" for name, value in parameters.items()]
     if build.environment:
         for name, setting in build.environment.items():
             lines.append("# " + one_line(f"{name}: {setting['why']} ({setting['source']})"))
