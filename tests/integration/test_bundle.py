@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from cache_tree import Site
 from install_tree import SYSTEM, states
 
-from mvstack.bundle import parts
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
@@ -47,7 +46,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
         target.mkdir(exist_ok=True)
         (target / "one.whl").write_text(" ".join(names))
 
-    monkeypatch.setattr(parts, "gather", gather)
+    monkeypatch.setattr("mvstack.bundle.make.gather", gather)
     return made
 
 

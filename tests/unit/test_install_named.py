@@ -8,7 +8,7 @@ import pytest
 from install_tree import POLICY, RELEASE, SYSTEM
 
 from mvstack.install import stages
-from mvstack.install.named import added, all_chosen, meant, profile_of
+from mvstack.install.flow import added, all_chosen, meant, profile_of
 from mvstack.model.load import load_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Extent, Given, Plan

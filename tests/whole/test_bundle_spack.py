@@ -19,8 +19,8 @@ from test_bundle import _can_be_alone
 from test_cache_spack import INSTALL, carry_lock
 from test_spack_builder import RECIPES, TOP, Here
 
-from mvstack.bundle import arrive, parts
-from mvstack.bundle.make import make
+from mvstack.bundle import arrive
+from mvstack.bundle.make import gather, make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
 from mvstack.install.flow import Request
@@ -30,8 +30,9 @@ from mvstack.support.progress import Progress
 
 def bundled(here: Here, target: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The bundle with binaries; of the Python packages the solver's alone, for the test's sake."""
-    real = parts.gather
-    monkeypatch.setattr(parts, "gather", lambda to, _names, note: real(to, ("spack.txt",), note))
+    monkeypatch.setattr(
+        "mvstack.bundle.make.gather", lambda to, _names, note: gather(to, ("spack.txt",), note)
+    )
     monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
     try:
         asked = Request(str(here.system), root=here.root, caches=Caches())

@@ -29,8 +29,6 @@ from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import variable
 
-NAME = "A job of a pipeline"
-EMAIL = "mvapich-stack@localhost"
 # What is said of an entry that must not be signed.
 AGAIN = "run the job that built it again: its artifact is not as that job left it"
 
@@ -73,21 +71,20 @@ def caches_below(folders: Iterable[Path]) -> list[Path]:
             if parts & set(names):
                 found[Path(top).absolute()] = None
                 names.clear()
-    links = [path for cache in found for path in cache.rglob("*") if path.is_symlink()]
-    if links:
-        raise Refused(
-            *(
-                Problem(
-                    "a handover holds a link",
-                    str(link),
-                    found=str(link.readlink()),
-                    because="what is handed over is copied; a link names a file of this machine",
-                    todo="see which job made it: nothing of ours does",
-                )
-                for link in links
-            ),
-            outcome="Nothing of it was used.",
+    problems = [
+        Problem(
+            "a handover holds a link",
+            str(path),
+            found=str(path.readlink()),
+            because="what is handed over is copied; a link names a file of this machine",
+            todo="see which job made it: nothing of ours does",
         )
+        for cache in found
+        for path in cache.rglob("*")
+        if path.is_symlink()
+    ]
+    if problems:
+        raise Refused(*problems, outcome="Nothing of it was used.")
     return list(found)
 
 
@@ -121,7 +118,7 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
 
 def job_key() -> gpg.Key:
     """Make the key of this job in the home of :func:`keyring`; it ends with that home."""
-    return gpg.create(NAME, EMAIL)
+    return gpg.create("A job of a pipeline", "mvapich-stack@localhost")
 
 
 def record_of(partition: str) -> str:

@@ -118,26 +118,14 @@ def same_machine(plan: Plan, machine: Machine) -> None:
     problems = []
     where = f"{plan.system}/{plan.partition}"
     if machine.os and machine.os != plan.os:
-        problems.append(
-            Problem(
-                "this machine runs another operating system",
-                where,
-                found=machine.os,
-                allowed=plan.os,
-            )
-        )
+        what = "this machine runs another operating system"
+        problems.append(Problem(what, where, found=machine.os, allowed=plan.os))
     targets = archspec.cpu.TARGETS
-    here = targets.get(machine.target or "")
-    wanted = targets[plan.target]
+    here, wanted = targets.get(machine.target or ""), targets[plan.target]
     if here is not None and not here >= wanted:
-        problems.append(
-            Problem(
-                "this machine's processor cannot run what is built for the partition",
-                where,
-                found=here.name,
-                allowed=f"{wanted.name} or one that has all it has",
-            )
-        )
+        what = "this machine's processor cannot run what is built for the partition"
+        allowed = f"{wanted.name} or one that has all it has"
+        problems.append(Problem(what, where, found=here.name, allowed=allowed))
     if problems:
         todo = "run it on a node of the partition, or give --anyway if you know better"
         problems[-1] = replace(problems[-1], todo=todo)
