@@ -25,8 +25,8 @@ from mvstack.report.told import sayings
 from mvstack.sources.spec import known_sources
 from mvstack.support.console import say
 from mvstack.support.errors import MvstackError, Problem, Refused, gathered, together
+from mvstack.support.files import read_python
 from mvstack.support.home import home
-from mvstack.support.texts import read_python
 from mvstack.test.expected import expected_checks
 
 app = options.commands()

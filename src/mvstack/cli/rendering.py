@@ -2,6 +2,7 @@
 
 import contextlib
 import runpy
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -99,23 +100,23 @@ def render_systems(
                 rendered[base / system.name / part] = files_of(plan) | _image(system, plan)
     if errors:
         raise together(errors, "Nothing was rendered.")
-    tables = {} if names or to else _of_the_clone()
+    tables = {} if names or to else _changed()
     if check:
         _fresh(rendered, base, tables, everything=not names)
     else:
         for folder, files in rendered.items():
             write(files, folder)
         for path, text in tables.items():
-            if not path.is_file() or path.read_text() != text:
-                write_atomically(path, text, mode=None)
+            write_atomically(path, text, mode=None)
     return {relative(folder): len(files) for folder, files in rendered.items()}
 
 
-def _of_the_clone() -> dict[Path, str]:
-    """What the repository derives for itself: docs pages, schemas, a recipe's tables."""
+def _changed() -> dict[Path, str]:
+    """What the repository derives for itself and has otherwise: docs pages, schemas, tables."""
     tool = runpy.run_path(str(checkout("mvstack render") / "tools" / "derived"))
     made: dict[Path, str] = tool["derived"]()
-    return made
+    is_fresh = {path: path.is_file() and path.read_text() == made[path] for path in made}
+    return {path: text for path, text in made.items() if not is_fresh[path]}
 
 
 def _ours_only(names: list[str]) -> None:
@@ -138,18 +139,14 @@ def _image(system: System, plan: Plan) -> dict[str, str]:
 
 
 def _fresh(
-    rendered: dict[Path, dict[str, str]], base: Path, tables: dict[Path, str], everything: bool
+    rendered: dict[Path, dict[str, str]], base: Path, tables: Iterable[Path], everything: bool
 ) -> None:
     problems = [
         Problem(f"stale: {what}", relative(folder))
         for folder, files in rendered.items()
         for what in stale(files, folder)
     ]
-    problems += [
-        Problem("stale: not what its inputs give now", relative(path))
-        for path, text in tables.items()
-        if not path.is_file() or path.read_text() != text
-    ]
+    problems += [Problem("stale: not what its inputs give now", relative(path)) for path in tables]
     if everything and base.is_dir():
         there = {path.parent for path in base.glob("*/*/plan.json")}
         problems += [

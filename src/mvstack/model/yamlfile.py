@@ -13,7 +13,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from mvstack.support.errors import InvalidInput, relative
-from mvstack.support.texts import read_text
+from mvstack.support.files import read_text
 
 Place = tuple[str | int, ...]
 

@@ -10,8 +10,8 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from mvstack.plan.types import Plan
+from mvstack.support.files import read_text
 from mvstack.support.home import DATA, PACKAGE, home
-from mvstack.support.texts import read_text
 from mvstack.support.units import one_line
 
 SPACK = DATA / "environments" / "templates" / "spack"

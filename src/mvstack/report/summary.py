@@ -177,6 +177,9 @@ def gather(tree: Path) -> Report:
     ]
     latest = runs[-1] if runs else None
     skips = [Reason(what=case.title, why=case.why) for case in cases if case.result == "skip"]
+    told: tuple[Reason, ...] = ()
+    with contextlib.suppress(MvstackError):  # `mvstack check` tells what is wrong with the file
+        told = said_of(plan.system, plan.partition)
     own = {
         "tree": clean(str(tree)),
         "mpi": tuple(mpi),
@@ -192,17 +195,11 @@ def gather(tree: Path) -> Report:
         runs=tuple(runs),
         cases=cases,
         skipped=tuple(dict.fromkeys([*(latest.skipped if latest else ()), *skips])),
-        told=_told(plan),
+        told=told,
         plots=plots_of(counting, runs),
         setup=_setup(tree),
         module_load=_module_load(plan, builds),
     )
-
-
-def _told(plan: Plan) -> tuple[Reason, ...]:
-    with contextlib.suppress(MvstackError):  # `mvstack check` tells what is wrong with the file
-        return said_of(plan.system, plan.partition)
-    return ()
 
 
 def _planned(plan: Plan, rows: list[Build]) -> list[Build]:
@@ -316,9 +313,9 @@ def _machine(plan: Plan, builds: tuple[Build, ...]) -> dict[str, str]:
 def _setup(tree: Path) -> str:
     """The line that makes `module` know the tree: the installed one, which needs no Lmod before."""
     init = tree / "init" / "bash"
-    if init.is_file():
-        return f"source {shlex.quote(clean(str(init)))}"
-    return f"module use {shlex.quote(clean(str(tree / 'modules' / 'Core')))}"
+    found = init.is_file()
+    word, path = ("source", init) if found else ("module use", tree / "modules" / "Core")
+    return f"{word} {shlex.quote(clean(str(path)))}"
 
 
 def _module_load(plan: Plan, builds: tuple[Build, ...]) -> str:

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mvstack.report import summary
-from mvstack.report.records import Build, Case, Mpi, Reason
-from mvstack.report.series import Line, Plot
+from mvstack.report.records import Build, Mpi, Reason
 from mvstack.report.summary import Report
 from mvstack.support.units import NOTHING, duration, number, one_line, size
 
@@ -24,10 +23,7 @@ _RESULTS = {
     "missing": ("missing", "bold red"),
     "skip": ("skipped", "yellow"),
 }
-_STATES = {
-    **{"failed": "red", "rendered": "yellow"},
-    **dict.fromkeys(("concretized", "built", "run"), "green"),
-}
+_STATES = {"failed": "red", "rendered": "yellow"}  # the others are green
 # Sizes that tell a curve in one row: a small message, the eager and the rendezvous range.
 _TELLING = (8, 1024, 16384, 65536, 1048576)
 
@@ -38,7 +34,8 @@ def print_report(data: Report, console: Console, page: Path | None = None) -> No
     paper.fallback(data)
     paper.text(data.title, "bold")
     paper.text(data.headline)
-    paper.text(_sentence(data.verdict), "bold green" if data.good else "bold red")
+    verdict = f"{data.verdict[:1].upper()}{data.verdict[1:]}."
+    paper.text(verdict, "bold green" if data.good else "bold red")
     _notices(paper, data)
     _chosen(paper, data)
     _built(paper, data)
@@ -104,10 +101,6 @@ class _Paper:
         self.console.print(table, width=self.width, highlight=False)
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _notices(paper: _Paper, data: Report) -> None:
     if data.notices:
         paper.heading("Read first")
@@ -157,7 +150,8 @@ def _built(paper: _Paper, data: Report) -> None:
         return
     rows: list[list[Text | str]] = []
     for build in data.builds:
-        state = Text(build.state, _STATES["failed" if build.result == "failed" else build.state])
+        colour = _STATES.get("failed" if build.result == "failed" else build.state, "green")
+        state = Text(build.state, colour)
         time, steps = duration(build.seconds), Text(_steps(build), "dim")
         rows.append([summary.label(build), state, time, steps])
     paper.table(["package", "state", "time", "most of it"], rows, right={2})
@@ -189,7 +183,11 @@ def _ran(paper: _Paper, data: Report) -> None:
         rows.append([case.check, case.mpi, ranks, result, time])
     paper.table(["check", "MPI build", "ranks", "result", "time"], rows, right={2, 4})
     for case in data.cases:
-        _remarks(paper, case)
+        if case.result in ("fail", "missing"):
+            why = case.why or "no reason is recorded"
+            paper.text(f"{case.title} {_RESULTS[case.result][0]}: {why}", "red", indent=2)
+        for line in summary.scalars(case):
+            paper.text(f"{case.title}: {line}", indent=2)
     if data.latest and data.latest.ignored:
         names = ", ".join(data.latest.ignored)
         paper.text(f"Set in your environment and not passed to the checks: {names}.", "dim", 2)
@@ -198,34 +196,19 @@ def _ran(paper: _Paper, data: Report) -> None:
         paper.text(said, "dim", indent=2)
 
 
-def _remarks(paper: _Paper, case: Case) -> None:
-    if case.result in ("fail", "missing"):
-        why = case.why or "no reason is recorded"
-        paper.text(f"{case.title} {_RESULTS[case.result][0]}: {why}", "red", indent=2)
-    for line in summary.scalars(case):
-        paper.text(f"{case.title}: {line}", indent=2)
-
-
 def _figures(paper: _Paper, data: Report) -> None:
     if not data.plots:
         return
     paper.heading("How fast it is")
     for plot in data.plots:
-        sizes = _sizes(plot)
+        telling = [one for one in _TELLING if one in plot.sizes]
+        sizes = telling or plot.sizes[:: max(1, len(plot.sizes) // 5)][:5]
         paper.text(", ".join([f"{plot.title}: {plot.axis}", *plot.benchmarks]), indent=2)
-        rows: list[list[Text | str]] = [
-            [line.label, *(_at(line, one) for one in sizes)] for line in plot.lines
-        ]
+        rows: list[list[Text | str]] = []
+        for line in plot.lines:
+            values = {point.size: number(point.value) for point in line.points}
+            rows.append([line.label, *(values.get(one, NOTHING) for one in sizes)])
         paper.table(["MPI build", *map(size, sizes)], rows, right=set(range(1, len(sizes) + 1)))
-
-
-def _sizes(plot: Plot) -> list[int]:
-    telling = [one for one in _TELLING if one in plot.sizes]
-    return telling or plot.sizes[:: max(1, len(plot.sizes) // 5)][:5]
-
-
-def _at(line: Line, wanted: int) -> str:
-    return next((number(point.value) for point in line.points if point.size == wanted), NOTHING)
 
 
 def _pairs(paper: _Paper, head: str, pairs: list[tuple[str, str]]) -> None:

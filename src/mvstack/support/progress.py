@@ -143,20 +143,17 @@ class Progress:
     @contextmanager
     def _watch(self) -> Iterator[None]:
         """Whatever shows that time goes by, for as long as the outermost step runs."""
-        if self.mode == "live":
-            # Not Live's own refresh: its thread may go on for a while after the block.
-            live = Live(
-                get_renderable=self._render,
-                console=self.console,
-                auto_refresh=False,
-                transient=True,
-            )
-            with live, _ticking(_REFRESH, live.refresh):
-                live.refresh()
-                yield
-        else:
+        if self.mode != "live":
             with _ticking(self.heartbeat, self._beat):
                 yield
+            return
+        # Not Live's own refresh: its thread may go on for a while after the block.
+        live = Live(
+            get_renderable=self._render, console=self.console, auto_refresh=False, transient=True
+        )
+        with live, _ticking(_REFRESH, live.refresh):
+            live.refresh()
+            yield
 
     def _beat(self) -> None:
         with self._lock:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support.errors import InvalidInput, relative
-from mvstack.support.texts import read_python
+from mvstack.support.files import read_python
 
 
 @dataclass(frozen=True)
