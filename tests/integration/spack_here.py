@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.builders.spack.clone import Clones, clones, load_pins
+from mvstack.builders.spack.clone import Clones, clones, load_pins, python
 from mvstack.builders.spack.isolated import Isolated
-from mvstack.builders.spack.python import python
 from mvstack.support.errors import MvstackError
 
 # An install root whose spack/<tag>/ holds the clones; they are made there if they are not.

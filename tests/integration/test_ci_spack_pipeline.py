@@ -18,7 +18,7 @@ from lock_files import DATA
 
 from mvstack.builders.spack import handed
 from mvstack.builders.spack.cache import believed, manifest_of
-from mvstack.builders.spack.resolve import built, read
+from mvstack.builders.spack.resolve import read
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.store import publish
@@ -304,7 +304,7 @@ def test_what_spack_built_is_signed_if_the_lock_names_it(
     project = Project(tmp_path, "cpu")
     own, plan = gpg.create("A site of tests", "a@example.org"), project.plan("cpu")
     lock = project.lock("cpu") / "mine" / "cpu" / "spack.lock"
-    node = next(one for one in built(read(lock)) if one.name == "mvapich")
+    node = next(one for one in read(lock).built() if one.name == "mvapich")
     handover = tmp_path / "handover" / "build-a"
     spec = {"hash": node.hash, "name": node.name, "version": node.version}
     parts = {

@@ -31,7 +31,7 @@ def test_a_real_lock_file() -> None:
     gcc = next(edge for edge in mpi.dependencies if "c" in edge.virtuals)
     assert lock.nodes[gcc.hash].name == "gcc"
     assert gcc.types == {"build"}
-    assert 0 < lock.built() < len(lock.nodes)
+    assert 0 < len(lock.built()) < len(lock.nodes)
 
 
 def test_the_closure_holds_each_node_once_and_all_of_them() -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from mvstack.builders import following
-from mvstack.builders.spack import python as module
-from mvstack.builders.spack.clone import REQUIREMENTS
-from mvstack.builders.spack.python import python
+from mvstack.builders.spack import clone as module
+from mvstack.builders.spack.clone import REQUIREMENTS, python
 from mvstack.support.errors import Missing, SourceError
 
 

@@ -91,7 +91,8 @@ def _solved(
                 shutil.copyfile(one.file, file)
             what = "compiler" if one.file.parent.name == "compiler" else "stack"
             row = {"name": name, "what": what, "packages": len(answer.nodes)}
-            yield {**row, "built": answer.built(), "seconds": round(time.monotonic() - began, 1)}
+            row |= {"built": len(answer.built()), "seconds": round(time.monotonic() - began, 1)}
+            yield row
             began = time.monotonic()
     if target is not None:
         handed.note(plan, target)

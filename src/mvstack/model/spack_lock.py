@@ -154,9 +154,9 @@ class Lock:
                 if types is None or edge.types & types
             ]
 
-    def built(self) -> int:
-        """How many packages an installation builds: all that no site provides."""
-        return sum(not node.external for node in self.nodes.values())
+    def built(self) -> list[Node]:
+        """The packages that an installation builds: all that no site provides."""
+        return [node for node in self.nodes.values() if not node.external]
 
 
 class _Spack(BaseModel):

@@ -41,7 +41,7 @@ class Spack:
     def installed(self, plan: Plan) -> frozenset[str]:
         there = resolve.installed(store_of(Path(plan.tree)))
         locks = map(resolve.read, locks_of(Path(plan.tree)))
-        return frozenset(one.hash for lock in locks for one in resolve.built(lock)) & there.keys()
+        return frozenset(one.hash for lock in locks for one in lock.built()) & there.keys()
 
     def cached(self, place: Place, os_name: str, node: Node) -> int | None:
         folder = place.folder

@@ -8,7 +8,6 @@ from mvstack.builders.base import Note, carried
 from mvstack.builders.spack.cache import push
 from mvstack.builders.spack.clone import clones, load_pins
 from mvstack.builders.spack.environments import solved
-from mvstack.builders.spack.resolve import built
 from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
@@ -61,7 +60,7 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     with tempfile.TemporaryDirectory(prefix="mvstack-") as name:
         place = Path(name)
         for one, answer in solved(plan, Path(plan.root), place, progress):
-            asked = one.look((), [node.hash for node in built(answer)])
+            asked = one.look((), [node.hash for node in answer.built()])
             if asked["others"]:
                 raise Refused(
                     "these sources have no hash, so no mirror can hold them",

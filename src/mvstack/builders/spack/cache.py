@@ -20,7 +20,7 @@ from typing import Any
 from mvstack.builders.base import Entry, Row
 from mvstack.builders.spack.environments import for_tree, store_of
 from mvstack.builders.spack.lock import locks_of
-from mvstack.builders.spack.resolve import built, installed, read
+from mvstack.builders.spack.resolve import installed, read
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache import gpg
 from mvstack.cache.place import NotBelieved, Place, Unreachable
@@ -60,7 +60,7 @@ def push(
         raise _not_installed(f"these are not installed in this tree: {', '.join(lost)}", made)
     for file in locks_of(tree):
         chosen = there if only is None else only
-        nodes = [node for node in built(read(file)) if node.hash in chosen]
+        nodes = [node for node in read(file).built() if node.hash in chosen]
         if not nodes:
             continue
         before = {node.hash for node in nodes if entry(cache, node.name, node.hash)}

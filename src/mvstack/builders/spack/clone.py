@@ -2,21 +2,25 @@
 
 <root>/spack/v1.1.0/spack       shallow clones; both may also be put there by hand
 <root>/spack/v1.1.0/packages
-<root>/spack/v1.1.0/python      Python with the solver (mvstack.builders.spack.python)
+<root>/spack/v1.1.0/python      its Python, an environment with the pinned solver, clingo
 """
 
 import contextlib
+import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from mvstack.builders.following import follow_into, lines_of
 from mvstack.model.spack import spack_pins
 from mvstack.support import git, locks
-from mvstack.support.errors import Refused, SourceError
+from mvstack.support.errors import Missing, Refused, SourceError
+from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 from mvstack.support.processes import Limits, TimedOut, follow
 from mvstack.tree.folder import writable
@@ -200,3 +204,60 @@ def _moved(pin: Pin, where: str, found: str) -> Refused:
         "reason; a clone that stands there already is moved away and cloned anew",
         outcome="Nothing of it was kept.",
     )
+
+
+def python(home: Path, note: Note = lambda _: None) -> Path:
+    """The interpreter below ``home``, made now if it is not there or its pins have changed.
+
+    Every package is installed by its hash. Raises SourceError when pip cannot have one, Missing
+    when no environment can be made here.
+    """
+    folder = home.resolve() / "python"  # the same through whatever link it is reached
+    program, ready = folder / "bin" / "python", folder / ".ready"
+    wanted = f"{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()} {folder}"
+
+    def is_ready() -> bool:
+        return program.exists() and ready.is_file() and ready.read_text().strip() == wanted
+
+    if not is_ready():
+        with only_one(home):
+            if not is_ready():  # nobody else has made it meanwhile
+                _make(folder, program, home / "python.log", note)
+                write_atomically(ready, wanted + "\n")
+    return program
+
+
+def _make(folder: Path, program: Path, log: Path, note: Note) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    note("making Spack's Python environment")
+    if said := _failed([sys.executable, "-m", "venv", str(folder)], log, note):
+        raise Missing(
+            "no Python environment can be made for Spack",
+            str(log),
+            found=said,
+            todo="Debian: apt-get install python3-venv",
+        )
+    note("installing clingo, Spack's solver")
+    pip = [str(program), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    pip += ["--progress-bar", "off", "--only-binary", ":all:", "--require-hashes"]
+    if said := _failed([*pip, "-r", str(REQUIREMENTS)], log, note):
+        raise SourceError(
+            "what Spack's solver needs could not be installed",
+            str(REQUIREMENTS),
+            found=said,
+            todo="the same command again once pip can reach its index (PIP_INDEX_URL, "
+            f"PIP_FIND_LINKS and PIP_CERT are honoured); log {log}",
+        )
+
+
+def _failed(command: list[str], log: Path, note: Note) -> str:
+    """Run ``command``; its last words when it fails, else ""."""
+    dropped = ("PYTHON", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
+
+    def line(text: str) -> None:
+        if text.strip():
+            note(text)
+
+    status = follow_into(log, command, kept, line, lambda: None)
+    return (" | ".join(lines_of(log)[1:][-3:]) or f"status {status}") if status else ""

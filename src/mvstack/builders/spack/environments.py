@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.spack import accepted, lock
-from mvstack.builders.spack.clone import clones, home, load_pins, present
+from mvstack.builders.spack.clone import clones, home, load_pins, present, python
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.lock import Environment
-from mvstack.builders.spack.python import python
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache.use import Caches
 from mvstack.model.spack_lock import Lock

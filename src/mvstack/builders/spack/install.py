@@ -79,7 +79,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
             by_hash = {roots[part.key]: part for part in parts if part.key in roots}
             rows += build(stack, todo, by_hash, run, in_caches)
         else:
-            run.progress.skip("install", f"{found.built()} packages", "already there")
+            run.progress.skip("install", f"{len(found.built())} packages", "already there")
         if changed:
             _modules(stack, changed, roots, run.progress)
         _forgotten(tree, {part.file for part in parts})

@@ -95,7 +95,7 @@ class Environment:
             "inputs": self.inputs,
             "seconds": round(time.monotonic() - began, 1),
             "packages": len(answer.nodes),
-            "built": answer.built(),
+            "built": len(answer.built()),
             "when": time.strftime("%FT%TZ", time.gmtime()),
         }
         write_atomically(self.record, json.dumps(row, indent=1) + "\n")

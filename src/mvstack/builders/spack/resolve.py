@@ -87,11 +87,6 @@ def pending(
     return [lock.nodes[key] for key in found]
 
 
-def built(lock: Lock) -> list[Node]:
-    """The packages that Spack installs: all that no site provides."""
-    return [node for node in lock.nodes.values() if not node.external]
-
-
 def read(file: Path) -> Lock:
     """The lock of a tree. Raises Missing when it is damaged: deleting it heals that."""
     try:
