@@ -17,7 +17,6 @@ from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 
 DEFAULTS = Install()
-_FILL = "_"
 
 
 def padded(root: Path, below: str, length: int = TREE_LENGTH) -> Path:
@@ -47,7 +46,7 @@ def padded(root: Path, below: str, length: int = TREE_LENGTH) -> Path:
             "can be moved from each to each and to the site's install root",
             todo="give a shorter --root, e.g. one below /tmp",
         )
-    return root / (_FILL * lacking)
+    return root / ("_" * lacking)
 
 
 def below(plan: Plan) -> str:
@@ -114,14 +113,8 @@ def stage(plan: Plan, given: Given, progress: Progress, site: Install = DEFAULTS
                 todo="give the folders of the build jobs with --take, or name the site's cache",
                 outcome="Nothing was installed.",
             )
-        run = Run(
-            fetcher_for(plan.root, progress),
-            progress,
-            umask=site.umask,
-            group=site.group,
-            caches=caches,
-            lock=given.lock,
-        )
+        fetcher, lock = fetcher_for(plan.root, progress), given.lock
+        run = Run(fetcher, progress, umask=site.umask, group=site.group, caches=caches, lock=lock)
         return builder_of(plan.builder).install(plan, run)
 
 

@@ -102,20 +102,14 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
         with keyring(trust=[project / one for one in settings.trust]):
             graphs = {name: new[name] for name in served}
             found = contents_in(settings, graphs, plans, notes)
-        todos = [
-            todo(
-                old.get(name),
-                graph,
-                found.get(name, set()),
-                ci_policy().validation,
-                Beyond(
-                    wanted.everything,
-                    context.trusted and bool(settings.push) and name in served,
-                    deployed_state(settings, *served[name]) if name in served else None,
-                ),
-            )
-            for name, graph in new.items()
-        ]
+        todos = []
+        for name, graph in new.items():
+            site = served.get(name)
+            finish = context.trusted and bool(settings.push) and site is not None
+            deployed = deployed_state(settings, *site) if site else None
+            beyond = Beyond(wanted.everything, finish, deployed)
+            have = found.get(name, set())
+            todos.append(todo(old.get(name), graph, have, ci_policy().validation, beyond))
         targets = [
             Target(one, *served[one.name], lock=locked.get(one.name))
             for one in todos
@@ -162,34 +156,31 @@ def contents_in(
     is not is built there.
     """
     places = [place(name) for name in settings.caches]
+    length = settings.tree_length
     found: dict[str, set[str]] = {name: set() for name in graphs}
     for name, graph in graphs.items():
         builder = builder_of(graph.builder)
         for node in graph.nodes.values():
             what = f"the lock of {name}" if node.key == WHOLE else node.label
             for one in places:
+                why = ""
                 try:
                     if node.key == WHOLE:
-                        longest = settings.tree_length if lock.believed(one, plans[name]) else None
+                        longest = length if lock.believed(one, plans[name]) else None
                     else:
                         longest = builder.cached(one, graph.os, node)
-                    why = _too_short(longest, settings.tree_length)
                 except NotBelieved as error:
                     longest, why = None, str(error)
                 except Unreachable as error:
                     note = f"cache {one.name} cannot be asked: {error}"
                     notes += [note] if note not in notes else []
                     continue
+                if longest is not None and longest < length:
+                    built = f"it was built at a path of {longest} characters"
+                    why = f"{built}, shorter than `tree_length: {length}`"
                 if why:
                     notes.append(f"{what} of cache {one.name} is not used: {why}")
                 elif longest is not None:
                     found[name].add(node.content)
                     break
     return found
-
-
-def _too_short(longest: int | None, length: int) -> str:
-    """Why a binary does not fit a tree whose path has ``length`` characters; "" when it does."""
-    if longest is None or longest >= length:
-        return ""
-    return f"it was built at a path of {longest} characters, shorter than `tree_length: {length}`"

@@ -19,7 +19,6 @@ from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import Given, keyring, note_deployed
 from mvstack.ci.sign import sign
 from mvstack.install import stages
-from mvstack.install.stages import installed_here
 from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import System
 from mvstack.plan.types import Extent, Plan
@@ -134,7 +133,7 @@ def validate_job(
     ``work`` is a folder that the cluster's nodes see too; else one in ``root``. Raises CheckFailed
     when ReFrame could not be trusted; failed checks are in the results.
     """
-    tree, plan = installed_here(name, None, root, "ci validate")
+    tree, plan = stages.installed_here(name, None, root, "ci validate")
     out = (work or root) / f"validate-{tree.name}-{'-'.join(tags) or 'all'}"
     to.mkdir(parents=True, exist_ok=True)
     try:

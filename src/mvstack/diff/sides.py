@@ -162,10 +162,6 @@ def render(side: Side, systems: list[str], profile: str = "") -> None:
         )
 
 
-UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, ImportError)
-"""What reading a plan raises whose fields are not those known here."""
-
-
 @contextmanager
 def reading(side: Side, name: str) -> Iterator[None]:
     """Read the partition ``name`` of a side, with the site's folder that the side has.
@@ -175,7 +171,7 @@ def reading(side: Side, name: str) -> Iterator[None]:
     try:
         with variable(VARIABLE, str(side.site or "")):
             yield
-    except UNREADABLE as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ImportError) as error:
         raise InvalidInput(
             "this plan has other fields than this version knows",
             f"{side.name}: {name}",

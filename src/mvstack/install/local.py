@@ -88,8 +88,7 @@ def plan_local(
         ]
         missing = {key for key, what in wanted if not available(*what)} - unavailable
         because |= _dependents(plan, missing)
-        missing |= set(because)
-        missing -= unavailable
+        missing = (missing | set(because)) - unavailable
         if not missing:
             return plan
         unavailable |= missing

@@ -47,18 +47,16 @@ def cases(report: Json, output: list[str], expected: list[Check], plan: Json) ->
             if not check.runs_over(mpi["module"], plan.get("packages", [])):
                 continue
             entry = reported.get((check.name, check.values, environment_name(mpi["module"])))
-            verdict = ("missing", _missing(check, warnings, output))
-            if entry:
-                verdict = _verdict(entry, skips)
+            why = _missing(check, warnings, output)
+            verdict = _verdict(entry, skips) if entry else ("missing", why)
             found.append(_case(check, mpi["module"], entry or {}, *verdict))
     return found
 
 
 def skip_reasons(output: list[str]) -> dict[str, str]:
     """Why ReFrame says that it skipped: ``{"<hash> <environment>": reason}``, from its output."""
-    rows = (
-        re.search(r"\[\s+SKIP\s+\].* /(\w+) @[^+ ]+\+(\S+)(?: \[(.*)\])?$", line) for line in output
-    )
+    skip = re.compile(r"\[\s+SKIP\s+\].* /(\w+) @[^+ ]+\+(\S+)(?: \[(.*)\])?$")
+    rows = map(skip.search, output)
     return {f"{row[1]} {row[2]}": row[3] or "" for row in rows if row}
 
 
