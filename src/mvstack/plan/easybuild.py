@@ -54,17 +54,15 @@ def easybuild_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> G
     packages: dict[tuple[str, str], str] = {}
     for node in build_order(plan):
         text, code = text_of(node), built_by(node)
-        direct = list(compilers)
-        if node.mpi:
-            direct = [node.toolchain if node.toolchain in nodes else under[node.mpi]]
+        chain = node.toolchain if node.toolchain in nodes else under.get(node.mpi, "")
+        direct = [chain] if node.mpi else list(compilers)
         if node.kind in ("package", "toolchain"):
             named = easyconfigs.dependencies(text)
             found = [packages.get((one, node.mpi)) or packages.get((one, "")) for one in named]
             direct += [key for key in found if key]
+        without = NAME if node.kind == "mpi" else ""
         own = {
-            "easyconfig": hashes.of(
-                hashes.normalised(text, without=NAME if node.kind == "mpi" else "")
-            ),
+            "easyconfig": hashes.of(hashes.normalised(text, without=without)),
             "target": plan.target,
             "compiler options": plan.optimization,
             "easyblocks" if node.kind == "mpi" else "toolchain": code,

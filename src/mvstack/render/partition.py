@@ -96,10 +96,8 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
             lines.append("# " + one_line(f"{name}: {setting['why']} ({setting['source']})"))
         values = {name: setting["value"] for name, setting in build.environment.items()}
         lines.append(f"modextravars = {pformat(values)}")
-    if build.accepted_sha256:
-        lines += _other_bytes(build)
-    usage = template("usage.txt", plan=plan, build=build).strip()
-    lines.append(f"usage = {_quoted(usage)}")
+    lines += _other_bytes(build)
+    lines.append(f"usage = {_quoted(template('usage.txt', plan=plan, build=build).strip())}")
     if build.provided:
         return _site_easyconfig(plan, build, lines)
     return easyconfig(plan, build.easyconfig, lines)
@@ -143,11 +141,13 @@ def toolchain_easyconfig(plan: Plan, node: Node) -> str:
 
 def _package_lines(package: Package) -> list[str]:
     """What the site decides of a package: other bytes, who may read it."""
-    lines = _other_bytes(package) if package.accepted_sha256 else []
-    return [*lines, f"group = {package.readers!r}"] if package.readers else lines
+    readers = [f"group = {package.readers!r}"] if package.readers else []
+    return [*_other_bytes(package), *readers]
 
 
 def _other_bytes(one: MpiBuild | Package) -> list[str]:
+    if not one.accepted_sha256:
+        return []
     return [
         "# " + one_line(f"not upstream's bytes: {one.not_upstream}"),
         f"checksums = [{one.accepted_sha256!r}, *checksums[1:]]",
