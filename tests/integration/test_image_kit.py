@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 from mvstack.image import kit
-from mvstack.sources.files import sha256_of
+from mvstack.support.files import sha256_of
 
 
 def tree(folder: Path) -> Path:

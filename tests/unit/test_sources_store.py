@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.sources.files import extension
+from mvstack.sources.spec import extension
 from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import InvalidInput, SourceError
 

@@ -25,9 +25,8 @@ from mvstack.plan.make import split_name
 from mvstack.plan.types import Extent, Plan
 from mvstack.render.templates import template
 from mvstack.sources.accepted import all_accepted
-from mvstack.sources.files import sha256_of
 from mvstack.support.errors import InvalidInput, Missing, Refused, SourceError
-from mvstack.support.files import write_atomically
+from mvstack.support.files import sha256_of, write_atomically
 from mvstack.support.git import told
 from mvstack.support.home import DATA, checkout
 from mvstack.support.processes import follow

@@ -19,9 +19,9 @@ from mvstack.cache.prefix import Move
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan, plan_of
-from mvstack.sources.files import sha256_of
 from mvstack.support import hashes
 from mvstack.support.errors import Missing, Refused
+from mvstack.support.files import sha256_of
 from mvstack.tree.records import Records
 
 # EasyBuild's log and report hold the whole environment of who built: that stays at home.

@@ -14,8 +14,7 @@ from pathlib import Path
 from mvstack.cache.manifest import Item, Manifest
 from mvstack.cache.place import NotBelieved
 from mvstack.cache.prefix import Move
-from mvstack.sources.files import sha256_of
-from mvstack.support.files import sync
+from mvstack.support.files import sha256_of, sync
 
 INCOMING = ".incoming-from-cache"
 

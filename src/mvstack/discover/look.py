@@ -12,8 +12,7 @@ from mvstack.discover.libraries import WANTED, read_libraries
 from mvstack.discover.machine import Machine
 from mvstack.discover.ports import read_ports
 from mvstack.discover.scheduler import BATCH, read_scheduler
-from mvstack.discover.site import note_limits, read_mounts
-from mvstack.discover.system import read_os
+from mvstack.discover.system import note_limits, read_mounts, read_os
 from mvstack.discover.view import View
 from mvstack.model.load import load_policy
 from mvstack.model.policy import Policy

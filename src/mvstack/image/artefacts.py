@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Missing, Problem, Refused, relative
+from mvstack.support.files import sha256_of
 
 SUMS, SIGNATURE, STATE = "SHA256SUMS", "SHA256SUMS.asc", "image.json"
 # The state goes on changing after the build, and the sums cannot hold themselves.

@@ -17,9 +17,9 @@ from mvstack.image.job import Job, Wanted
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
 from mvstack.plan.types import Plan
-from mvstack.sources.files import sha256_of
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.files import sha256_of
 from mvstack.support.progress import Progress
 
 #: The kit's and the release's place on the instance, the same on every cloud.

@@ -13,7 +13,7 @@ from typing import Any
 
 from mvstack.image import tools
 from mvstack.image.packer import TEMPLATES
-from mvstack.sources.files import sha256_of
+from mvstack.support.files import sha256_of
 from mvstack.support.home import DATA
 
 #: Of an installed tree, what is not part of a release: how it was built.

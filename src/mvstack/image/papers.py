@@ -23,9 +23,8 @@ from mvstack.image.job import Job
 from mvstack.image.packages import installed, manager
 from mvstack.image.sbom import Subject, sbom
 from mvstack.plan import easyconfigs
-from mvstack.sources.files import sha256_of
 from mvstack.support.errors import CheckFailed, Problem
-from mvstack.support.files import write_atomically
+from mvstack.support.files import sha256_of, write_atomically
 
 MANIFEST, PACKAGES, AUDIT = "manifest.txt", "packages.txt", "audit.json"
 VULNERABILITIES = "vulnerabilities.json"

@@ -12,8 +12,8 @@ from mvstack.image.policy import image_policy
 from mvstack.image.render import packer_variables
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.make import make_plan, partitions_of, split_name
-from mvstack.sources.files import sha256_of
 from mvstack.support.errors import MvstackError, together
+from mvstack.support.files import sha256_of
 from mvstack.support.progress import Progress
 
 

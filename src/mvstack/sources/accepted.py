@@ -14,12 +14,11 @@ from ruamel.yaml import YAML
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.yamlfile import read_yaml
-from mvstack.sources.files import open_regular, sha256_of
 from mvstack.sources.spec import SHA256, SourceSpec
 from mvstack.sources.store import Entry, Store
 from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Problem, SourceError, relative
-from mvstack.support.files import write_atomically
+from mvstack.support.files import open_regular, sha256_of, write_atomically
 
 
 class Accepted(Strict):

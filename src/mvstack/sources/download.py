@@ -15,7 +15,7 @@ import urllib3
 from pydantic import TypeAdapter
 from requests.utils import get_environ_proxies, select_proxy
 
-from mvstack.sources.files import extension
+from mvstack.sources.spec import extension
 from mvstack.support.files import write_atomically
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces

@@ -10,10 +10,10 @@ from typing import Any
 from mvstack.sources import debian, pypi
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
 from mvstack.sources.download import NotHere, SilentHosts, bring, has, is_url, local
-from mvstack.sources.files import sha256_of
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store, below, damage
 from mvstack.support.errors import SourceError
+from mvstack.support.files import sha256_of
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,17 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 # file or look like an option to the tools that unpack it.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@-]*")
 
+# The longest first, so that `.tar.gz` is not taken for `.gz`.
+EXTENSIONS = (
+    *("tar.gz", "tar.xz", "tar.bz2", "tar.zst", "tar.lz", "tar.Z", "tgz", "txz", "tbz2", "tar"),
+    *("zip", "whl", "gz", "xz", "bz2", "sh", "rpm", "jar", "run", "patch"),
+)
+
+
+def extension(filename: str) -> str:
+    """The part of a file's name that says how to unpack it; "" when it has none we know."""
+    return next((ext for ext in EXTENSIONS if filename.endswith(f".{ext}")), "")
+
 
 class Debian(Strict):
     """Where Debian's source archive has a file: the source package, and the file's name there."""

@@ -20,11 +20,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from mvstack.sources.files import extension, open_regular, sha256_of
-from mvstack.sources.spec import SHA256
+from mvstack.sources.spec import SHA256, extension
 from mvstack.support import locks
 from mvstack.support.errors import SourceError, relative
-from mvstack.support.files import sync, write_atomically
+from mvstack.support.files import open_regular, sha256_of, sync, write_atomically
 
 _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -1,9 +1,12 @@
-"""Write a file whole or not at all; read what a person wrote, and tell what is no text."""
+"""Write a file whole or not at all; read what a person wrote; hash and open files."""
 
 import ast
+import hashlib
 import os
 import secrets
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from mvstack.support.errors import InvalidInput, relative
 
@@ -66,3 +69,25 @@ def read_python(path: Path) -> ast.Module:
             f"{relative(path)}:{line}",
             todo="correct that line",
         ) from None
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal. Raises OSError when it cannot be read."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a person's file. Raises InvalidInput for a FIFO or device: reading it would not end."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInput("there is no such file", relative(path)) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(f"cannot be read: {why}", relative(path)) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        todo = "give the tarball itself, not a folder or a device"
+        raise InvalidInput("this is not a regular file", relative(path), todo=todo)
+    return os.fdopen(handle, "rb")

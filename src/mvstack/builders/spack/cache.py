@@ -29,9 +29,8 @@ from mvstack.cache.use import Caches, refusals
 from mvstack.model.spack_lock import Node
 from mvstack.plan import graph
 from mvstack.plan.types import Plan, plan_of
-from mvstack.sources.files import sha256_of
 from mvstack.support.errors import Refused
-from mvstack.support.files import write_atomically
+from mvstack.support.files import sha256_of, write_atomically
 from mvstack.support.progress import Progress
 
 FOLDER = "spack"  # below the cache

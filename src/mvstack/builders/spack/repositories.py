@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mvstack.sources.files import sha256_of
 from mvstack.support import hashes
+from mvstack.support.files import sha256_of
 from mvstack.tree.folder import writable
 
 CACHE = "indexes-"

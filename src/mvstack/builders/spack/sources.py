@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mvstack.sources.fetch import Fetched
-from mvstack.sources.files import extension
-from mvstack.sources.spec import SourceSpec, known_sources
+from mvstack.sources.spec import SourceSpec, extension, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, SourceError, together
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records
