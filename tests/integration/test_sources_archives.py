@@ -12,7 +12,7 @@ from mvstack.plan.easyconfigs import index
 from mvstack.sources.debian import archives
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.recipes import specs_from_easyconfigs
-from mvstack.sources.spec import Debian, SourceSpec
+from mvstack.sources.spec import Debian, Known, SourceSpec
 from mvstack.sources.store import Store
 from mvstack.support.errors import SourceError
 
@@ -39,7 +39,9 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_of_this_machines_archive(archive: str, tmp_path: Path) -> None:
-    spec = SourceSpec("HPCC", "1.5.0", "hpcc-1.5.0.tar.gz", (HPCC_HASH,), debian=HPCC)
+    spec = SourceSpec(
+        "HPCC", "1.5.0", "hpcc-1.5.0.tar.gz", (HPCC_HASH,), known=Known.model_construct(debian=HPCC)
+    )
     seen: list[tuple[str, int, int]] = []
     fetcher = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state")
     fetcher.on_progress = lambda *row: seen.append(row)
@@ -66,7 +68,9 @@ WHEEL_HASH = "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d"
 
 def wheel_spec(sha256: str = WHEEL_HASH, name: str = WHEEL) -> SourceSpec:
     requirement = "typing-extensions==4.12.2"
-    return SourceSpec("Alpha", "1", name, (sha256,), (), pypi=requirement)
+    return SourceSpec(
+        "Alpha", "1", name, (sha256,), (), known=Known.model_construct(pypi=requirement)
+    )
 
 
 def test_a_wheel_from_pypi(tmp_path: Path) -> None:

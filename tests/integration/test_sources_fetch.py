@@ -26,7 +26,7 @@ from source_server import (
 
 from mvstack.sources import debian, download
 from mvstack.sources.fetch import Fetcher, site_mirrors
-from mvstack.sources.spec import Debian, SourceSpec, Whose
+from mvstack.sources.spec import Debian, Known, SourceSpec, Whose
 from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import SourceError
 
@@ -159,7 +159,7 @@ def test_debians_archives_are_asked_in_order_and_the_hash_proves_the_file(
 ) -> None:
     monkeypatch.setenv(debian.SETTING, f"{server.url}/one {server.url}/two/")
     wanted = Debian(package="libalpha", file="libalpha_1.orig.tar.gz")
-    spec = replace(spec_for(), debian=wanted)
+    spec = replace(spec_for(), known=Known.model_construct(debian=wanted))
     server.pages["/one/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(OTHER)
     server.pages["/two/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(DATA)
     fetched = fetcher(store).fetch(spec)
@@ -172,7 +172,10 @@ def test_without_a_debian_archive_the_error_names_the_setting(
 ) -> None:
     monkeypatch.delenv(debian.SETTING, raising=False)
     monkeypatch.setenv("PATH", "/nonexistent")
-    spec = replace(spec_for(), debian=Debian(package="alpha", file="alpha_1.orig.tar.gz"))
+    spec = replace(
+        spec_for(),
+        known=Known.model_construct(debian=Debian(package="alpha", file="alpha_1.orig.tar.gz")),
+    )
     assert debian.SETTING in str(failed(store, spec))
     assert fetcher(store).available(spec), "so that fetching tells what to set"
     assert not fetcher(store).available(spec, ask_debian=True)
@@ -181,7 +184,8 @@ def test_without_a_debian_archive_the_error_names_the_setting(
 def test_whose_bytes_they_are_is_told_by_the_hash(server: Server, store: Store) -> None:
     server.pages[f"/{NAME}"] = file(DATA)
     spec = replace(
-        spec_for(f"{server.url}/{NAME}"), whose={HASH: Whose(upstream=False, note="repacked")}
+        spec_for(f"{server.url}/{NAME}"),
+        known=Known.model_construct(hashes={HASH: Whose(upstream=False, note="repacked")}),
     )
     for _ in ("from upstream", "from the mirror"):
         fetched = fetcher(store).fetch(spec)
@@ -220,7 +224,9 @@ def test_changed_bytes_stop_and_both_hashes_are_told(server: Server, store: Stor
 def test_a_known_changed_tarball_is_explained(server: Server, store: Store) -> None:
     server.pages["/one"] = file(OTHER)
     known = {hashlib.sha256(OTHER).hexdigest(): "re-released in May"}
-    error = failed(store, replace(spec_for(f"{server.url}/one"), refused=known))
+    error = failed(
+        store, replace(spec_for(f"{server.url}/one"), known=Known.model_construct(refused=known))
+    )
     assert "re-released in May" in str(error)
 
 
@@ -299,7 +305,10 @@ def test_no_place_at_all(store: Store) -> None:
 
 def test_licensed_sources_are_never_fetched(tmp_path: Path, server: Server, store: Store) -> None:
     server.pages[f"/{NAME}"] = file(DATA)
-    spec = replace(spec_for(f"{server.url}/{NAME}"), licence_page="https://example.org/licence")
+    spec = replace(
+        spec_for(f"{server.url}/{NAME}"),
+        known=Known.model_construct(licence_page="https://example.org/licence"),
+    )
     error = failed(store, spec)
     assert "https://example.org/licence" in error.problems[0].todo
     assert NAME in error.problems[0].todo

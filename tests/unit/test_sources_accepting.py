@@ -19,7 +19,7 @@ from mvstack.sources.accepted import (
     state_dir,
 )
 from mvstack.sources.fetch import Fetcher
-from mvstack.sources.spec import SourceSpec
+from mvstack.sources.spec import Known, SourceSpec
 from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, SourceError
 
@@ -37,7 +37,7 @@ SPEC = SourceSpec(
     "4.0",
     "mvapich-4.0.tar.gz",
     (sha256(UPSTREAM),),
-    refused={sha256(REFUSED): "replaced in place by upstream"},
+    known=Known.model_construct(refused={sha256(REFUSED): "replaced in place by upstream"}),
     recipe="MVAPICH-4.0.eb:17",
 )
 

@@ -121,8 +121,8 @@ def test_debians_mpich_is_not_upstreams_bytes_and_hpcc_is() -> None:
     mpich, hpcc = specs["mpich@4.0.2"], specs["hpcc@1.5.0"]
     assert [mpich.upstream(one) for one in mpich.hashes] == [True, False]
     assert hpcc.upstream(hpcc.hashes[0])
-    assert hpcc.debian is not None
-    assert specs["mvapich@4.1"].refused  # the tarball that was replaced in place is explained
+    assert hpcc.known.debian is not None
+    assert specs["mvapich@4.1"].known.refused  # the tarball that was replaced in place is explained
 
 
 @pytest.mark.parametrize("easyblock", ["PythonBundle", "AnyPythonBundle"])
@@ -136,7 +136,7 @@ def test_python_packages_are_asked_of_pypi(tmp_path: Path, easyblock: str) -> No
         "  ('other', '3', {'source_urls': ['https://example.org/'], "
         f"'checksums': ['{'b' * 64}']}})]\n"
     )
-    found = {spec.filename: spec.pypi for spec in specs_from_easyconfigs([path], {})}
+    found = {spec.filename: spec.known.pypi for spec in specs_from_easyconfigs([path], {})}
     assert found == {"first-part-2.1.tar.gz": "first-part==2.1", "other-3.tar.gz": ""}
 
 
@@ -149,4 +149,4 @@ def test_a_python_package_with_a_url_on_pypi_is_asked_there(tmp_path: Path) -> N
         f"sources = [SOURCE_TAR_GZ]\nchecksums = ['{'a' * 64}']\n"
     )
     (spec,) = specs_from_easyconfigs([path], {})
-    assert spec.pypi == "mpi4py==3.1.4"
+    assert spec.known.pypi == "mpi4py==3.1.4"

@@ -229,7 +229,11 @@ def row(**more: Any) -> dict[str, Any]:
 
 def test_a_source_is_looked_for_where_its_policy_says_and_in_spacks_mirror() -> None:
     found = source_of(row())
-    assert found is not None and found.debian is not None and found.debian.package == "hpcc"
+    assert (
+        found is not None
+        and found.known.debian is not None
+        and found.known.debian.package == "hpcc"
+    )
     assert found.urls[-1].startswith("https://mirror.spack.io/_source-cache/archive/0a/")
     assert found.name == "hpcc@1.5.0"
 
@@ -245,4 +249,4 @@ def test_the_mirror_stores_a_file_under_the_ending_that_spack_looks_for() -> Non
 def test_a_licensed_source_is_never_fetched() -> None:
     found = source_of(row(page="https://example.org/licence", package="vasp", file="vasp.tar.gz"))
     assert found is not None
-    assert found.urls == () and found.licence_page == "https://example.org/licence"
+    assert found.urls == () and found.known.licence_page == "https://example.org/licence"

@@ -43,28 +43,19 @@ class Library:
     sonames: frozenset[str] = frozenset()  # of it and of its bindings' libraries
 
 
-def find_libmpi(place: Path) -> Path:
-    """The libmpi of ``place``: that library, or that of a prefix. Raises InvalidInput."""
-    for path in (place, place / "lib" / "libmpi.so", place / "lib64" / "libmpi.so"):
-        if path.is_file():
-            return path
-    raise InvalidInput(
-        "there is no libmpi.so" if place.is_dir() else "there is no such file or folder",
-        str(place),
-        allowed=_ALLOWED,
-    )
-
-
 def read_library(place: Path) -> Library:
-    """The MPI library at ``place`` with its bindings. Raises InvalidInput for what is none."""
-    path = find_libmpi(place)
+    """The MPI library ``place``, or that of a prefix, with its bindings. Raises InvalidInput."""
+    paths = (place, place / "lib" / "libmpi.so", place / "lib64" / "libmpi.so")
+    path = next((one for one in paths if one.is_file()), None)
+    if path is None:
+        what = "there is no libmpi.so" if place.is_dir() else "there is no such file or folder"
+        raise InvalidInput(what, str(place), allowed=_ALLOWED)
     bindings = (path.with_name(name) for name in ("libmpifort.so", "libmpicxx.so"))
     files = [_read(one) for one in (path, *bindings) if one.exists()]
     symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
     if not symbols:
-        raise InvalidInput(
-            "this is not an MPI library: it has no MPI symbols", str(path), allowed=_ALLOWED
-        )
+        what = "this is not an MPI library: it has no MPI symbols"
+        raise InvalidInput(what, str(path), allowed=_ALLOWED)
     return Library(
         path,
         files[0].soname,
@@ -78,11 +69,8 @@ def read_library(place: Path) -> Library:
 def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """The MPI names that a program needs, and the libraries that it names."""
     if not path.is_file():
-        raise InvalidInput(
-            "this is a folder" if path.is_dir() else "there is no such file",
-            str(path),
-            allowed="a program that is linked to OLD",
-        )
+        what = "this is a folder" if path.is_dir() else "there is no such file"
+        raise InvalidInput(what, str(path), allowed="a program that is linked to OLD")
     file = _read(path)
     names = {one.name for one in file.symbols if one["st_shndx"] == "SHN_UNDEF"}
     return frozenset(names), frozenset(file.needed)
@@ -144,9 +132,8 @@ def _read(path: Path) -> _Elf:
         symbols = [one for one in rows if _OF_MPI.match(one.name)]
         machine = f"ELF{file.elfclass} {file['e_machine']}"
     except Exception as error:  # pyelftools raises whatever it stumbles over
-        raise InvalidInput(
-            "this is not an ELF library or program", str(path), found=str(error)
-        ) from None
+        what = "this is not an ELF library or program"
+        raise InvalidInput(what, str(path), found=str(error)) from None
     return _Elf(machine, found.soname if found else "", found.needed if found else (), symbols)
 
 

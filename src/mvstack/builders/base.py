@@ -202,7 +202,7 @@ def carried(fetcher: Fetcher, mirror: store.Store, spec: SourceSpec) -> Fetched:
     if mirror.get(fetched.sha256) is None:
         size = fetched.path.stat().st_size
         told = (fetched.sha256, spec.filename, spec.name, size, fetched.place, fetched.note)
-        mirror.add(fetched.path, store.Entry(*told), bool(spec.licence_page))
+        mirror.add(fetched.path, store.Entry(*told), bool(spec.known.licence_page))
     return fetched
 
 

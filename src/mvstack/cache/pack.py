@@ -29,6 +29,7 @@ PRIVATE = ("*.log", "*_test_report.md", "*.log.gz", "*.log.bz2")
 # What a row of builds.jsonl tells those who install.
 TOLD = ("started", "host", "cores", "seconds", "sources")
 
+# The modules that a module loads.
 _ASKS = re.compile(r'^\s*(?:depends_on|load|always_load)\("([^"]+)"\)', re.M)
 
 
@@ -45,11 +46,6 @@ class Installed:
     software: Path
     build: dict[str, Any]
     requires: tuple[str, ...] = ()
-
-    @property
-    def asks(self) -> list[str]:
-        """The modules that its own module loads."""
-        return _ASKS.findall(self.module_file.read_text())
 
 
 def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:
@@ -77,7 +73,7 @@ def _with_companions(plan: Plan, found: list[Installed]) -> list[Installed]:
     companions = list(_companions(plan, {item.module_file for item in found}))
 
     def below(item: Installed, seen: dict[str, None]) -> dict[str, None]:
-        for name in item.asks:
+        for name in _ASKS.findall(item.module_file.read_text()):
             for one in companions:
                 if str(one.module_file).endswith(f"/{name}.lua") and one.content not in seen:
                     below(one, seen)

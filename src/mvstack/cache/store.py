@@ -50,15 +50,11 @@ class Entry:
     manifest: Manifest
     signer: str
 
-    @property
-    def archive(self) -> str:
-        """The archive's name in the cache."""
-        return archive_name(self.manifest)
-
     def bring(self, target: Path) -> None:
         """Copy the archive to ``target`` and check it. Raises NotBelieved, Unreachable."""
-        if not self.place.bring(self.archive, target):
-            raise NotBelieved(f"its archive {self.archive} is not there")
+        name = archive_name(self.manifest)
+        if not self.place.bring(name, target):
+            raise NotBelieved(f"its archive {name} is not there")
         unpack.hashed(self.manifest, target)
 
     @contextlib.contextmanager

@@ -201,7 +201,7 @@ def _offer(place: Place, plan: Plan, content: str, item: Work | None = None) -> 
         if (one := _offer(place, plan, needed)) is None:
             raise NotBelieved(f"what it requires is not in the cache (content {needed[:12]}…)")
         before.append(one)
-    archive = Path(plan.tree) / WAITING / Path(entry.archive).name
+    archive = Path(plan.tree) / WAITING / Path(store.archive_name(entry.manifest)).name
     if not archive.is_file():  # required by several
         try:
             entry.bring(archive)
@@ -241,7 +241,7 @@ def _unpack(offer: Offer, tree: Path) -> None:
         raise Refused(
             f"{offer.entry.manifest.easyconfig} in this cache is refused: {error}",
             offer.entry.place.name,
-            found=offer.entry.archive,
+            found=store.archive_name(offer.entry.manifest),
             because="its signature and its archive's hash hold: it was pushed damaged",
             todo=f"{PUSH_AGAIN}; or leave this cache out",
             outcome="What was installed before stays; no module of this package can be loaded.",

@@ -22,7 +22,7 @@ COMMANDS = (
     *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", "df -Pk /dev/shm"),
     *("sinfo --version", "scontrol show config", "srun --mpi=list", "flux --version"),
     *("fi_info -l", "fi_info -e", "ucx_info -d", "ucx_info -b"),
-    *(batch.question for batch in BATCH.values()),
+    *(question for question, *_ in BATCH.values()),
     *(tool for wanted in WANTED for tool in wanted.tools),
     *(f"{tool} --version" for tool in TOOLS),
 )

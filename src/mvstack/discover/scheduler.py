@@ -6,25 +6,10 @@ from dataclasses import dataclass
 from mvstack.discover.machine import Machine
 from mvstack.discover.view import View
 
-
-@dataclass(frozen=True)
-class Batch:
-    """What is asked of a batch system, its version in the answer, its launcher and its command."""
-
-    question: str
-    version: str
-    launcher: str
-    command: str
-
-
+# What is asked of a batch system, its version in the answer, its launcher and its command.
 BATCH = {
-    "pbs": Batch(
-        "qstat --version",
-        r"(?:pbs_version|Version)\s*[=:]\s*([0-9A-Za-z_.+-]+)",
-        "pals",
-        "palstat",
-    ),
-    "lsf": Batch("lsid", r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", "jsrun", "jsrun"),
+    "pbs": ("qstat --version", r"(?:pbs_version|Version)\s*[=:]\s*([\w.+-]+)", "pals", "palstat"),
+    "lsf": ("lsid", r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", "jsrun", "jsrun"),
 }
 
 
@@ -50,7 +35,7 @@ def read_scheduler(view: View, machine: Machine) -> None:
             "scheduler: kubernetes and launcher: mpijob"
         )
     answers = [_slurm(view, machine), _flux(view, machine)]
-    answers += [_batch(view, name, batch) for name, batch in BATCH.items()]
+    answers += [_batch(view, name, *row) for name, row in BATCH.items()]
     found = [launch for launch in answers if launch is not None]
     if not found:
         none = "no Slurm, Flux, PBS or LSF that answers"
@@ -143,13 +128,15 @@ def _flux(view: View, machine: Machine) -> Launch | None:
     return Launch("flux", answer, "flux", "scheduler flux")
 
 
-def _batch(view: View, name: str, batch: Batch) -> Launch | None:
+def _batch(
+    view: View, name: str, question: str, version: str, launcher: str, command: str
+) -> Launch | None:
     """A scheduler that told its version, with its own launcher where that is here."""
-    asked = view.ask(batch.question)
-    match = re.search(batch.version, asked.said) if asked else None
+    asked = view.ask(question)
+    match = re.search(version, asked.said) if asked else None
     if match is None:
         return None
-    answer = f"{batch.question}: {name} {match[1][:40]}"
-    if view.which(batch.command):
-        return Launch(name, answer, batch.launcher, f"{batch.command} is on PATH")
-    return Launch(name, answer, "hydra", f"{batch.command} is not on PATH: MPI's own hydra")
+    answer = f"{question}: {name} {match[1][:40]}"
+    if view.which(command):
+        return Launch(name, answer, launcher, f"{command} is on PATH")
+    return Launch(name, answer, "hydra", f"{command} is not on PATH: MPI's own hydra")

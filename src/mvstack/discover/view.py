@@ -127,15 +127,12 @@ class View:
 
     def __init__(self, machine: Path | Capture) -> None:
         self.source = _Kept(machine) if isinstance(machine, Capture) else _Files(machine)
+        # whether it is known which tools there are; else that one is absent says nothing
+        self.tools_known = self.source.tools_known
         self.seen = Capture()
         if isinstance(machine, Capture):
             self.seen.denied |= machine.denied
         self._asked: dict[str, Done | None] = {}
-
-    @property
-    def tools_known(self) -> bool:
-        """Whether it is known which tools this machine has (else their absence says nothing)."""
-        return self.source.tools_known
 
     def text(self, path: str) -> str | None:
         """The text of a file; None when it cannot be read."""

@@ -140,7 +140,7 @@ def add_source(
     note = spec.note(found) if listed else f"not upstream's bytes: {why}"
     place = f"added by hand, {file.name!r}"
     entry = Entry(found, spec.filename, spec.name, size, place, note)
-    stored = store.add(file, entry, private=bool(spec.licence_page))
+    stored = store.add(file, entry, private=bool(spec.known.licence_page))
     store.link_easybuild(spec.software, spec.filename, found)
     if not listed:
         accept(spec.software, spec.version, found, why, spec.filename)
@@ -182,24 +182,17 @@ def _acceptance(accept_hash: str | None, reason: str | None) -> tuple[str, str]:
 
 def _check(spec: SourceSpec, file: Path, found: str, wanted: str) -> None:
     """Raise SourceError unless the bytes are listed or accepted."""
-    if wanted and found != wanted:
-        raise SourceError(
-            "the file does not have the hash that is accepted",
-            relative(file),
-            found=f"sha256 {found}",
-            allowed=f"sha256 {wanted}",
-            todo="make sure which file is meant: compare the output of `sha256sum`",
-            outcome="Nothing was added.",
-        )
-    if not wanted and found not in spec.hashes:
-        refused = spec.refused.get(found, "")
-        raise SourceError(
-            f"the file is not the {spec.filename} that the recipe lists",
-            relative(file),
-            found=f"sha256 {found}" + (f" ({refused})" if refused else ""),
-            allowed=f"{spec.wanted} ({spec.recipe})",
-            because=refused,
-            todo="get upstream's file; for other bytes on purpose add --accept-hash "
-            f"{found} --reason TEXT",
-            outcome="Nothing was added.",
-        )
+    if found == wanted or (not wanted and found in spec.hashes):
+        return
+    what, allowed = "the file does not have the hash that is accepted", f"sha256 {wanted}"
+    todo = "make sure which file is meant: compare the output of `sha256sum`"
+    said, because = f"sha256 {found}", ""
+    if not wanted:
+        what = f"the file is not the {spec.filename} that the recipe lists"
+        allowed, (said, because) = f"{spec.wanted} ({spec.recipe})", spec.refusal(found)
+        todo = "get upstream's file; for other bytes on purpose add --accept-hash "
+        todo += f"{found} --reason TEXT"
+    where, outcome = relative(file), "Nothing was added."
+    raise SourceError(
+        what, where, found=said, allowed=allowed, because=because, todo=todo, outcome=outcome
+    )

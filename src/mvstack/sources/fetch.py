@@ -96,12 +96,12 @@ class Fetcher:
                     raise
                 tried[f"{place.where}: other bytes, {error.problems[0].found}"] = None
         where = f"{spec.name} ({spec.recipe})"
-        if spec.licence_page:
-            todo = f"get it from {spec.licence_page}, then: mvstack sources add {spec.filename} "
+        if page := spec.known.licence_page:
+            todo = f"get it from {page}, then: mvstack sources add {spec.filename} "
             what = f"{spec.filename} is licensed and is never fetched"
             raise SourceError(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
         also = ""
-        if spec.debian and not self.debian_archives:
+        if spec.known.debian and not self.debian_archives:
             tried[debian.UNKNOWN] = None
             also = (
                 f", or the URL of a Debian archive (what stands before /pool) in {debian.SETTING}"
@@ -124,8 +124,8 @@ class Fetcher:
         """
         if self.in_mirror(spec):
             return True
-        unasked = spec.pypi or (spec.debian and not ask_debian)
-        if unasked and not spec.licence_page:
+        unasked = spec.known.pypi or (spec.known.debian and not ask_debian)
+        if unasked and not spec.known.licence_page:
             return True
         return any(has(place.where, self.hosts) for place in self._places(spec))
 
@@ -162,16 +162,16 @@ class Fetcher:
         for mirror in self.mirrors:
             for where in _in_mirror(mirror, spec):
                 yield _Place(where, f"site mirror {where}")
-        if spec.licence_page:
+        if spec.known.licence_page:
             return
         for url in spec.urls:
             yield _Place(url, f"upstream {url}", upstream=True)
-        if spec.debian:
+        if spec.known.debian:
             for archive in self.debian_archives:
-                where = debian.place_in(archive, spec.debian)
+                where = debian.place_in(archive, spec.known.debian)
                 yield _Place(where, f"Debian source archive, {where}")
-        if spec.pypi:
-            yield _Place(pypi.PLACE, f"{pypi.PLACE}, {spec.pypi}")
+        if spec.known.pypi:
+            yield _Place(pypi.PLACE, f"{pypi.PLACE}, {spec.known.pypi}")
 
     def _bring(self, spec: SourceSpec, place: _Place) -> Fetched:
         """Bring the file into the mirror if its bytes are listed. Raises NotHere, SourceError."""
@@ -200,7 +200,7 @@ class Fetcher:
                 f"{sha256} --reason TEXT; or take upstream's: mvstack sources forget "
                 f"{spec.name}",
             )
-        whose = sha256 in spec.whose and spec.upstream(sha256)
+        whose = sha256 in spec.known.hashes and spec.upstream(sha256)
         note = f"not upstream's bytes: {accepted.reason}"
         return Fetched(path, spec.filename, sha256, "mirror (added by hand)", whose, note)
 
@@ -221,11 +221,11 @@ def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
 
 
 def _other_bytes(spec: SourceSpec, sha256: str, place: str) -> _OtherBytes:
-    why = spec.refused.get(sha256, "")
+    found, why = spec.refusal(sha256)
     return _OtherBytes(
         f"{spec.filename} does not have the hash that its recipe lists",
         f"{spec.name} ({spec.recipe})",
-        found=f"sha256 {sha256}" + (f" ({why})" if why else "") + f" from {place}",
+        found=f"{found} from {place}",
         allowed=spec.wanted,
         because=why or "the file was replaced there, or damaged on its way",
         todo="look at what changed before trusting it; for these bytes on purpose: mvstack "

@@ -14,7 +14,7 @@ LIMIT = 1800.0  # seconds
 
 
 def fetch(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
-    """The file of ``spec.pypi`` (``impi-rt==2021.19.0``), loaded into ``folder``.
+    """The file of ``spec.known.pypi`` (``impi-rt==2021.19.0``), loaded into ``folder``.
 
     pip itself refuses other bytes than those listed. A wheel for another machine than this one can
     be loaded too: its platform is read from its name. Raises NotHere with pip's last words.
@@ -23,28 +23,28 @@ def fetch(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
         raise NotHere(silent)
     listed, brought = folder / "requirements.txt", folder / "brought"
     hashes = " ".join(f"--hash=sha256:{one}" for one in spec.hashes)
-    listed.write_text(f"{spec.pypi} {hashes}\n")
+    listed.write_text(f"{spec.known.pypi} {hashes}\n")
     command = [
         *_pip(), "download", "--no-deps", "--no-input", "--disable-pip-version-check",
         "--progress-bar=off", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
-        f"--dest={brought}", *_platform(spec.filename, spec.pypi), f"--requirement={listed}",
+        f"--dest={brought}", *_platform(spec.filename, spec.known.pypi), f"--requirement={listed}",
     ]  # fmt: skip
     done = run(command, env=english(), limit=LIMIT)
     if done.timed_out:
-        raise NotHere(f"{PLACE}: {spec.pypi}: pip took more than {LIMIT:.0f} s")
+        raise NotHere(f"{PLACE}: {spec.known.pypi}: pip took more than {LIMIT:.0f} s")
     path = brought / spec.filename
     if done.ok and path.is_file():
         hosts.answered(PLACE)
         return path
     lines = [line.strip() for line in done.said.splitlines() if line.strip()]
     if "hashes" in done.said.lower():
-        raise NotHere(f"{PLACE}: {spec.pypi} has other bytes than the recipe lists")
+        raise NotHere(f"{PLACE}: {spec.known.pypi} has other bytes than the recipe lists")
     errors = [line for line in lines if line.startswith("ERROR:")]
     why = (errors or lines or [f"pip brought no {spec.filename}"])[0].removeprefix("ERROR:").strip()
     if "connection" in done.said.lower() or "resolv" in done.said.lower():
         why = "the index does not answer"
         hosts.silent(PLACE, why)
-    raise NotHere(f"{PLACE}: {spec.pypi}: {why}")
+    raise NotHere(f"{PLACE}: {spec.known.pypi}: {why}")
 
 
 def _pip() -> list[str]:

@@ -68,12 +68,8 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
                 filename,
                 _hashes(part.get("checksums"), number, filename, where),
                 _urls({**part, **entry}, templates, filename, where),
-                about.debian,
-                about.pypi,
-                about.licence_page,
-                about.hashes,
-                about.refused,
-                recipe=where,
+                about,
+                where,
             )
 
 

@@ -45,7 +45,11 @@ class Whose(Strict):
 
 
 class Known(Reasoned):
-    """What environments/policy/sources.yaml says of one file beyond its recipe."""
+    """What environments/policy/sources.yaml says of one file beyond its recipe.
+
+    ``hashes`` says of a hash whose bytes it names, ``refused`` of a hash why it is not taken.
+    ``pypi`` is a requirement such as ``impi-rt==2021.19.0``.
+    """
 
     debian: Debian | None = None
     pypi: str = ""
@@ -70,9 +74,7 @@ class _File(Strict):
 class SourceSpec:
     """One source file of one version of a software.
 
-    ``hashes`` are those that the recipe lists, in its order; ``whose`` says of a hash whose bytes
-    it names, ``refused`` of a hash why it is not taken. ``pypi`` is a requirement such as
-    ``impi-rt==2021.19.0``. ``recipe`` is ``file:line`` of the hashes.
+    ``hashes`` are those that the recipe lists, in its order; ``recipe`` is ``file:line`` of them.
     """
 
     software: str
@@ -80,11 +82,7 @@ class SourceSpec:
     filename: str
     hashes: tuple[str, ...]
     urls: tuple[str, ...] = ()
-    debian: Debian | None = None
-    pypi: str = ""
-    licence_page: str = ""
-    whose: dict[str, Whose] = field(default_factory=dict, hash=False)
-    refused: dict[str, str] = field(default_factory=dict, hash=False)
+    known: Known = field(default_factory=Known.model_construct, hash=False)
     recipe: str = ""
 
     def __post_init__(self) -> None:
@@ -108,13 +106,18 @@ class SourceSpec:
 
     def upstream(self, sha256: str) -> bool:
         """Whether bytes with this hash are upstream's own."""
-        known = self.whose.get(sha256)
-        return known.upstream if known else sha256 in self.hashes
+        whose = self.known.hashes.get(sha256)
+        return whose.upstream if whose else sha256 in self.hashes
 
     def note(self, sha256: str) -> str:
         """What is known of the bytes with this hash, in words; "" when nothing is."""
-        known = self.whose.get(sha256)
-        return known.note if known else ""
+        whose = self.known.hashes.get(sha256)
+        return whose.note if whose else ""
+
+    def refusal(self, sha256: str) -> tuple[str, str]:
+        """Bytes that are not listed as a message says what was found; and why they are refused."""
+        why = self.known.refused.get(sha256, "")
+        return f"sha256 {sha256}" + (f" ({why})" if why else ""), why
 
     @property
     def wanted(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mvstack.sources.fetch import Fetched
-from mvstack.sources.spec import SourceSpec, extension, known_sources
+from mvstack.sources.spec import Known, SourceSpec, extension, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, SourceError, together
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records
@@ -58,8 +58,8 @@ def source_of(row: Row) -> SourceSpec | None:
         name = f"{row['package']}-{row['version']}" + (f".{ending}" if ending else "")
     if extension(name) != ending:
         return None
-    known = known_sources().get(name)
-    page = (known.licence_page if known else "") or row["page"]
+    known = known_sources().get(name) or Known.model_construct()
+    page = known.licence_page or row["page"]
     try:
         return SourceSpec(
             row["package"],
@@ -67,11 +67,7 @@ def source_of(row: Row) -> SourceSpec | None:
             name,
             (row["sha256"],),
             () if page else (*row["urls"], f"{PUBLIC}/{row['path']}"),
-            known.debian if known else None,
-            known.pypi if known else "",
-            page,
-            dict(known.hashes) if known else {},
-            dict(known.refused) if known else {},
+            known.model_copy(update={"licence_page": page}),
             f"Spack's recipe of {row['package']}",
         )
     except InvalidInput:
