@@ -40,11 +40,8 @@ def discover(
     """Look at this machine and print a system file to edit."""
     if capture is not None:
         if root != Path("/"):
-            raise InvalidInput(
-                "only this machine can be captured",
-                "--capture with --root",
-                todo="leave one of them out",
-            )
+            what, todo = "only this machine can be captured", "leave one of them out"
+            raise InvalidInput(what, "--capture with --root", todo=todo)
         write_capture(capture)
         said = f"wrote {capture}; read it with: mvstack discover --root {capture}"
         say({"capture": str(capture)}, as_json, said)
@@ -52,12 +49,8 @@ def discover(
     if not root.exists():
         raise InvalidInput("no such file or folder", str(root))
     if not SYSTEM_NAME.fullmatch(name):
-        raise InvalidInput(
-            "not a valid system name",
-            "--name",
-            found=name,
-            allowed="up to 40 small letters, digits and . _ -, beginning with a letter",
-        )
+        allowed = "up to 40 small letters, digits and . _ -, beginning with a letter"
+        raise InvalidInput("not a valid system name", "--name", found=name, allowed=allowed)
     machine = look(root)
     if as_json:
         emit(machine.model_dump(mode="json"))

@@ -33,13 +33,12 @@ def list_(
         "checks": _checks,
     }
     rows = made[what]()
-    cells = ([_shown(value) for value in row.values()] for row in rows)
+    cells = (
+        [" ".join(value) if isinstance(value, list) else str(value) for value in row.values()]
+        for row in rows
+    )
     shown = table(list(rows[0]) if rows else (), cells)
     say(rows, as_json, shown)
-
-
-def _shown(value: Any) -> str:
-    return " ".join(value) if isinstance(value, list) else str(value)
 
 
 def _systems(root: Path | None) -> list[Row]:

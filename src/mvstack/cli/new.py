@@ -107,11 +107,9 @@ def _folder(to: Path | None) -> Path:
         use(to)
     site = home().site
     if site is None:
-        raise InvalidInput(
-            "no site folder is named; mvapich-stack's own files are never changed",
-            "--site",
-            todo="mvstack new site DIR, then mvstack --site DIR new …",
-        )
+        what = "no site folder is named; mvapich-stack's own files are never changed"
+        todo = "mvstack new site DIR, then mvstack --site DIR new …"
+        raise InvalidInput(what, "--site", todo=todo)
     return site
 
 
@@ -125,11 +123,8 @@ def _valid(what: str, kind: Any, value: str) -> None:
 
 def _write(files: dict[Path, str], then: str, warning: str = "") -> None:
     """Write all of ``files``, and say what to do next; none if one of them is there already."""
-    if there := [path for path in files if path.exists()]:
-        raise Refused(
-            *(Problem("exists already", relative(path)) for path in there),
-            outcome="Nothing was written.",
-        )
+    if there := [Problem("exists already", relative(path)) for path in files if path.exists()]:
+        raise Refused(*there, outcome="Nothing was written.")
     for path, text in files.items():
         write_atomically(path, text)
         typer.echo(f"wrote {relative(path)}")

@@ -32,31 +32,16 @@ def _packages(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete.lower())]
 
 
-SYSTEM = "SYSTEM[/PARTITION]|FILE"
-System = Annotated[
-    str,
-    Argument(
-        metavar=SYSTEM,
-        help="A system, one of its partitions, or a system file.",
-        autocompletion=systems,
-    ),
-]
-Partition = Annotated[
-    str,
-    Argument(
-        metavar="SYSTEM/PARTITION",
-        help="A partition of a system or of a system file; the system alone if it has no other.",
-        autocompletion=systems,
-    ),
-]
+def _place(help: str, metavar: str = "SYSTEM[/PARTITION]|FILE") -> Any:
+    return Argument(metavar=metavar, help=help, autocompletion=systems)
+
+
+System = Annotated[str, _place("A system, one of its partitions, or a system file.")]
 Systems = Annotated[
-    list[str] | None,
-    Argument(
-        metavar=SYSTEM,
-        help="Systems, partitions or system files; all systems if none is named.",
-        autocompletion=systems,
-    ),
+    list[str] | None, _place("Systems, partitions or system files; all systems if none is named.")
 ]
+_ONE = "A partition of a system or of a system file; the system alone if it has no other."
+Partition = Annotated[str, _place(_ONE, "SYSTEM/PARTITION")]
 Packages = Annotated[
     list[str] | None,
     Argument(

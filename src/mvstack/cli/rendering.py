@@ -15,9 +15,8 @@ from mvstack.image.policy import image_policy
 from mvstack.image.render import image_files
 from mvstack.install import stages
 from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.model.system import System
 from mvstack.plan.make import make_plan, split_name
-from mvstack.plan.types import Given, Plan
+from mvstack.plan.types import Given
 from mvstack.render.partition import RENDERED, stale, write
 from mvstack.render.partition import render as files_of
 from mvstack.support.console import say
@@ -97,7 +96,10 @@ def render_systems(
             for part in parts:
                 given = Given(profile=profile, fallback=system.discover)
                 plan = make_plan(system, part, release, policy, given)
-                rendered[base / system.name / part] = files_of(plan) | _image(system, plan)
+                files = files_of(plan)
+                if system.partitions[part].image is not None:
+                    files |= image_files(plan, make_image(system, plan, image_policy()))
+                rendered[base / system.name / part] = files
     if errors:
         raise together(errors, "Nothing was rendered.")
     tables = {} if names or to else _changed()
@@ -129,13 +131,6 @@ def _ours_only(names: list[str]) -> None:
             problems.append(Problem(what, name, todo=f"mvstack render {name} --to DIR"))
     if problems:
         raise InvalidInput(*problems, outcome="Nothing was rendered.")
-
-
-def _image(system: System, plan: Plan) -> dict[str, str]:
-    """The files of the partition's image; none when its file says nothing of one."""
-    if system.partitions[plan.partition].image is None:
-        return {}
-    return image_files(plan, make_image(system, plan, image_policy()))
 
 
 def _fresh(

@@ -63,10 +63,8 @@ def _specs(names: list[str], root: Path | None) -> list[SourceSpec]:
 
 def _complete(incomplete: str) -> list[str]:
     known = sorted({spec.name for spec in _all_specs()})
-    return [
-        *options.systems(incomplete),
-        *(one for one in known if one.startswith(incomplete.lower())),
-    ]
+    own = [one for one in known if one.startswith(incomplete.lower())]
+    return options.systems(incomplete) + own
 
 
 def _size(count: int) -> str:
@@ -111,10 +109,10 @@ def verify(
     gone = bad if remove_damaged else []
     for verdict in gone:
         store.remove(verdict)
-    data = []
-    for one in verdicts:
-        row = {"state": one.state, "path": str(one.path), "removed": one in gone}
-        data.append(row | asdict(one.entry))
+    data = [
+        {"state": one.state, "path": str(one.path), "removed": one in gone, **asdict(one.entry)}
+        for one in verdicts
+    ]
     todo = "mvstack sources verify --remove-damaged, then fetch it again"
     left = [
         Problem(f"{one.state}: {one.entry.filename} {one.entry.software}", str(one.path), todo=todo)

@@ -75,21 +75,17 @@ def use(site: Path) -> None:
     Raises InvalidInput for what is no folder, or holds a folder that no site has.
     """
     if not site.is_dir():
-        raise InvalidInput(
-            "there is no such folder",
-            str(site),
-            todo=f"name the site's folder with --site or {VARIABLE}; "
-            "`mvstack new site DIR` makes one",
-        )
+        todo = f"name the site's folder with --site or {VARIABLE}; `mvstack new site DIR` makes one"
+        raise InvalidInput("there is no such folder", str(site), todo=todo)
     problems = [
         Problem(
             f"{path.name}: a site has no such folder",
             str(site),
-            allowed=listed(list(FOLDERS)),
-            nearest=nearest(path.name, list(FOLDERS)),
+            allowed=listed(FOLDERS),
+            nearest=meant,
         )
         for path in sorted(site.iterdir())
-        if path.is_dir() and nearest(path.name, list(FOLDERS)) and path.name not in FOLDERS
+        if path.is_dir() and path.name not in FOLDERS and (meant := nearest(path.name, FOLDERS))
     ]
     if problems:
         raise InvalidInput(*problems)
