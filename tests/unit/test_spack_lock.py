@@ -10,8 +10,8 @@ import pytest
 from install_tree import plan_in
 
 from mvstack.builders.spack import lock
-from mvstack.builders.spack.accepted import overlay
 from mvstack.builders.spack.clone import load_pins
+from mvstack.builders.spack.environments import overlay
 from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.sources import source_of
 from mvstack.model.load import load_policy, load_release, load_system

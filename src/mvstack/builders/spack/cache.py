@@ -159,7 +159,7 @@ def believed(place: Place, name: str) -> Signed | None:
     try:
         text, signer = gpg.verified(signed)
         rows = json.loads(text)["data"]
-        blobs = {f"{FOLDER}/blobs/sha256/{one[:2]}/{one}": size for one, size in map(_blob, rows)}
+        blobs = dict(map(_blob, rows))
         spec = [_blob(row)[0] for row in rows if ".spec." in str(row.get("mediaType"))]
     except (ValueError, KeyError, TypeError):
         raise NotBelieved("its manifest cannot be used") from None
@@ -170,16 +170,15 @@ def believed(place: Place, name: str) -> Signed | None:
                 raise NotBelieved("its archive is not there")
             if file.stat().st_size != size or sha256_of(file) != Path(blob).name:
                 raise NotBelieved("its archive has other bytes than its manifest says")
-    spec_file = f"{FOLDER}/blobs/sha256/{spec[0][:2]}/{spec[0]}" if spec else ""
-    return Signed(text, signer, tuple(blobs), spec_file, sum(blobs.values()))
+    return Signed(text, signer, tuple(blobs), spec[0] if spec else "", sum(blobs.values()))
 
 
 def _blob(row: dict[str, Any]) -> tuple[str, int]:
-    """Hash and size of one blob. Raises ValueError for a hash that would be another file's name."""
+    """Name and size of one blob. Raises ValueError for a hash that would be another file's name."""
     digest, size = row["checksum"], row["contentLength"]
     if not (isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)):
         raise ValueError("this is not a sha256")
-    return digest, int(size)
+    return f"{FOLDER}/blobs/sha256/{digest[:2]}/{digest}", int(size)
 
 
 def entry(cache: Path, name: str, content: str) -> Path | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mvstack.builders.spack import accepted, lock
+from mvstack.builders.spack import lock
 from mvstack.builders.spack.clone import clones, home, load_pins, present, python
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.lock import Environment
@@ -14,8 +14,35 @@ from mvstack.cache.use import Caches
 from mvstack.model.spack_lock import Lock
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
+from mvstack.render.templates import generated
 from mvstack.support.progress import Progress
+from mvstack.support.units import one_line
 from mvstack.tree.folder import MARK
+
+NAMESPACE = "mvapich_stack_accepted"
+OVERLAY = f"repo-accepted/spack_repo/{NAMESPACE}"
+
+REPO = """\
+# {generated}
+repo:
+  namespace: {namespace}
+  api: v2.2
+"""
+RECIPE = '''\
+# {generated}
+"""{product} with the bytes that were accepted here in place of upstream's."""
+
+from spack_repo.mvapich_stack.packages.{folder}.package import {name} as Ours
+
+from spack.package import *
+
+
+class {name}(Ours):
+    __doc__ = Ours.__doc__
+
+    # not upstream's bytes: {why}
+    version("{version}", sha256="{sha256}", preferred=True)
+'''
 
 
 def store_of(tree: Path) -> Path:
@@ -25,7 +52,35 @@ def store_of(tree: Path) -> Path:
 
 def files_of(plan: Plan) -> dict[str, str]:
     """All files of a partition, with the overlay of bytes that the user accepted."""
-    return {**render(plan), **accepted.overlay(plan)}
+    return {**render(plan), **overlay(plan)}
+
+
+def overlay(plan: Plan) -> dict[str, str]:
+    """The files, by name, of a package repository over ours; none when no bytes were accepted.
+
+    It has the bytes that were accepted in place of upstream's: each recipe inherits ours and has
+    one version more exactly said, the same with the hash that was accepted. It is the user's state
+    and is never committed.
+    """
+    builds = {(build.product, build.version): build for build in plan.mpi if build.accepted_sha256}
+    if not builds:
+        return {}
+    files = {
+        f"spack/{OVERLAY}/repo.yaml": REPO.format(generated=generated(plan), namespace=NAMESPACE)
+    }
+    for build in builds.values():
+        folder = build.product.replace("-", "_")
+        files[f"spack/{OVERLAY}/packages/{folder}/package.py"] = RECIPE.format(
+            generated=generated(plan),
+            product=build.product,
+            folder=folder,
+            name="".join(part.capitalize() for part in build.product.split("-")),
+            version=build.version,
+            sha256=build.accepted_sha256,
+            # a line of its own in a Python file: nothing in it may end the line
+            why=one_line(build.not_upstream),
+        )
+    return files
 
 
 def inputs_of(files: dict[str, str]) -> str:
@@ -55,7 +110,7 @@ def for_tree(
         interpreter = python(found.home, note)
     if there:
         progress.skip("Spack", what, "already there")
-    overlay = tree / "rendered" / "spack" / accepted.FOLDER
+    accepted = tree / "rendered" / "spack" / OVERLAY
     binaries = {"source": False, "binary": True, "signed": True}
     isolated = Isolated(
         clones=found,
@@ -64,7 +119,7 @@ def for_tree(
         store=store_of(tree),
         root=root,
         jobs=jobs,
-        repos={accepted.NAMESPACE: overlay} if (overlay / "repo.yaml").is_file() else {},
+        repos={NAMESPACE: accepted} if (accepted / "repo.yaml").is_file() else {},
         mirrors={
             f"mvapich-stack-cache-{number}": {"url": f"{place.url}/spack", **binaries}
             for number, place in enumerate(caches.places if caches else (), 1)
