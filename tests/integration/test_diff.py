@@ -167,14 +167,14 @@ def test_a_checkout_of_somebody_else_is_compared(clone: Clone) -> None:
 
 
 def test_a_system_that_only_one_side_has(clone: Clone) -> None:
-    text = (clone.top / "environments/systems/alps.yaml").read_text()
-    (clone.top / "environments/systems/daint.yaml").write_text(
-        text.replace("name: alps", "name: daint", 1)
+    text = (clone.top / "environments/systems/azure-hbv4.yaml").read_text()
+    (clone.top / "environments/systems/mine.yaml").write_text(
+        text.replace("name: azure-hbv4", "name: mine", 1)
     )
-    found = clone.diff("HEAD", "daint")["partitions"]
-    assert list(found) == ["daint/cpu"]
-    assert {row["kind"] for row in found["daint/cpu"]["added"]} == {"mpi", "package"}
-    assert found["daint/cpu"]["mpi_changes"]
+    found = clone.diff("HEAD", "mine")["partitions"]
+    assert list(found) == ["mine/hpc"]
+    assert {row["kind"] for row in found["mine/hpc"]["added"]} >= {"mpi", "package"}
+    assert found["mine/hpc"]["mpi_changes"]
 
 
 def test_errors_name_the_side_that_is_at_fault(clone: Clone) -> None:
