@@ -152,18 +152,17 @@ def test_the_house_keeps(rule: str) -> None:
     assert sorted(RULES[rule]()) == [], rule
 
 
-@pytest.mark.xfail(size() > LINES, reason=f"{size():,} lines, {LINES:,} are the aim", strict=True)
 def test_the_whole_is_small() -> None:
     assert size() <= LINES
 
 
 def main() -> int:
     """Print the figures: 1 where a rule is broken."""
-    print(f"lines of src without images: {size():,}; at most {LINES:,} are the aim")
+    print(f"lines of src without images: {size():,}, of at most {LINES:,}")
     found = {rule: sorted(find()) for rule, find in RULES.items()}
     for rule, places in found.items():
         print(f"{rule}: {len(places)}", *places)
-    return int(any(found.values()))
+    return int(any(found.values()) or size() > LINES)
 
 
 if __name__ == "__main__":

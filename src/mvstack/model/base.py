@@ -1,7 +1,5 @@
 """What the models of all hand-written files have in common, and how their errors are told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, get_args, get_origin

@@ -1,9 +1,7 @@
 """``mvstack-ci.yaml``: what a site's pipelines need to know beside its system files."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -79,7 +77,7 @@ class Settings(Strict):
     )
 
     @model_validator(mode="after")
-    def _whole(self) -> Settings:
+    def _whole(self) -> Self:
         names = [(one.system, part) for one in self.systems for part in one.partitions or [""]]
         twice = sorted({f"{s}/{p}".rstrip("/") for s, p in names if names.count((s, p)) > 1})
         if twice:

@@ -1,7 +1,5 @@
 """environments/policy/ci.yaml: GitLab's limits and the settings of generated jobs."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated
 

@@ -8,8 +8,6 @@ Words that Spack knows and we do not (``%gcc``, ``@git.…``, flags, ``arch=``) 
 passed over: a constraint that is read wrongly would let everything through.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -50,7 +48,7 @@ class Constraint:
     versions: tuple[str, ...] = ()
     variants: dict[str, Value] = field(default_factory=dict)
     target: str = ""
-    below: tuple[Constraint, ...] = ()
+    below: "tuple[Constraint, ...]" = ()
     exact: frozenset[str] = frozenset()
 
     def __str__(self) -> str:

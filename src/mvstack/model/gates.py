@@ -4,10 +4,8 @@ What each gate does is code (``run``); why it is there, and the packages,
 versions and variants that it knows, are data: environments/policy/gates.yaml.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -84,7 +82,7 @@ class Gates(Strict):
     known_bad: list[KnownBad]
 
     @model_validator(mode="after")
-    def _every_gate(self) -> Gates:
+    def _every_gate(self) -> Self:
         missing = [name for name in GATES if name not in self.gates]
         if missing:
             raise ValueError(f"gates: there is no {', '.join(missing)}; each gate has its reason")

@@ -1,8 +1,6 @@
 """What a partition's file says of its cloud image: what it starts from, and for which machine."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -69,7 +67,7 @@ class ImageSpec(Strict):
     why: Text = ""
 
     @model_validator(mode="after")
-    def _base_fits_the_cloud(self) -> ImageSpec:
+    def _base_fits_the_cloud(self) -> Self:
         given = sorted(self.base.model_dump(exclude_none=True))
         wanted = sorted(BASES[self.cloud])
         if given != wanted:

@@ -1,7 +1,5 @@
 """Find and read the hand-written files: systems, releases, policy."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, TypeVar

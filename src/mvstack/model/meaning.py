@@ -4,8 +4,6 @@ A pipeline asks whether what is derived from two revisions means the same, so ev
 that jobs depend on is normalised here; a kind that is not known counts byte by byte.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -9,11 +9,9 @@ Three kinds of rows, each in the order in which it is tried:
 The names of the other rows (fabrics, GPUs, products, …) are the words of hand-written files.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, Field, create_model, model_validator
@@ -42,7 +40,7 @@ def _expression(value: str) -> str:
 def _filled(says: str, must: str, may: str) -> AfterValidator:
     """Text, or that of a setting, in which the words ``must`` and ``may`` stand in braces."""
 
-    def checked(value: str | Setting) -> str | Setting:
+    def checked(value: "str | Setting") -> "str | Setting":
         found = set(re.findall(r"{(.*?)}", value if isinstance(value, str) else value.value))
         if not set(must.split()) <= found <= {*must.split(), *may.split()}:
             raise ValueError(says)
@@ -265,7 +263,7 @@ class FabricRow(Row):
     seen: list[Seen] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _devices_have_libraries(self) -> FabricRow:
+    def _devices_have_libraries(self) -> Self:
         for device in self.devices:
             if getattr(self, LIBRARIES[device]) is None:
                 raise ValueError(f"device {device} needs a field {LIBRARIES[device]}")

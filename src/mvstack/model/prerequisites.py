@@ -1,7 +1,5 @@
 """The distribution's packages that builds need: environments/policy/prerequisites.yaml."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from mvstack.model.base import Strict, validated

@@ -1,7 +1,5 @@
 """A release: a dated, immutable set of packages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Literal
 

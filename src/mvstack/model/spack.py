@@ -1,7 +1,5 @@
 """environments/policy/spack.yaml: the Spack this stack is tested with, and what it is asked for."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated
 

@@ -4,8 +4,6 @@ The format is that of Spack 1.0 and 1.1: lock file version 6, in which compilers
 others (Spack's ``environment/__init__.py`` describes all versions).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

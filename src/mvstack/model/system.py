@@ -1,8 +1,6 @@
 """A system: a named machine, its partitions, and what its site decided."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import archspec.cpu
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -100,7 +98,7 @@ class Network(Strict):
     pkey: Text = ""
 
     @model_validator(mode="after")
-    def _each_rail_has_its_adapter(self) -> Network:
+    def _each_rail_has_its_adapter(self) -> Self:
         if self.hcas and len(self.hcas) != (self.rails or 1):
             raise ValueError(f"rails: {self.rails or 1} and {len(self.hcas)} hcas are named")
         return self
@@ -159,7 +157,7 @@ class Partition(Strict):
         return value
 
     @model_validator(mode="after")
-    def _gpus_agree(self) -> Partition:
+    def _gpus_agree(self) -> Self:
         if (self.gpu == "none") != (self.gpus == 0):
             raise ValueError(f"gpu: {self.gpu} and gpus: {self.gpus} contradict each other")
         kind = {"sm_": "nvidia", "gfx": "amd"}.get((self.gpu_arch or "")[:3])
@@ -224,7 +222,7 @@ class System(Strict):
     not_offered: dict[Name, NotOffered] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _has_what_it_needs(self) -> System:
+    def _has_what_it_needs(self) -> Self:
         if self.discover:
             return self
         if not self.partitions and not self.not_offered:
@@ -236,7 +234,7 @@ class System(Strict):
         return self
 
     @model_validator(mode="after")
-    def _confirm_names_fields(self) -> System:
+    def _confirm_names_fields(self) -> Self:
         known = self.model_dump(exclude_none=True)
         for dotted in self.confirm:
             node = known

@@ -4,8 +4,6 @@ Every free string is :data:`Text`; what becomes a path, a file, a module, a spec
 compiler has a stricter kind. Whoever writes a value out quotes it besides.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints

@@ -3,8 +3,6 @@
 A new fabric, GPU, launcher or product is a row under environments/policy/; nothing here names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Read a YAML file and keep the line of every value, so that an error can name it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -4,8 +4,6 @@ Pure: the same partition, release and policy give the same choice. A machine on 
 fits is an error that lists the nearest things that work, never a silent default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase

@@ -3,8 +3,6 @@
 Not hooks.py and the naming scheme: they say how modules are written and called, not what is built.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

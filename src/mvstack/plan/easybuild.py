@@ -1,7 +1,5 @@
 """The graph of what EasyBuild builds: one node for each easyconfig, in build order. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The easyconfigs of this repository: which a plan needs, and what each says over its MPI."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ What changed, what is installed, what a cache has and what a pipeline must do ar
 these nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The plan: what one partition gets in one release, with the reasons. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any

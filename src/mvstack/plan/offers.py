@@ -1,7 +1,5 @@
 """Whether what a site provides carries what was chosen, and what later steps may refuse. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

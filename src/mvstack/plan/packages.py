@@ -1,7 +1,5 @@
 """Which packages of a release a partition gets, over which of its MPI builds. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mvstack.model.release import Package as ReleasePackage

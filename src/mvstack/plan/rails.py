@@ -1,7 +1,5 @@
 """What a node's links into its fabric make the MPI's module set. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from mvstack.model.policy import Policy, Setting

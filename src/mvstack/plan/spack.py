@@ -1,7 +1,5 @@
 """The graph of what Spack is asked for, while no lock file says what it answers. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

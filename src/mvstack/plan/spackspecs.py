@@ -3,8 +3,6 @@
 Pure. The words come from the policy; `mvstack check` holds them against our recipes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a compiler makes of a processor, by archspec's table, which is Spack's too. Pure."""
 
-from __future__ import annotations
-
 import archspec.cpu
 
 

@@ -1,7 +1,5 @@
 """The types of a plan: what one partition gets in one release, with the reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ of what a package's hash covers, and is put into the module where it changed, wi
 into one that came from a cache where another partition's words stood.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a plan to the files that builders, modules and checks read. Pure: same plan, same bytes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

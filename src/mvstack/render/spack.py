@@ -4,8 +4,6 @@ One environment a partition, and a second small one for a compiler that Spack bu
 person to read: what is asked for stands with its reason.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mvstack.model.spack import spack_pins

@@ -1,7 +1,5 @@
 """The Jinja2 templates of the repository, filled in. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
