@@ -9,7 +9,9 @@ from easybuild_here import EASYCONFIGS, eb, needs
 
 from mvstack.plan.easyconfigs import names_over
 
-RECIPES = sorted(EASYCONFIGS.rglob("*.eb"))
+# those over an MPI that a site has are complete in a plan alone, which writes the MPI's easyconfig
+OF_A_SITE = ("gmvplus", "mvpfoss")
+RECIPES = sorted(one for one in EASYCONFIGS.rglob("*.eb") if not one.name.startswith(OF_A_SITE))
 MPI = sorted((EASYCONFIGS / "m").glob("M*PICH*/*.eb"))
 
 

@@ -120,7 +120,7 @@ class Site:
             if entry and entry.manifest.package == software:
                 return self.cache / store.manifest_name(
                     os_name, content
-                ), self.cache / entry.archive
+                ), self.cache / store.archive_name(entry.manifest)
         raise LookupError(software)
 
 

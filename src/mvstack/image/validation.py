@@ -32,7 +32,8 @@ def validate_images(names: Sequence[str], progress: Progress) -> dict[str, str]:
             try:
                 system_name, wanted = split_name(name)
                 system = load_system(system_name)
-                there = partitions_of(system, wanted)
+                # where nothing is offered, only who names it is told so
+                there = partitions_of(system, wanted) if names or system.partitions else []
                 described = [one for one in there if system.partitions[one].image is not None]
                 # of a system that is named, one that has no image is refused with the reason
                 for partition in described or (there[:1] if names else []):
