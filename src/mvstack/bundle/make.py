@@ -174,9 +174,10 @@ def archive(target: Path) -> tuple[str, int]:
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """An entry as it would be of anybody's checkout; None for what is no file."""
-    mode = 0o755 if entry.mode & 0o100 else 0o644
-    plain = entry.replace(mtime=0, mode=mode, uid=0, gid=0, uname="", gname="", deep=False)
-    return plain if entry.isfile() or entry.issym() or entry.islnk() else None
+    entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+    entry.mtime = entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry if entry.isfile() or entry.issym() or entry.islnk() else None
 
 
 def _files(top: Path) -> Iterator[str]:
