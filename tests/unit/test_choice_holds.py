@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from mvstack.model.load import load_policy
-from mvstack.model.policy import Policy, Setting
+from mvstack.model.policy import Policy
+from mvstack.model.rules import Setting
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -21,6 +21,7 @@ ROOMS = (
     *("image", "cli"),
 )
 LINES = 24_000  # of src without images
+MODULE = 400  # lines of one module, which has one job
 PARAMETERS = 6
 IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -129,6 +130,11 @@ def naming_builders() -> set[str]:
     return found
 
 
+def long_modules() -> set[str]:
+    long = {path: len(path.read_text().splitlines()) for path in SRC.rglob("*.py")}
+    return {f"{path.relative_to(SRC)} {count}" for path, count in long.items() if count > MODULE}
+
+
 def size() -> int:
     """Lines of all but images: their room, and their module in model/ and in cli/."""
     every = (path.relative_to(SRC).with_suffix("") for path in SRC.rglob("*.py"))
@@ -144,6 +150,7 @@ RULES: dict[str, Callable[[], set[str]]] = {
     "imports in functions without a reason": unexplained_imports,
     f"functions of more than {PARAMETERS} parameters": many_parameters,
     "modules that ask for a builder by name": naming_builders,
+    f"modules of more than {MODULE} lines": long_modules,
 }
 
 

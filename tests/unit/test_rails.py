@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mvstack.model.load import load_policy, load_release, load_system
-from mvstack.model.policy import RailRow
+from mvstack.model.rules import RailRow
 from mvstack.model.system import Near, Network, NotOffered, Partition, Wish
 from mvstack.plan.make import make_plan, partitions_of
 from mvstack.support.errors import InvalidInput, Refused

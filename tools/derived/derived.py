@@ -20,8 +20,9 @@ from mvstack.model.ci import Settings
 from mvstack.model.ci_policy import CiPolicy
 from mvstack.model.gates import Gates, load_gates
 from mvstack.model.load import load_policy
-from mvstack.model.policy import FILES, Policy, When
+from mvstack.model.policy import FILES, Policy
 from mvstack.model.release import Release
+from mvstack.model.rules import When
 from mvstack.model.system import System
 from mvstack.render.templates import template
 from mvstack.support.home import DATA

@@ -1,32 +1,30 @@
 """The policy: which MPI build fits which fabric, GPU, launcher and OS, with reason and source.
 
-Three kinds of rows, each in the order in which it is tried:
-
-* builds: what fits a machine (`use`), what a check must see to believe it (`believe`);
-* launchers: how a product of given versions is launched, and the PMI that this takes;
-* refusals: combinations that do not work, each with its reason and what works instead.
-
-The names of the other rows (fabrics, GPUs, products, …) are the words of hand-written files.
+Rules (:mod:`mvstack.model.rules`) are tried in order. The names of the other rows (fabrics, GPUs,
+products, …) are the words of hand-written files.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from mvstack.model.base import Reasoned, Strict
-from mvstack.model.text import Count, Device, Folder, Name, PackageName, Text, Variable
-from mvstack.model.vocabulary import Fabric, Gpu, Launcher, Pmi, Product, Provision, Scheduler
-
-
-def _condition(value: str) -> str:
-    try:
-        SpecifierSet(value)
-    except InvalidSpecifier:
-        raise ValueError(f"{value} is not a version condition; write e.g. '>=4.0,<5'") from None
-    return value
+from mvstack.model.rules import (
+    Believe,
+    Beneath,
+    BuildRow,
+    LauncherRow,
+    RailRow,
+    RefusalRow,
+    Setting,
+    Transport,
+    Use,
+    When,
+    filled,
+)
+from mvstack.model.text import Folder, Name, PackageName, Text, Variable
+from mvstack.model.vocabulary import Product, Scheduler
 
 
 def _expression(value: str) -> str:
@@ -37,143 +35,9 @@ def _expression(value: str) -> str:
     return value
 
 
-def _filled(says: str, must: str, may: str) -> AfterValidator:
-    """Text, or that of a setting, in which the words ``must`` and ``may`` stand in braces."""
-
-    def checked(value: "str | Setting") -> "str | Setting":
-        found = set(re.findall(r"{(.*?)}", value if isinstance(value, str) else value.value))
-        if not set(must.split()) <= found <= {*must.split(), *may.split()}:
-            raise ValueError(says)
-        return value
-
-    return AfterValidator(checked)
-
-
-LAUNCH = _filled(
-    "{ranks} and {program} must be in it, {pmi} may be, and no other {…}", "ranks program", "pmi"
-)
-RAILS = _filled(
-    "no {…} but {rails}, {each}, {hcas} and {devices} may be in a value",
-    "",
-    "rails each hcas devices",
-)
-HEADER = _filled(
+HEADER = filled(
     "{nodes}, {per_node} and {gpus} are filled in, and no other {…}", "", "nodes per_node gpus"
 )
-
-
-class When(Strict):
-    """A condition. A field that is left out holds for everything; lists mean *one of*.
-
-    ``os`` and ``device`` entries may end in ``*``. ``version`` is a specifier such as ``>=4.0``.
-    ``provided``: whether the site has the MPI already.
-    """
-
-    fabric: list[Fabric] = Field(default_factory=list)
-    nic: list[Text] = Field(default_factory=list)
-    gpu: list[Gpu] = Field(default_factory=list)
-    gpu_buffers: Literal["direct", "staged"] | None = None
-    launcher: list[Launcher] = Field(default_factory=list)
-    pmi: list[Pmi] = Field(default_factory=list)
-    os: list[Text] = Field(default_factory=list)
-    not_os: list[Text] = Field(default_factory=list)
-    arch: list[Text] = Field(default_factory=list)
-    not_arch: list[Text] = Field(default_factory=list)
-    product: list[Product] = Field(default_factory=list)
-    version: Annotated[Text, AfterValidator(_condition)] | None = None
-    device: list[Text] = Field(default_factory=list)
-    libfabric: Provision | None = None
-    fallback: bool | None = None
-    provided: bool | None = None
-
-
-class Setting(Reasoned):
-    """A variable that the MPI's module sets, with the reason."""
-
-    value: Text
-
-
-class Transport(Strict):
-    """The library beneath the device, who provides it, and variants of the row's own."""
-
-    library: Literal["libfabric", "ucx", "rdma-core", "opa-psm2", "none"]
-    provision: Provision = "external"
-    variants: Text = ""
-
-
-class Use(Strict):
-    """The build: ``devices`` in order, the first is the default of the module hierarchy."""
-
-    product: Product
-    devices: Annotated[list[Device], Field(min_length=1)]
-    transports: dict[Device, Transport]
-    environment: dict[Variable, Setting] = Field(default_factory=dict)
-    configure: dict[Name, Text] = Field(default_factory=dict)
-
-
-class Believe(Strict):
-    """What a check must see at run time: of each list that is not empty, at least one.
-
-    ``transports`` carry messages over the fabric, ``memory`` are those that reach GPU buffers.
-    """
-
-    providers: list[Text] = Field(default_factory=list)
-    transports: list[Text] = Field(default_factory=list)
-    memory: list[Text] = Field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Beneath:
-    """What stands beneath one device of a row on one fabric with one kind of GPU."""
-
-    transport: Transport
-    environment: dict[str, Setting]
-    believe: Believe
-
-
-class BuildRow(Reasoned):
-    """One row of builds.yaml; ``by_name``: only for a partition that asks for the product so."""
-
-    id: Name
-    when: When
-    by_name: bool = False
-    use: Use
-    believe: Believe = Believe()
-
-
-class LauncherRow(Reasoned):
-    """One row of launchers.yaml; ``pmi`` lists what works, the first is the default."""
-
-    id: Name
-    when: When
-    pmi: Annotated[list[Pmi], Field(min_length=1)]
-    launch: Annotated[Text, LAUNCH]
-    configure: dict[Name, Text] = Field(default_factory=dict)
-    environment: dict[Variable, Setting] = Field(default_factory=dict)
-
-
-class RailRow(Strict):
-    """One row of rails.yaml: what is set where a node has ``least`` links or more.
-
-    A value with ``{hcas}`` or ``{devices}`` holds where the adapters are named; ``{rails}`` are the
-    links of the node, and ``{each}`` are those of one rank: its GPU's share, or all.
-    """
-
-    id: Name
-    when: When
-    least: Count = 2
-    environment: dict[Variable, Annotated[Setting, RAILS]]
-
-
-class RefusalRow(Strict):
-    """One row of refusals.yaml: what is refused, why, and what works instead."""
-
-    id: Name
-    when: When
-    refuse: Text
-    nearest: Text
-    todo: Text
-    source: Text
 
 
 class ProductRow(Strict):

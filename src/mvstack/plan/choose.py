@@ -14,8 +14,9 @@ import archspec.cpu
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from mvstack.model.policy import Beneath, BuildRow, LauncherRow, Policy, When
+from mvstack.model.policy import Policy
 from mvstack.model.release import MpiVersion, Release
+from mvstack.model.rules import Beneath, BuildRow, LauncherRow, When
 from mvstack.model.system import Partition, System, Wish
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest

@@ -2,7 +2,8 @@
 
 import re
 
-from mvstack.model.policy import Policy, Setting
+from mvstack.model.policy import Policy
+from mvstack.model.rules import Setting
 from mvstack.model.system import Partition
 from mvstack.plan.choose import Facts, holds
 

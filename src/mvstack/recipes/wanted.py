@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from mvstack.model.policy import BuildRow, LauncherRow, Policy
+from mvstack.model.policy import Policy
 from mvstack.model.release import Package, Release
+from mvstack.model.rules import BuildRow, LauncherRow
 from mvstack.model.system import Compiler, Partition, Wish
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.recipes.model import Recipe
