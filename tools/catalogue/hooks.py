@@ -1,7 +1,5 @@
 """MkDocs hooks: links that the site cannot follow, and search in a folder that no server serves."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from pathlib import Path

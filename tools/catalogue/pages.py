@@ -1,8 +1,6 @@
 """The catalogue's pages of systems and packages. Run by mkdocs-gen-files (mkdocs.yml)."""
 
-from __future__ import annotations
-
-import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,8 @@ from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Refused
 from mvstack.support.home import DATA
 
-STATES = ("recipe", "resolves", "built", "run")
+sys.path.insert(0, str(DATA / "tools" / "derived"))
+from applications_page import Row, best, counting, read_record
 
 
 @dataclass(frozen=True)
@@ -42,32 +41,48 @@ class Offer:
 
 @dataclass(frozen=True)
 class Planned:
-    """What decides all plans; ``resolved`` says for which MPI and partition Spack resolved."""
+    """What decides all plans; ``rows`` are those of the record that count, by package's module."""
 
     release: Release
     policy: Policy
-    resolved: set[str]
+    rows: dict[str, list[Row]]
 
     def offer(self, system: System, name: str) -> Offer:
         """The plan of a partition with all of the release."""
-        plan, because, seen = None, "", "explained"
+        plan, because = None, ""
         try:
             plan = make_plan(system, name, self.release, self.policy, Given(profile="full"))
         except Refused as error:
             because = "; ".join(problem.message for problem in error.problems)
-        if (DATA / "environments" / "rendered" / system.name / name).is_dir():
-            seen = "rendered"
-        if any(one.endswith(f" on {system.name}/{name}") for one in self.resolved):
-            seen = "concretized"
-        return Offer(system, name, system.partitions[name], plan, because, seen)
+        part = system.partitions[name]
+        return Offer(system, name, part, plan, because, self.seen(system.name, name, plan))
+
+    def seen(self, system: str, name: str, plan: Plan | None) -> str:
+        """How far a partition came, in the words of the home page."""
+        rendered = (DATA / "environments" / "rendered" / system / name).is_dir()
+        modules = {package.module for package in plan.packages} if plan else set()
+        where = f" on {system}/{name}"
+        done = [
+            module
+            for module in modules
+            if any(row.mpi.endswith(where) and row.state == "resolves" for row in self.rows[module])
+        ]
+        if done and len(done) == len(modules):
+            return "concretized"
+        first = "rendered" if rendered else "explained"
+        return f"{first}; {len(done)} of {len(modules)} packages concretized" if done else first
 
 
 def main() -> None:
     """Write every page."""
     release, policy = load_release(), load_policy()
-    rows = [json.loads(line) for line in (DATA / "easyconfigs/record.jsonl").open()]
+    record = read_record()
+    rows: dict[str, list[Row]] = {}
+    for one in release.packages:
+        found = counting(one, release, record)
+        rows.setdefault(one.module, []).extend(row for some in found.values() for row in some)
     systems = [load_system(name) for name in system_names() if name != "local"]
-    planned = Planned(release, policy, {row["mpi"] for row in rows if row["state"] == "resolves"})
+    planned = Planned(release, policy, rows)
     offers = [planned.offer(one, part) for one in systems for part in one.partitions]
     by_name: dict[str, list[tuple[Package, Offer]]] = {}
     for offer in offers:
@@ -83,15 +98,14 @@ def main() -> None:
         figures = _figures(system.name)
         _write(f"systems/{system.name}.md", "system.md", system=system, own=own, figures=figures)
     for name in packages:
-        found = [row for row in rows if row["package"] == name]
-        found.sort(key=lambda row: STATES.index(row["state"]) if row["state"] in STATES else -1)
         versions = [one for one in release.packages if one.name == name]
+        modules = dict.fromkeys(one.module for one in versions)
         _write(
             f"software/{name.lower()}.md",
             "package.md",
             versions=versions,
             on=by_name.get(name, []),
-            record=list(reversed(found)),
+            record=best([row for module in modules for row in rows[module]]),
             release=release,
         )
     print(f"catalogue: {len(systems)} systems, {len(packages)} packages", flush=True)

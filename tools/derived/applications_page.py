@@ -109,21 +109,27 @@ def applications_page() -> str:
     return template("applications.md", release=release, groups=groups)
 
 
-def _cells(package: Package, release: Release, record: list[Row]) -> dict[str, Row | None]:
+def counting(package: Package, release: Release, record: list[Row]) -> dict[str, list[Row]]:
+    """Of each builder that has a recipe, the rows that are true of it as it is now."""
     file = by_hand(package, release)
-    # what a row of the record must be true of, to count
     recipes = {"easybuild": hash_of(file) if file else "", "spack": package.spack}
     return {
-        builder: max(
-            (
-                row
-                for row in record
-                if row.key[:3] == (package.name, package.version, builder) and row.of == recipe
-            ),
-            # of equals that over our own MPI, not that over what stands in for it
-            key=lambda row: (STATES.index(row.state), "mvapich" in row.mpi, row.date),
-            default=None,
-        )
+        builder: [
+            row
+            for row in record
+            if row.key[:3] == (package.name, package.version, builder) and row.of == recipe
+        ]
         for builder, recipe in recipes.items()
         if recipe and package.where.builder in ("", builder)
     }
+
+
+def best(rows: list[Row]) -> list[Row]:
+    """The farthest first; of equals that over our own MPI, not that over what stands in for it."""
+    order = [(STATES.index(row.state), "mvapich" in row.mpi, row.date) for row in rows]
+    return [row for _, row in sorted(zip(order, rows, strict=True), key=lambda one: one[0])][::-1]
+
+
+def _cells(package: Package, release: Release, record: list[Row]) -> dict[str, Row | None]:
+    found = counting(package, release, record)
+    return {builder: next(iter(best(rows)), None) for builder, rows in found.items()}
