@@ -126,8 +126,11 @@ def counting(package: Package, release: Release, record: list[Row]) -> dict[str,
 
 def best(rows: list[Row]) -> list[Row]:
     """The farthest first; of equals that over our own MPI, not that over what stands in for it."""
-    order = [(STATES.index(row.state), "mvapich" in row.mpi, row.date) for row in rows]
-    return [row for _, row in sorted(zip(order, rows, strict=True), key=lambda one: one[0])][::-1]
+    return sorted(
+        rows,
+        key=lambda row: (STATES.index(row.state), "mvapich" in row.mpi, row.date),
+        reverse=True,
+    )
 
 
 def _cells(package: Package, release: Release, record: list[Row]) -> dict[str, Row | None]:
