@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from mvstack.recipes.reading import RECIPES, read_recipe
+from recipes.reading import RECIPES, read_recipe
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "easyconfigs" / "easyblocks"))

@@ -10,7 +10,7 @@ from mvstack.cli.check import check
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.plan.offers import doubts, system_doubts
-from mvstack.recipes.wanted import check_rows
+from mvstack.recipes.rows import check_rows
 from mvstack.render.partition import render
 from mvstack.support.errors import InvalidInput, Problem
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from recipes.reading import RECIPES
 
 from mvstack.plan.easyconfigs import FOLDER
-from mvstack.recipes.reading import RECIPES
 
 PATCHED = sorted(
     path for path in FOLDER.rglob("*.eb") if re.search(r"^patches = ", path.read_text(), re.M)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+from recipes.checks import check_recipes, easyconfig_hashes
+from recipes.reading import read_recipes
+from recipes.wanted import unmet, wanted
+
+from mvstack.builders.spack.gates.deprecated import standing
+from mvstack.image.components import known_facts
 from mvstack.model.load import load_policy
-from mvstack.recipes.checks import check_recipes, easyconfig_hashes
-from mvstack.recipes.reading import read_recipes
-from mvstack.recipes.wanted import unmet, wanted
+from mvstack.recipes.rows import recipe_of
 from mvstack.sources.spec import known_sources
 
 RECIPES = read_recipes()
@@ -86,3 +90,13 @@ def test_messages_name_no_variant_that_is_not_there() -> None:
                 assert name in own or name in known, (recipe.name, conflict.message)
                 if own.get(name):
                     assert value.rstrip(".") in own[name], (recipe.name, conflict.message)
+
+
+def test_the_package_that_sites_install_reads_the_same_of_our_recipes() -> None:
+    """It has no reader of recipes, and takes versions and licences from their text."""
+    licences = known_facts([]).licences
+    for recipe in RECIPES:
+        found = standing(recipe.path.read_text())
+        assert {*found.current, *found.deprecated} == {one.name for one in recipe.versions}
+        assert licences.get(recipe.name, "") == recipe.licence
+        assert recipe_of(recipe.name) == (None if recipe.builtin else recipe.path)

@@ -6,9 +6,8 @@ import ast
 import re
 
 import pytest
-
-from mvstack.recipes.model import Recipe
-from mvstack.recipes.reading import RECIPES, read_recipes
+from recipes.model import Recipe
+from recipes.reading import RECIPES, read_recipes
 
 PRODUCTS = RECIPES.parent / "products.py"
 MISSING = {"awp_odc", "mpich_testsuite", "npb_openshmem", "npb_upc", "q_chem"}

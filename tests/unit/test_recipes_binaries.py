@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from recipes.reading import read_recipes
 
 from mvstack.model.constraint import parse
-from mvstack.recipes.reading import read_recipes
 
 SPACK_TESTS = Path(__file__).parent.parent / "spack"
 sys.path.insert(0, str(SPACK_TESTS))

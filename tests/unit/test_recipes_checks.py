@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from recipes import checks
+from recipes.model import Recipe
+from recipes.reading import read_recipe
+from recipes.wanted import unmet
 
 from mvstack.model.load import load_policy
-from mvstack.recipes import checks
-from mvstack.recipes.model import Recipe
-from mvstack.recipes.reading import read_recipe
-from mvstack.recipes.wanted import unmet
 from mvstack.sources.spec import Known, Whose
 from mvstack.support.errors import InvalidInput, Problem
 

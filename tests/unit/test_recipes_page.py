@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from recipes.reading import read_recipe, read_recipes
 from recipes_page import ABSENT, recipes_page, tables
 from recipes_record import Row, read_record
 
-from mvstack.recipes.reading import read_recipe, read_recipes
 from mvstack.support.errors import InvalidInput
 
 RECIPE = """from spack.package import *

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from recipes.model import Recipe, class_for
+from recipes.reading import read_recipe, read_recipes
 
-from mvstack.recipes.model import Recipe, class_for
-from mvstack.recipes.reading import read_recipe, read_recipes
 from mvstack.support.errors import InvalidInput
 
 HEAD = """from spack_repo.builtin.build_systems.autotools import AutotoolsPackage

@@ -13,7 +13,7 @@ from mvstack.install import stages
 from mvstack.model import text
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Addition
-from mvstack.recipes.wanted import check_rows
+from mvstack.recipes.rows import check_rows
 from mvstack.render.templates import site_lua
 from mvstack.support.errors import InvalidInput, MvstackError, Refused
 from mvstack.support.home import DATA, home

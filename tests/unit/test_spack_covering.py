@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from recipes.reading import read_recipe
 from ruamel.yaml import YAML
-
-from mvstack.recipes.reading import read_recipe
 
 TOP = Path(__file__).resolve().parents[2]
 PACKAGE = TOP / "spack-repo/spack_repo/mvapich_stack/packages/mvapich"

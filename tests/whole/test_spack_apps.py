@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recipes.reading import RECIPES, read_recipes
 from spack_here import run, spack_here
-
-from mvstack.recipes.reading import RECIPES, read_recipes
 
 INSIDE = Path(__file__).with_name("spack_apps_inside.py")
 GCC = "%[virtuals=c,cxx,fortran] gcc@=12.2.0"

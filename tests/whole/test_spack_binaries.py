@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recipes.model import GIVEN, Recipe
+from recipes.reading import read_recipes
 from spack_here import run, spack_here
 
 from mvstack.builders.spack.isolated import Isolated
-from mvstack.recipes.model import GIVEN, Recipe
-from mvstack.recipes.reading import read_recipes
 
 HERE = Path(__file__).parent
 SPACK_TESTS = HERE.parent / "spack"
@@ -64,7 +64,7 @@ def error(answer: Any) -> str:
 def test_what_is_read_without_spack_is_what_spack_understands(
     isolated: Isolated, tmp_path: Path
 ) -> None:
-    """The reader of mvstack.recipes against Spack itself, for each recipe that is wholly ours."""
+    """The reader of recipes/ against Spack itself, for each recipe that is wholly ours."""
     answers = ask(isolated, tmp_path, *[["declared", recipe.name] for recipe in OWN])
     for recipe, said in zip(OWN, answers, strict=True):
         assert "error" not in said, (recipe.name, said)

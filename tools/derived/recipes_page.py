@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from recipes.model import GIVEN, Recipe, Variant
+from recipes.reading import read_recipes
 from recipes_record import STATES, Row, read_record
 
 from mvstack.model.constraint import matches_version, parse
-from mvstack.recipes.model import GIVEN, Recipe, Variant
-from mvstack.recipes.reading import read_recipes
 from mvstack.render.templates import template
 
 RECIPE, ABSENT = "recipe", "—"

@@ -17,8 +17,7 @@ from mvstack.model.spack import spack_pins
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.plan.types import Given
-from mvstack.recipes.checks import check_recipes
-from mvstack.recipes.wanted import check_rows
+from mvstack.recipes.rows import check_rows
 from mvstack.render.partition import render
 from mvstack.render.templates import site_lua
 from mvstack.report.told import sayings
@@ -26,7 +25,7 @@ from mvstack.sources.spec import known_sources
 from mvstack.support.console import say
 from mvstack.support.errors import MvstackError, Problem, Refused, gathered, together
 from mvstack.support.files import read_python
-from mvstack.support.home import home
+from mvstack.support.home import INSTALLED, home, own_tool
 from mvstack.test.expected import expected_checks
 
 app = options.commands()
@@ -70,7 +69,8 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
             with gathered(errors):
                 one()
         with gathered(errors):
-            recipes += [recipe.name for recipe in check_recipes()]
+            if not INSTALLED:  # those that come in a package were checked where it was made
+                recipes += [recipe.name for recipe in own_tool("check_recipes")()]
             check_rows(releases, policy)
     for line in [line for one in warnings if not as_json for line in one.lines()]:
         typer.echo(line if line.startswith(" ") else f"warning: {line}", err=True)

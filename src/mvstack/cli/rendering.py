@@ -1,7 +1,6 @@
 """``mvstack render``: render all systems, or check that the committed files are fresh."""
 
 import contextlib
-import runpy
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from mvstack.support.errors import (
     together,
 )
 from mvstack.support.files import write_atomically
-from mvstack.support.home import checkout, home
+from mvstack.support.home import checkout, home, own_tool
 
 app = options.commands()
 
@@ -115,8 +114,7 @@ def render_systems(
 
 def _changed() -> dict[Path, str]:
     """What the repository derives for itself and has otherwise: docs pages, schemas, tables."""
-    tool = runpy.run_path(str(checkout("mvstack render") / "tools" / "derived"))
-    made: dict[Path, str] = tool["derived"]()
+    made: dict[Path, str] = own_tool("derived")()
     is_fresh = {path: path.is_file() and path.read_text() == made[path] for path in made}
     return {path: text for path, text in made.items() if not is_fresh[path]}
 

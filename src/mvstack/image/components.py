@@ -1,17 +1,19 @@
 """What the release's tree in an image is made of: its MPI and packages, and from which bytes."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.recipes.reading import read_recipes
+from mvstack.builders.spack.isolated import RECIPES
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.tree.records import kept_plan
 
 Row = dict[str, Any]
+LICENCE = re.compile(r'^    license\(\s*"([^"]+)"', re.M)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,12 @@ class Facts:
 def known_facts(easyconfigs: Iterable[Path]) -> Facts:
     """What these easyconfigs and the repository's Spack recipes say. Raises InvalidInput."""
     specs = specs_from_easyconfigs(easyconfigs)
-    licences = {recipe.name: recipe.licence for recipe in read_recipes() if recipe.licence}
+    texts = {path.parent.name: path.read_text() for path in RECIPES.glob("packages/*/package.py")}
+    licences = {
+        folder.lstrip("_").replace("_", "-"): found[1]
+        for folder, text in texts.items()
+        if (found := LICENCE.search(text))
+    }
     return Facts({spec.filename: spec.urls[0] for spec in specs if spec.urls}, licences)
 
 

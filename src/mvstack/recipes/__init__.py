@@ -1,1 +1,1 @@
-"""The Spack recipes, read without Spack."""
+"""What a release names, held against what is there to build it."""

@@ -5,8 +5,10 @@ A site keeps what it adds in a folder of its own, named with `--site` or in MVST
 """
 
 import os
+import runpy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mvstack.support.errors import InvalidInput, Missing, Problem
 from mvstack.support.words import listed, nearest
@@ -101,3 +103,8 @@ def checkout(what: str) -> Path:
             todo="clone the repository and run its ./mvstack",
         )
     return DATA
+
+
+def own_tool(what: str) -> Any:
+    """A function of tools/derived, by which a clone keeps itself right. Raises as checkout()."""
+    return runpy.run_path(str(checkout("mvstack render") / "tools" / "derived"))[what]

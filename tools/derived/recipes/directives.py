@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from mvstack.recipes.model import Conflict, Variant, Version
+from recipes.model import Conflict, Variant, Version
 
 Said = defaultdict[str, list[Any]]
 """What the directives in the body of one class say, by the names of a recipe's fields."""

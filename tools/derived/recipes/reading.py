@@ -20,10 +20,10 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from mvstack.recipes.directives import Directives, Outside, Said, outside
-from mvstack.recipes.model import Recipe, class_for
 from mvstack.support.errors import InvalidInput, MvstackError, gathered, relative, together
 from mvstack.support.home import DATA
+from recipes.directives import Directives, Outside, Said, outside
+from recipes.model import Recipe, class_for
 
 NAMESPACE = "mvapich_stack"
 RECIPES = DATA / "spack-repo" / "spack_repo" / NAMESPACE / "packages"

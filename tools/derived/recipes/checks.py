@@ -8,14 +8,14 @@ from pathlib import Path
 from mvstack.model.load import load_policy
 from mvstack.model.policy import Policy
 from mvstack.plan import easyconfigs
-from mvstack.recipes.model import Recipe, Version, class_for
-from mvstack.recipes.reading import RECIPES, read_recipes
-from mvstack.recipes.wanted import unmet
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SHA256, Known, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
 from mvstack.support.home import DATA
 from mvstack.support.words import listed
+from recipes.model import Recipe, Version, class_for
+from recipes.reading import RECIPES, read_recipes
+from recipes.wanted import unmet
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # A refusal teaches: one of these words must begin what its message tells to do.

@@ -1,0 +1,100 @@
+"""The rows of a release, held against the recipes and easyconfigs that are to build them."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mvstack.builders.spack.gates.deprecated import module_name, standing
+from mvstack.builders.spack.isolated import RECIPES
+from mvstack.model.policy import Policy
+from mvstack.model.release import Package, Release
+from mvstack.plan import easyconfigs
+from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.words import listed, nearest
+
+
+def check_rows(releases: Iterable[Release], policy: Policy) -> None:
+    """Raises InvalidInput for every row of a release that names what is not there to build it."""
+    files = easyconfigs.index()
+    problems: list[Problem] = []
+    for release in releases:
+        for name, versions in release.mpi.items():
+            software = policy.products[name].easybuild or name
+            for entry in versions:
+                where = entry.at()
+                problems += _version(name, entry.version, where)
+                start = f"{software}-{entry.version}-GCC-"
+                # one of the builders must have it: old versions of MVAPICH2 are for Spack alone
+                if not recipe_of(name) and not any(file.startswith(start) for file in files):
+                    problems.append(_no_easyconfig(f"{start}…", where, files))
+        problems += _twice(release)
+        for row in release.packages:
+            where = row.at()
+            name, _, rest = row.spack.partition("@=")
+            problems += _version(name, rest.partition(" ")[0], where)
+            if not row.by_easyconfig:
+                continue
+            wanted_files = _files_of(row, release.name)
+            if not any(easyconfigs.source_of(file, files) for file in wanted_files):
+                problems.append(_no_easyconfig(wanted_files[0], where, files))
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def _twice(release: Release) -> Iterator[Problem]:
+    """Rows that install one module in the same places."""
+    first: dict[tuple[str, str], Package] = {}
+    for row in release.packages:
+        there = first.setdefault((row.module, row.where.model_dump_json()), row)
+        if there is not row:
+            todo = "remove one of the two rows, or give them different versions or `where`"
+            message = f"the module {row.module} has a row already, at {there.at()}"
+            yield Problem(message, row.at(), todo=todo)
+
+
+def recipe_of(package: str) -> Path | None:
+    """Our recipe of ``package``; None for builtin's, and for what only mends builtin's."""
+    folder = module_name(package)
+    path = RECIPES / "packages" / folder / "package.py"
+    mends = f"spack_repo.builtin.packages.{folder}.package"
+    return path if path.is_file() and mends not in path.read_text(encoding="utf-8") else None
+
+
+def _version(package: str, version: str, where: str) -> Iterator[Problem]:
+    """Our recipe of ``package`` must have the version; builtin's are not known here."""
+    path = recipe_of(package)
+    if path is None:
+        return
+    found = standing(path.read_text(encoding="utf-8"))
+    known = [*found.current, *sorted(found.deprecated)]
+    if version not in known:
+        yield Problem(
+            f"the Spack recipe of {package} has no version {version}",
+            where,
+            allowed=listed(known),
+            nearest=nearest(version, known),
+            todo=f"add it to {relative(path)}, or name one of these",
+        )
+
+
+def _no_easyconfig(name: str, where: str, files: Iterable[str]) -> Problem:
+    return Problem(
+        f"there is no easyconfig {name}",
+        where,
+        nearest=nearest(name, files),
+        todo="write it below easyconfigs/, or correct the row",
+    )
+
+
+def _files_of(row: Package, release: str) -> list[str]:
+    """The easyconfigs of a package over each product that it may stand on, or the compiler."""
+    if row.toolchain == "gcc":
+        start = f"{row.name}-{row.version}-GCC-"
+        return [one for one in easyconfigs.index() if one.startswith(start)] or [f"{start}….eb"]
+    kinds = [easyconfigs.TOOLCHAINS.get(one, {}) for one in row.only_over]
+    over = kinds or easyconfigs.TOOLCHAINS.values()
+    chains = dict.fromkeys(kind.get(row.toolchain, "") for kind in over)
+    return [
+        easyconfigs.package_file(row.name, row.version, f"{chain}-{release}-{netmod}", row.suffix)
+        for chain in chains
+        for netmod in ("ofi", "ucx", "mrail")
+    ]

@@ -1,0 +1,1 @@
+"""The Spack recipes, read without Spack, and the rules that they keep."""
