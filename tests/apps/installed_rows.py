@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from applications_page import Row, by_hand, hash_of
-
 from mvstack.model.release import Release
+from mvstack.report.seen import Row, by_hand, hash_of
 from mvstack.tree.records import kept_plan
 
 

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from applications_page import Row
 from installed_rows import megabytes
 
 from mvstack.model.release import Release
+from mvstack.report.seen import Row
 from mvstack.support.errors import InvalidInput, Problem, relative
 
 _MPIS = ("mvapich-plus", "mvapich", "mvapich2-gdr", "mvapich2-x", "mvapich2", "mpich")

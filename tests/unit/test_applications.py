@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from applications_page import Row, applications_page, by_hand, hash_of, read_record
+from applications_page import applications_page
 from install_tree import install, plan_in
 from installed_rows import merged, rows_of, written
 
 from mvstack.model.load import load_release
 from mvstack.plan import easyconfigs
+from mvstack.report.seen import Row, by_hand, hash_of, read_record
 from mvstack.support.errors import InvalidInput
 from mvstack.tree.records import Records
 

@@ -1,89 +1,24 @@
 """The catalogue's pages of systems and packages. Run by mkdocs-gen-files (mkdocs.yml)."""
 
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import mkdocs_gen_files
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mvstack.model.load import load_policy, load_release, load_system, system_names
-from mvstack.model.policy import Policy
-from mvstack.model.release import Release
-from mvstack.model.system import Partition, System
+from mvstack.model.load import load_system, system_names
 from mvstack.model.yamlfile import parse_yaml
-from mvstack.plan.make import make_plan
-from mvstack.plan.types import Given, Package, Plan
-from mvstack.support.errors import Refused
+from mvstack.plan.types import Package
+from mvstack.report.offers import Offer, planned
+from mvstack.report.seen import best
 from mvstack.support.home import DATA
-
-sys.path.insert(0, str(DATA / "tools" / "derived"))
-from applications_page import Row, best, counting, read_record
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What one partition gets; without a plan, ``because`` says why nothing fits."""
-
-    system: System
-    name: str
-    part: Partition
-    plan: Plan | None
-    because: str
-    seen: str
-
-    @property
-    def title(self) -> str:
-        """``system/partition``."""
-        return f"{self.system.name}/{self.name}"
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What decides all plans; ``rows`` are those of the record that count, by package's module."""
-
-    release: Release
-    policy: Policy
-    rows: dict[str, list[Row]]
-
-    def offer(self, system: System, name: str) -> Offer:
-        """The plan of a partition with all of the release."""
-        plan, because = None, ""
-        try:
-            plan = make_plan(system, name, self.release, self.policy, Given(profile="full"))
-        except Refused as error:
-            because = "; ".join(problem.message for problem in error.problems)
-        part = system.partitions[name]
-        return Offer(system, name, part, plan, because, self.seen(system.name, name, plan))
-
-    def seen(self, system: str, name: str, plan: Plan | None) -> str:
-        """How far a partition came, in the words of the home page."""
-        rendered = (DATA / "environments" / "rendered" / system / name).is_dir()
-        modules = {package.module for package in plan.packages} if plan else set()
-        where = f" on {system}/{name}"
-        done = [
-            module
-            for module in modules
-            if any(row.mpi.endswith(where) and row.state == "resolves" for row in self.rows[module])
-        ]
-        if done and len(done) == len(modules):
-            return "concretized"
-        first = "rendered" if rendered else "explained"
-        return f"{first}; {len(done)} of {len(modules)} packages concretized" if done else first
 
 
 def main() -> None:
     """Write every page."""
-    release, policy = load_release(), load_policy()
-    record = read_record()
-    rows: dict[str, list[Row]] = {}
-    for one in release.packages:
-        found = counting(one, release, record)
-        rows.setdefault(one.module, []).extend(row for some in found.values() for row in some)
+    plans = planned()
+    release, rows, offers = plans.release, plans.rows, list(plans.every())
     systems = [load_system(name) for name in system_names() if name != "local"]
-    planned = Planned(release, policy, rows)
-    offers = [planned.offer(one, part) for one in systems for part in one.partitions]
     by_name: dict[str, list[tuple[Package, Offer]]] = {}
     for offer in offers:
         for package in offer.plan.packages if offer.plan else []:
@@ -94,7 +29,7 @@ def main() -> None:
     _write("systems/index.md", **common)
     _write("software/index.md", by_name=by_name, **common)
     for system in systems:
-        own = [one for one in offers if one.system is system]
+        own = [one for one in offers if one.system.name == system.name]
         figures = _figures(system.name)
         _write(f"systems/{system.name}.md", "system.md", system=system, own=own, figures=figures)
     for name in packages:

@@ -1,82 +1,13 @@
-"""How far each package came on a machine, by each builder, and docs/applications.md that shows it.
-
-`easyconfigs/record.jsonl` has one JSON object a line:
-
-    package, version, builder (easybuild or spack), mpi (module, or spec), date
-    state     failed | resolves | built | run; each takes the one before for granted
-    of        what it is true of: the hash of the easyconfig, or the spec; a recipe that changed
-              since then has nothing to show
-    seconds   of building; size_mb of what is installed; both null where they were not seen
-    checks    what the checks said; figure: what one of them measured
-    bytes     "" for upstream's, else whose
-"""
+"""docs/applications.md: how far each package came on a machine, by each builder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from pydantic import Field
-from recipes_record import read_rows
-
-from mvstack.model.base import Strict
 from mvstack.model.load import load_release
 from mvstack.model.release import Package, Release
-from mvstack.plan import easyconfigs
 from mvstack.render.templates import template
-from mvstack.support import hashes
-from mvstack.support.home import DATA
-
-RECORD = DATA / "easyconfigs" / "record.jsonl"
-STATES = ("failed", "resolves", "built", "run")
-
-
-class Row(Strict):
-    """One line of the record, see above."""
-
-    package: str
-    version: str
-    builder: str = Field(pattern="^(easybuild|spack)$")
-    mpi: str
-    date: str
-    state: str = Field(pattern=f"^({'|'.join(STATES)})$")
-    of: str
-    seconds: float | None = None
-    size_mb: int | None = None
-    checks: str = ""
-    figure: str = ""
-    bytes: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """A newer row of the same key takes the place of an older one."""
-        return (self.package, self.version, self.builder, self.mpi)
-
-
-def read_record(path: Path = RECORD) -> list[Row]:
-    """The rows. Raises InvalidInput with every line that is wrong."""
-    return read_rows(path, Row, "tests/apps/record")
-
-
-def hash_of(easyconfig: str) -> str:
-    """What a row of EasyBuild is true of: the easyconfig without comments, over any MPI; or ""."""
-    path = easyconfigs.source_of(easyconfig, easyconfigs.index())
-    return hashes.of(hashes.normalised(path.read_text()))[:16] if path else ""
-
-
-def by_hand(package: Package, release: Release) -> str:
-    """The easyconfig of ``package`` that is written by hand; "" where there is none."""
-    files = easyconfigs.index()
-    if package.toolchain == "gcc":
-        start = f"{package.name}-{package.version}-GCC-"
-        return next((name for name in files if name.startswith(start)), "")
-    if not package.toolchain:
-        return ""
-    # the nearest to MPICH's is its own, else that over MVAPICH
-    over = easyconfigs.toolchain_file("mpich", release.name, "ch4:ofi", package.toolchain)
-    name = easyconfigs.package_file(package.name, package.version, over, package.suffix)
-    path = easyconfigs.source_of(name, files)
-    return path.name if path else ""
+from mvstack.report.seen import Row, best, counting, read_record
 
 
 @dataclass(frozen=True)
@@ -107,30 +38,6 @@ def applications_page() -> str:
         else:
             apart |= cells
     return template("applications.md", release=release, groups=groups)
-
-
-def counting(package: Package, release: Release, record: list[Row]) -> dict[str, list[Row]]:
-    """Of each builder that has a recipe, the rows that are true of it as it is now."""
-    file = by_hand(package, release)
-    recipes = {"easybuild": hash_of(file) if file else "", "spack": package.spack}
-    return {
-        builder: [
-            row
-            for row in record
-            if row.key[:3] == (package.name, package.version, builder) and row.of == recipe
-        ]
-        for builder, recipe in recipes.items()
-        if recipe and package.where.builder in ("", builder)
-    }
-
-
-def best(rows: list[Row]) -> list[Row]:
-    """The farthest first; of equals that over our own MPI, not that over what stands in for it."""
-    return sorted(
-        rows,
-        key=lambda row: (STATES.index(row.state), "mvapich" in row.mpi, row.date),
-        reverse=True,
-    )
 
 
 def _cells(package: Package, release: Release, record: list[Row]) -> dict[str, Row | None]:

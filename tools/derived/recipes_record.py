@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from mvstack.model.base import first_error
 from mvstack.model.constraint import Constraint, parse, variant, words
-from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
+from mvstack.report.seen import read_rows
 from mvstack.support.home import DATA
 
 RECORD = DATA / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.
 State = Literal["refused", "concretizes", "built", "run"]
 STATES: tuple[str, ...] = get_args(State)
-T = TypeVar("T", bound=BaseModel)
 
 
 class Row(BaseModel):
@@ -71,29 +69,5 @@ class Row(BaseModel):
 
 
 def read_record(path: Path = RECORD) -> list[Row]:
-    """The record's rows; see :func:`read_rows`."""
+    """The record's rows; see :func:`mvstack.report.seen.read_rows`."""
     return read_rows(path, Row, "the tool below tests/spack")
-
-
-def read_rows(path: Path, row: type[T], writer: str) -> list[T]:
-    """The lines of a record, each a ``row``; none when there is no record yet.
-
-    ``writer`` is the tool that writes it. Raises InvalidInput with every line that is wrong.
-    """
-    rows, problems = [], []
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append(row.model_validate_json(line))
-        except (ValidationError, MvstackError) as error:
-            said = first_error(error) if isinstance(error, ValidationError) else error
-            problems.append(
-                Problem(
-                    f"not a row of the record: {said}",
-                    f"{relative(path)}:{number}",
-                    todo=f"{writer} writes it; do not edit it by hand",
-                )
-            )
-    if problems:
-        raise InvalidInput(*problems)
-    return rows
