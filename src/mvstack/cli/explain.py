@@ -10,7 +10,7 @@ from mvstack.install import stages
 from mvstack.model.base import Strict
 from mvstack.model.system import System
 from mvstack.plan.types import Extent, MpiBuild, Package, Plan
-from mvstack.support.console import emit
+from mvstack.support.console import emit, pairs
 
 app = options.commands()
 
@@ -61,7 +61,7 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
     console.print(Text.assemble((title, "bold"), f"  {plan.title}  (release {plan.release})"))
     if system.status != "current":
         console.print(Text(STATUS[system.status], style="yellow"))
-    console.print(_machine(plan, system))
+    console.print(pairs(machine(plan, system)))
     for number, build in enumerate(plan.mpi):
         console.print()
         console.print(_build(build, default=number == 0))
@@ -87,14 +87,15 @@ def _listed(heading: str, lines: list[str], console: Console) -> None:
         console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
-def _machine(plan: Plan, system: System) -> Table:
+def machine(plan: Plan, system: System) -> list[tuple[str, str]]:
+    """What the partition is, a label and words for each part of it."""
     part = system.partitions[plan.partition]
     gpu = f"{part.gpus} x {part.gpu} {part.gpu_model}".strip() if part.gpus else "no GPU"
     if part.gpus and part.gpu_buffers == "staged":
         gpu += ", buffers staged through host memory"
     nic = f" ({part.nic})" if part.nic else ""
     compiler = "{name} {version} from {origin}".format(**plan.compiler)
-    rows = [
+    return [
         ("machine", f"{plan.target}, {plan.cores} cores, {part.memory_gb or '?'} GB, {gpu}"),
         ("network", ", ".join([part.fabric + nic, *_said(part.network)])),
         *(("near", f"GPU {at}: {', '.join(_said(one))}") for at, one in enumerate(part.near)),
@@ -102,7 +103,6 @@ def _machine(plan: Plan, system: System) -> Table:
         ("compiler", compiler),
         ("builder", f"{plan.builder}, below {plan.tree}"),
     ]
-    return _table(rows)
 
 
 def _said(one: Strict) -> list[str]:
@@ -136,7 +136,7 @@ def _build(build: MpiBuild, default: bool) -> Table:
         rows.append(("bytes", said))
     for reason in build.reasons:
         rows.append(("because", f"{reason['what']}: {reason['why']} [{reason['source']}]"))
-    return _table(rows)
+    return pairs(rows)
 
 
 def _packages(plan: Plan) -> Table:
@@ -144,21 +144,10 @@ def _packages(plan: Plan) -> Table:
     first = [one for one in plan.packages if one.mpi in ("", plan.mpi[0].module)]
     order = list(dict.fromkeys(one.group for one in first))
     first.sort(key=lambda one: order.index(one.group))
-    return _table([(one.group, f"{one.module}   {one.title}{_whose(one)}") for one in first])
+    return pairs([(one.group, f"{one.module}   {one.title}{_whose(one)}") for one in first])
 
 
 def _whose(package: Package) -> str:
     said = f" [for group {package.readers}]" if package.readers else ""
     other = package.not_upstream
     return said + (f" [not upstream's bytes: {other}]" if other else "")
-
-
-def _table(rows: list[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 1, 0, 2), pad_edge=True)
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    previous = ""
-    for label, value in rows:
-        table.add_row(label if label != previous else "", Text(value))
-        previous = label
-    return table

@@ -1,4 +1,4 @@
-"""`mvstack list`: systems, releases, packages and checks."""
+"""`mvstack list`: systems, releases, packages, MPI builds and checks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,15 +7,19 @@ from typing import Annotated, Any, Literal
 from typer import Argument
 
 from mvstack.cli import options
+from mvstack.cli.show import builders_of, installed, rows_of
 from mvstack.install.stages import root_for
 from mvstack.model.load import load_release, load_system, release_names, system_names
-from mvstack.support.console import say, table
+from mvstack.report.offers import Planned, planned
+from mvstack.support.console import say
 from mvstack.support.home import home
 from mvstack.test.expected import expected_checks
 
 app = options.commands()
 Row = dict[str, Any]
-What = Literal["systems", "releases", "packages", "checks"]
+What = Literal["systems", "releases", "packages", "mpi", "checks"]
+# Columns of systems that are for scripts: a line of a terminal has no room for them.
+FOR_SCRIPTS = ("title", "os", "seen", "because")
 
 
 @app.command("list", epilog="Examples: mvstack list   ·   mvstack list packages --json")
@@ -25,42 +29,54 @@ def list_(
     root: options.Root = None,
     as_json: options.Json = False,
 ) -> None:
-    """List systems (with the releases installed here), releases, packages or checks."""
+    """List systems (with the releases installed here), releases, packages, MPI builds or checks."""
     made: dict[What, Callable[[], list[Row]]] = {
-        "systems": lambda: _systems(root),
+        "systems": lambda: _systems(planned(release), root),
         "releases": _releases,
         "packages": lambda: _packages(release),
+        "mpi": lambda: _mpi(planned(release)),
         "checks": _checks,
     }
     rows = made[what]()
-    cells = (
-        [" ".join(value) if isinstance(value, list) else str(value) for value in row.values()]
-        for row in rows
-    )
-    shown = table(list(rows[0]) if rows else (), cells)
-    say(rows, as_json, shown)
+    shown = [{k: v for k, v in row.items() if k not in FOR_SCRIPTS} for row in rows]
+    if what == "packages":
+        shown = rows
+    say(rows, as_json, rows_of(shown))
 
 
-def _systems(root: Path | None) -> list[Row]:
-    """A row a partition; that of `local` is not looked for."""
+def _systems(plans: Planned, root: Path | None) -> list[Row]:
+    """A row a partition, also of nodes that get nothing; `local` is not looked for."""
     rows: list[Row] = []
-    for name in system_names():
-        system = load_system(name)
+    for offer in plans.every():
+        part, system = offer.part, offer.system
         place = Path(root_for(system, root))
-        for partition, part in system.partitions.items():
-            row: Row = {"system": f"{name}/{partition}", "builder": system.builder}
-            row |= {"os": part.os or system.os, "fabric": part.fabric, "gpu": part.gpu}
-            rows.append({**row, "installed": _installed(place, f"{name}-{partition}")})
+        row: Row = {"system": offer.title, "title": part.title, "os": system.os_of(offer.name)}
+        row |= {"mpi": offer.mpi, "fabric": part.fabric, "gpu": part.gpu}
+        row |= {"launcher": part.launcher, "builder": system.builder, "status": system.status}
+        row |= {"seen": offer.seen, "because": offer.because}
+        rows.append({**row, "installed": installed(place, f"{system.name}-{offer.name}")})
+    keys = dict.fromkeys(rows[0] if rows else (), "")
+    for system in map(load_system, system_names()):
+        own = {"builder": system.builder, "status": system.status}
         if system.discover:
-            row = {"system": name, "builder": system.builder, "os": "", "fabric": "", "gpu": ""}
-            rows.append({**row, "installed": _installed(place, name)})
-    return rows
+            there = installed(Path(root_for(system, root)), system.name)
+            rows.append({**keys, **own, "system": system.name, "mpi": [], "installed": there})
+        for name, nodes in system.not_offered.items():
+            title = f"{system.name}/{name}"
+            told = {"title": nodes.title, "because": nodes.because, "status": "not offered"}
+            rows.append({**keys, **told, "system": title, "mpi": [], "installed": []})
+    return sorted(rows, key=lambda row: str(row["system"]).partition("/")[0])
 
 
-def _installed(root: Path, folder: str) -> list[str]:
-    """The releases below ``root`` that have a tree of that name."""
-    plans = root.glob(f"*/{folder}/records/plan.json")
-    return sorted(path.parents[2].name for path in plans)
+def _mpi(plans: Planned) -> list[Row]:
+    """A row an MPI build, with the partitions that get it."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for offer in plans.every():
+        for one in offer.plan.mpi if offer.plan else ():
+            key = (one.module, one.software, one.device, one.transport["library"], one.pmi)
+            rows.setdefault(key, []).append(offer.title)
+    names = ("module", "product", "device", "over", "pmi")
+    return [{**dict(zip(names, key, strict=True)), "on": rows[key]} for key in sorted(rows)]
 
 
 def _releases() -> list[Row]:
@@ -80,11 +96,7 @@ def _packages(release: str | None) -> list[Row]:
         {
             "module": one.module,
             "profile": one.profile,
-            "builders": [
-                builder
-                for builder, there in (("easybuild", one.toolchain), ("spack", one.spack))
-                if there and one.where.builder in ("", builder)
-            ],
+            "builders": builders_of(one),
             "licence": one.licence,
             "title": one.title,
         }

@@ -18,7 +18,8 @@ from mvstack.support.home import VARIABLE, use
 
 # The commands below the headings of the help, in the order in which a newcomer needs them.
 PANELS = {
-    "Start": ("discover", "explain", "check", "list"),
+    "Start": ("discover", "explain", "check"),
+    "Look": ("list", "show", "find"),
     "Stack": ("install", "test", "report", "up", "abi"),
     "Sources and caches": ("bundle", "sources", "cache"),
     "Pipelines and images": ("diff", "ci", "image"),
@@ -27,7 +28,10 @@ PANELS = {
 COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}
 # The module of each: its own, but for these.
 MODULES = {name: name for name in COMMANDS}
-MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {"render": "rendering"}
+MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {
+    "render": "rendering",
+    "find": "show",
+}
 
 
 class Commands(TyperGroup):

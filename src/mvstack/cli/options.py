@@ -27,7 +27,8 @@ def _releases(incomplete: str) -> list[str]:
     return [name for name in release_names() if name.startswith(incomplete)]
 
 
-def _packages(incomplete: str) -> list[str]:
+def packages(incomplete: str) -> list[str]:
+    """The packages of the newest release, in small letters."""
     names = dict.fromkeys(one.name.lower() for one in load_release().packages)
     return [name for name in names if name.startswith(incomplete.lower())]
 
@@ -47,7 +48,7 @@ Packages = Annotated[
     Argument(
         metavar="PACKAGE",
         help="Install these packages and what they need; else the whole profile.",
-        autocompletion=_packages,
+        autocompletion=packages,
     ),
 ]
 Json = Annotated[bool, Option("--json", help="Print JSON for scripts.")]

@@ -53,10 +53,12 @@ def partitions_of(system: System, wanted: str) -> list[str]:
     if not wanted:
         return names
     if wanted not in names:
+        close = nearest(wanted, [*names, *system.not_offered])
         raise InvalidInput(
             f"system {system.name} has no partition {wanted}",
             allowed=listed(names),
-            nearest=nearest(wanted, names),
+            nearest=close,
+            todo=f"name {system.name}/{close or names[0]}; `mvstack show {system.name}` shows all",
         )
     return [wanted]
 

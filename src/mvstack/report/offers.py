@@ -11,7 +11,7 @@ from mvstack.model.policy import Policy
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.plan.make import make_plan
-from mvstack.plan.types import Given, Plan
+from mvstack.plan.types import Given, MpiBuild, Plan
 from mvstack.render.partition import RENDERED
 from mvstack.report.seen import Row, counting, read_record
 from mvstack.support.errors import InvalidInput, Refused
@@ -37,6 +37,25 @@ class Offer:
     def mpi(self) -> list[str]:
         """The modules of its MPI builds, the default first."""
         return [build.module for build in self.plan.mpi] if self.plan else []
+
+    def loading(self, *modules: str) -> list[str]:
+        """The lines that a user types to have ``modules``."""
+        assert self.plan
+        names = " ".join([f"mvapich-stack/{self.plan.release}", *modules])
+        return [f"source {self.plan.tree}/init/bash", f"module load {names}"]
+
+    def starting(self, build: MpiBuild) -> str:
+        """The line that starts a program in a job, or on a machine without jobs."""
+        assert self.plan
+        ranks = str(self.plan.job.get("ranks") or self.plan.cores)
+        return build.launch.replace("{ranks}", ranks).replace("{program}", "./program")
+
+    def job(self, build: MpiBuild) -> list[str]:
+        """The script of a job that runs a program; [] where nothing is submitted."""
+        if not (self.plan and self.plan.job):
+            return []
+        lines = [*self.plan.job["lines"], *self.loading(build.module), self.starting(build)]
+        return ["#!/bin/bash", *lines]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mvstack.support.errors import MvstackError, WrongUsage
 from mvstack.support.units import one_line
@@ -46,6 +47,18 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for row in rows:
         made.add_row(*(one_line(text) for text in row))
     return made
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> Table:
+    """Labels and what they stand for; a label that stands for several lines is shown once."""
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 2), pad_edge=True)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    previous = ""
+    for label, value in rows:
+        table.add_row(label if label != previous else "", Text(value))
+        previous = label
+    return table
 
 
 def no_empty_folder(words: list[str]) -> None:

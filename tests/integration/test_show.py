@@ -1,0 +1,154 @@
+"""`mvstack list`, `show` and `find`: what a person finds in a terminal, and what a script reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_cli import Mvstack
+from test_cli import mvstack as mvstack
+
+from mvstack.model.load import load_release, load_system, system_names
+from mvstack.report.offers import planned
+from mvstack.report.seen import Row
+
+
+def test_a_partition_says_how_to_load_and_run_it_in_lines_to_copy(mvstack: Mvstack) -> None:
+    said = mvstack("show", "expanse/cpu").out
+    tree = "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu"
+    assert f"    source {tree}/init/bash\n" in said
+    assert "    module load mvapich-stack/2026.11 mvapich/4.1-ucx\n" in said
+    assert said.count("    srun --mpi=pmi2 -n 256 ./program\n") == 2  # alone, and in the job
+    assert "    #SBATCH --ntasks-per-node=128\n" in said
+    for words in ("infiniband", "728", "not installed", "mvstack explain expanse/cpu", "lammps"):
+        assert words in said
+    assert "passed over" not in said  # that is explain's
+
+
+def test_a_system_tells_its_sources_and_what_it_does_not_offer(mvstack: Mvstack) -> None:
+    system, *parts = json.loads(mvstack("show", "expanse", "--json").out)
+    assert system["kind"] == "system" and "not confirmed" in system["facts"]["status"][0]
+    assert any("expanse/a100" in one for one in system["facts"]["not offered"])
+    assert [one["name"] for one in parts] == ["expanse/cpu", "expanse/gpu"]
+
+
+def test_what_is_installed_here_is_said(mvstack: Mvstack, tmp_path: Path) -> None:
+    plan = tmp_path / "apps" / "2026.11" / "expanse-cpu" / "records" / "plan.json"
+    plan.parent.mkdir(parents=True)
+    plan.write_text("{}")
+    (shown,) = json.loads(mvstack("show", "expanse/cpu", "--root", plan.parents[3], "--json").out)
+    assert shown["facts"]["here"] == [f"2026.11 below {plan.parents[3]}"]
+    rows = json.loads(mvstack("list", "--root", plan.parents[3], "--json").out)
+    assert [one["system"] for one in rows if one["installed"]] == ["expanse/cpu"]
+
+
+@pytest.mark.parametrize("name", ["lammps", "LAMMPS", "lammps/20250722"])
+def test_a_package_is_known_by_its_name_and_its_module(mvstack: Mvstack, name: str) -> None:
+    (shown,) = json.loads(mvstack("show", name, "--json").out)
+    versions = {one.module for one in load_release().packages if one.name == "LAMMPS"}
+    assert versions <= set(shown["facts"]) and shown["kind"] == "package"
+    on = {row["partition"]: row["module"] for row in shown["rows"]}
+    assert on["expanse/cpu"] == "lammps/20250722" and on["azure-hbv4/hpc"] == "lammps/4feb2025"
+
+
+def test_what_a_package_was_seen_to_do_is_that_of_the_record(
+    mvstack: Mvstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = next(one for one in load_release().packages if one.name == "HPCC")
+    fields = {
+        "package": "HPCC",
+        "version": package.version,
+        "builder": "spack",
+        "date": "2026-01-01",
+    }
+    row = Row(**fields, mpi="mvapich@4.1 on expanse/cpu", state="built", of=package.spack)
+    monkeypatch.setattr("mvstack.report.offers.read_record", lambda: [row])
+    (shown,) = json.loads(mvstack("show", "hpcc", "--json").out)
+    assert shown["facts"]["seen"] == ["spack 2026-01-01: built, over mvapich@4.1 on expanse/cpu"]
+    seen = {row["partition"]: row["seen"] for row in shown["rows"]}
+    assert seen["expanse/cpu"].startswith("rendered; 1 of ")
+    other = row.model_copy(update={"state": "failed"})
+    monkeypatch.setattr("mvstack.report.offers.read_record", lambda: [other])
+    offers = {one.title: one.seen for one in planned().every()}
+    assert offers["expanse/cpu"] == "rendered"
+
+
+def test_a_name_of_two_kinds_shows_both(mvstack: Mvstack) -> None:
+    kinds = {one["kind"]: one for one in json.loads(mvstack("show", "efa", "--json").out)}
+    assert set(kinds) == {"fabric", "provider"}
+    assert "aws-p5/gpu" in [row["partition"] for row in kinds["fabric"]["rows"]]
+
+
+def test_every_name_that_can_be_found_can_be_shown(mvstack: Mvstack) -> None:
+    """What `find` says shows it does; all of its hits hold the word."""
+    hits = json.loads(mvstack("find", "e", "--json").out)
+    kinds = {one["kind"] for one in hits}
+    assert kinds == {"system", "partition", "package", "MPI", "fabric", "GPU", "provider"}
+    first = {one["kind"]: one for one in hits}
+    for hit in [*first.values(), *(one for one in hits if one["name"] == "daint")]:
+        said = mvstack(*hit["see"].split()[1:])
+        assert said.code == 0 and hit["name"].lower() in said.out.lower(), hit
+
+
+def test_several_words_must_all_be_there(mvstack: Mvstack) -> None:
+    hits = json.loads(mvstack("find", "Slingshot", "a100", "--json").out)
+    names = {one["name"] for one in hits}
+    assert {"perlmutter/gpu", "perlmutter/gpu-hbm80g"} <= names
+    assert all(name.startswith("perlmutter") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["show", "exanse"], "expanse"),
+        (["show", "lamps"], "lammps"),
+        (["find", "infinband"], "infiniband"),
+        (["show", "expanse/cp"], "expanse/cpu"),
+        (["explain", "expanse/cp"], "expanse/cpu"),
+    ],
+)
+def test_a_typo_gets_the_nearest_name(mvstack: Mvstack, words: list[str], near: str) -> None:
+    said = mvstack(*words)
+    assert said.code == 3 and near in said.err and "to go on" in said.err
+
+
+def test_the_machine_that_one_is_on_is_explained(mvstack: Mvstack) -> None:
+    said = mvstack("show", "local")
+    assert said.code == 3 and "mvstack explain local" in said.err
+
+
+def test_a_system_file_is_shown(mvstack: Mvstack, tmp_path: Path) -> None:
+    file = Path(tmp_path, "mine.yaml")
+    ours = Path(__file__).resolve().parents[2] / "environments" / "systems" / "expanse.yaml"
+    file.write_text(ours.read_text().replace("name: expanse", "name: mine"))
+    (shown,) = json.loads(mvstack("show", f"{file}/cpu", "--json").out)
+    assert shown["name"] == "mine/cpu"
+    assert shown["facts"]["why"] == [f"mvstack explain {file}/cpu"]
+
+
+def test_the_list_has_every_partition_and_what_nothing_is_offered_on(mvstack: Mvstack) -> None:
+    rows = {one["system"]: one for one in json.loads(mvstack("list", "--json").out)}
+    systems = [load_system(name) for name in system_names()]
+    parts = {f"{one.name}/{part}" for one in systems for part in one.partitions}
+    assert set(rows) >= parts | {"local", "daint/hybrid"}
+    assert rows["expanse/gpu"]["mpi"] == ["mvapich-plus/5.0.0-ucx"]
+    assert rows["daint/hybrid"]["status"] == "not offered" and rows["daint/hybrid"]["because"]
+    first = mvstack("list").out.splitlines()[0].split()
+    assert first == [
+        *("system", "mpi", "fabric", "gpu", "launcher", "builder", "status", "installed")
+    ]
+
+
+def test_mpi_builds_are_listed_with_the_partitions_that_get_them(mvstack: Mvstack) -> None:
+    rows = json.loads(mvstack("list", "mpi", "--json").out)
+    told = {part: row["module"] for row in rows for part in row["on"]}
+    assert told["gordon/cpu"] == "mvapich2/2.3.7-2-mrail"
+    assert {row["product"] for row in rows} >= {"MVAPICH", "MVAPICH2", "MVAPICH-Plus"}
+    assert set(told) == {one.title for one in planned().every() if one.plan}
+
+
+@pytest.mark.parametrize("name", ["roce", "amd", "verbs;ofi_rxm"])
+def test_fabrics_gpus_and_providers_are_words_of_show(mvstack: Mvstack, name: str) -> None:
+    (shown,) = json.loads(mvstack("show", name, "--json").out)
+    assert shown["facts"]["why"] and shown["kind"] in ("fabric", "GPU", "provider")
