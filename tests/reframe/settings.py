@@ -48,7 +48,11 @@ def environment(mpi):
         "cc": "mpicc",
         "cxx": "mpicxx",
         "ftn": "mpifort",
-        "features": ["mpi", *packages, *([f"gpu-{mpi['gpu']}"] if mpi["gpu"] != "none" else [])],
+        "features": [
+            *("mpi", *packages),
+            *([f"gpu-{mpi['gpu']}"] if mpi["gpu"] != "none" else []),
+            *(["rails"] if mpi.get("rails") else []),
+        ],
         "extras": {
             "tree": PLAN["tree"],
             "mpi": mpi,

@@ -8,20 +8,26 @@ from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.rules import RailRow
 from mvstack.model.system import Near, Network, NotOffered, Partition, Wish
 from mvstack.plan.make import make_plan, partitions_of
+from mvstack.plan.types import MpiBuild
 from mvstack.support.errors import InvalidInput, Refused
 
 RELEASE, POLICY = load_release(), load_policy()
 NAMED = Network(rails=2, hcas=["mlx5_0", "mlx5_1"])
 
 
-def settings(name: str, **changes: object) -> dict[str, str]:
-    """The variables that the default MPI's module sets on ``name`` with these changes."""
+def build(name: str, **changes: object) -> MpiBuild:
     system = load_system(name.split("/")[0])
     part = system.partitions[name.split("/")[1]].model_copy(update=changes)
     system = system.model_copy(update={"partitions": {"it": part}})
-    environment = make_plan(system, "it", RELEASE, POLICY).mpi[0].environment
+    return make_plan(system, "it", RELEASE, POLICY).mpi[0]
+
+
+def settings(name: str, **changes: object) -> dict[str, str]:
+    """The variables that the default MPI's module sets on ``name`` with these changes."""
+    made = build(name, **changes)
+    environment = made.environment
     assert all(row["why"] and row["source"] for row in environment.values())
-    fabrics = POLICY.fabrics[part.fabric]  # what the fabric itself sets is tested elsewhere
+    fabrics = POLICY.fabrics[made.fabric]  # what the fabric itself sets is tested elsewhere
     own = {**(fabrics.libfabric.environment if fabrics.libfabric else {})}
     return {
         name: row["value"]
@@ -59,6 +65,48 @@ def test_mrail_gets_number_and_names():
 def test_a_rank_on_slingshot_opens_its_nearest_adapter():
     assert settings("alps/cpu", network=Network(rails=2))["MPIR_CVAR_CH4_OFI_MAX_NICS"] == "1"
     assert "MPIR_CVAR_CH4_OFI_MAX_NICS" not in settings("alps/cpu", network=Network(rails=1))
+
+
+def test_a_partition_key_is_set_without_the_bit_of_membership():
+    keyed = Network(rails=1, key=0x8016)
+    assert settings("azure-hbv3/hpc", network=keyed) == {"UCX_IB_PKEY": "0x0016"}
+    found = settings("expanse/cpu", network=keyed, mpi=Wish(product="mvapich2"))
+    assert found["MV2_DEFAULT_PKEY"] == "0x0016" and "UCX_IB_PKEY" not in found
+    assert settings("roce-dual-rail/cpu", network=keyed) == {}  # Ethernet has no partitions
+    with pytest.raises(ValueError, match="less than or equal to 65534"):
+        Network(key=0xFFFF)  # the key of everybody
+
+
+def test_mvapich2_is_built_for_the_torus_it_runs_on():
+    gordon = build("gordon/cpu")
+    assert "+torus3d" in gordon.spack["spec"].split()
+    assert gordon.parameters["configopts"] == "--enable-3dtorus-support"
+    tree = build("gordon/cpu", network=NAMED)
+    assert "torus3d" not in tree.spack["spec"] and "configopts" not in tree.parameters
+    ucx = build("expanse/cpu", network=Network(torus=[4, 4, 4]))
+    assert "torus3d" not in ucx.spack["spec"] and "configopts" not in ucx.parameters
+
+
+def test_a_check_is_told_how_each_link_is_used_alone():
+    assert build("roce-dual-rail/cpu").rails == {
+        "links": 2,
+        "pairs": 1,
+        "alone": {
+            "mlx5_0": {"UCX_NET_DEVICES": "mlx5_0:1"},
+            "mlx5_1": {"UCX_NET_DEVICES": "mlx5_1:1"},
+        },
+    }
+    assert build("gordon/cpu").rails["alone"]["mlx4_1"] == {
+        "MV2_NUM_HCAS": "1",
+        "MV2_IBA_HCA": "mlx4_1",
+    }
+    four = {"links": 4, "pairs": 4, "alone": {"nearest": {}}}
+    assert build("frontier/gpu").rails == four  # a rank opens its nearest adapter alone
+    eight = build("azure-ndv5/gpu").rails
+    assert (eight["links"], eight["pairs"]) == (8, 8)
+    assert build("expanse/cpu").rails == {}
+    # nothing is known by which one of them alone could be used
+    assert build("expanse/cpu", network=Network(rails=2)).rails == {}
 
 
 def test_the_links_of_an_image_are_those_of_the_node():

@@ -118,7 +118,7 @@ TABLE = {
         sets="FI_PROVIDER=opx",
     ),
     "gordon/cpu": Wanted(
-        *("mvapich2", "ch3:mrail", "", "simple", "mpirun_rsh"),
+        *("mvapich2", "ch3:mrail", "", "simple", "mpirun_rsh -export"),
         "two rails of QDR: mrail takes the number of adapters and their names, apart by colons",
         USERGUIDE,
         sets="MV2_NUM_HCAS=2 MV2_IBA_HCA=mlx4_0:mlx4_1",

@@ -199,7 +199,9 @@ def test_the_help_of_a_module_shows_a_job(launcher, scheduler, lines, submit):
 def test_a_launcher_that_asks_no_scheduler_is_told_the_nodes(site, scheduler, hosts):
     plan = planned("mpirun_rsh", scheduler)
     said = template("usage.txt", plan=plan, build=plan.mpi[0])
-    assert f"    {hosts} > hosts\n    mpirun_rsh -np 128 -hostfile hosts ./PROGRAM\n" in said
+    assert (
+        f"    {hosts} > hosts\n    mpirun_rsh -export -np 128 -hostfile hosts ./PROGRAM\n" in said
+    )
     assert site(plan.as_dict())["environments"][0]["extras"]["hosts"] == hosts
     other = planned("hydra", scheduler)
     assert "> hosts" not in template("usage.txt", plan=other, build=other.mpi[0])

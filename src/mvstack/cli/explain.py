@@ -20,6 +20,7 @@ SAID = {
     "torus": "torus {}",
     "oversubscription": "{} oversubscribed",
     "pkey": "partition key: {}",
+    "key": "{:#06x}",
     "numa": "NUMA {}",
 }
 STATUS = {

@@ -40,9 +40,8 @@ LAUNCH = filled(
     "{ranks} and {program} must be in it, {pmi} may be, and no other {…}", "ranks program", "pmi"
 )
 RAILS = filled(
-    "no {…} but {rails}, {each}, {hcas} and {devices} may be in a value",
-    "",
-    "rails each hcas devices",
+    "no {…} but {rails}, {each}, {hcas}, {devices}, {interfaces} and {key} may be in a value",
+    *("", "rails each hcas devices interfaces key"),
 )
 
 
@@ -139,14 +138,22 @@ class LauncherRow(Reasoned):
 class RailRow(Strict):
     """One row of rails.yaml: what is set where a node has ``least`` links or more.
 
-    A value with ``{hcas}`` or ``{devices}`` holds where the adapters are named; ``{rails}`` are the
-    links of the node, and ``{each}`` are those of one rank: its GPU's share, or all.
+    A value holds where the system's file says what is in its braces: names of adapters (``hcas``,
+    ``devices``, ``interfaces``) and the partition ``key``. ``rails`` are the links of the node,
+    ``each`` those of one rank: its GPU's share, or all; the field ``each`` says so where a rank
+    uses fewer than all. With ``torus`` the row is for such networks; ``configure`` are the words
+    by which each builder makes the MPI for it.
     """
 
     id: Name
     when: When
     least: Count = 2
-    environment: dict[Variable, Annotated[Setting, RAILS]]
+    torus: bool = False
+    each: Text = ""
+    configure: dict[Name, Text] = Field(default_factory=dict)
+    environment: dict[Variable, Annotated[Setting, RAILS]] = Field(default_factory=dict)
+    why: Text = ""
+    source: Text = ""
 
 
 class RefusalRow(Strict):

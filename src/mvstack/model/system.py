@@ -86,7 +86,7 @@ class Network(Strict):
 
     ``rails`` are its links, each of ``gbps`` Gb/s, by adapters called ``hcas``. ``torus`` are the
     switches in each dimension, ``oversubscription`` is down to up, such as 4:1, and ``pkey`` says
-    which nodes share a partition key.
+    which nodes share a partition key: ``key``, where it is always the same.
     """
 
     rails: Annotated[int, Field(ge=1, le=64)] | None = None
@@ -96,6 +96,7 @@ class Network(Strict):
     torus: Annotated[list[Count], Field(max_length=6)] = Field(default_factory=list)
     oversubscription: Ratio | None = None
     pkey: Text = ""
+    key: Annotated[int, Field(ge=2, le=0xFFFE)] | None = None
 
     @model_validator(mode="after")
     def _each_rail_has_its_adapter(self) -> Self:

@@ -12,7 +12,7 @@ from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose, holds
 from mvstack.plan.offers import check_offers, scheduler_of
 from mvstack.plan.packages import packages_of
-from mvstack.plan.rails import rail_settings
+from mvstack.plan.rails import rail_configure, rail_settings, rails
 from mvstack.plan.targets import options_for
 from mvstack.plan.types import Accepted, Given, MpiBuild, Plan
 from mvstack.support.errors import InvalidInput, Refused
@@ -154,8 +154,9 @@ def mpi_build(
     software = product.easybuild or choice.product
     site = part.externals[choice.product] if choice.facts.provided else None
     beneath = choice.beneath(device)
-    rails = rail_settings(part, replace(choice.facts, device=device), policy)
-    settings = {**beneath.environment, **choice.launcher.environment, **rails}
+    facts = replace(choice.facts, device=device)
+    links = rail_settings(part, facts, policy)
+    settings = {**beneath.environment, **choice.launcher.environment, **links}
     transport = _transport(part, choice, device)
     rows: dict[str, Reasoned | MpiVersion] = {
         choice.row.id: choice.row,
@@ -196,6 +197,7 @@ def mpi_build(
         source=choice.row.source,
         reasons=[{"what": what} | _reason(row) for what, row in rows.items()],
         provided=site.prefix if site else "",
+        rails=rails(part, facts, policy),
     )
 
 
@@ -216,6 +218,8 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
     built = replace(choice.facts, device=device, pmi=choice.pmi)
+    if options := rail_configure(part, built, choice.policy, "easybuild"):
+        parameters["configopts"] = " ".join(options)
     for name, row in choice.policy.externals.items():
         there = part.externals.get(name)
         prefix = there.prefix if there and holds(row.when, built) else row.default
@@ -245,6 +249,7 @@ def _spack(part: Partition, choice: Choice, device: str, under: dict[str, str]) 
         choice.product, device, choice.pmi, choice.facts.gpu, use.configure, pm
     )
     words = spackspecs.mpi(part, build, choice.policy)
+    words += rail_configure(part, replace(choice.facts, device=device), choice.policy, "spack")
     spec = " ".join([f"{choice.product}@={choice.version}", *words])
     external = part.externals.get(under["library"])
     below = spackspecs.transport(**under, external=external, policy=choice.policy)

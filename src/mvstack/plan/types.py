@@ -71,6 +71,8 @@ class MpiBuild:
     reasons: list[dict[str, str]] = field(default_factory=list)
     # where the site has it; "" for what is built
     provided: str = ""
+    # how the links of a node are used together and alone; {} where there is one
+    rails: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,9 @@ class Plan:
         """Plain data, with the keys in the order in which a person reads them."""
         result = asdict(self)
         for build in result["mpi"]:
-            if not build["provided"]:
-                del build["provided"]
+            for name in ("provided", "rails"):
+                if not build[name]:
+                    del build[name]
         if not self.named:
             del result["named"]
         return result

@@ -21,6 +21,7 @@ class Check:
 
     ``values`` are the parameters as ReFrame prints them, so that the two can be compared.
     ``software`` is the package that it is of; it runs where the plan has that. "": everywhere.
+    ``needs`` is what the plan must say of the MPI build. "": nothing.
     """
 
     name: str
@@ -29,13 +30,12 @@ class Check:
     file: Path
     description: str
     software: str = ""
+    needs: str = ""
 
-    def runs_over(self, module: str, packages: list[dict[str, Any]]) -> bool:
-        """Whether it is for the MPI build ``module`` of a plan with these packages."""
-        return not self.software or any(
-            one["name"] == self.software and one.get("mpi") in (module, "", None)
-            for one in packages
-        )
+    def runs_over(self, mpi: dict[str, Any], packages: list[dict[str, Any]]) -> bool:
+        """Whether it is for the MPI build ``mpi`` of a plan with these packages."""
+        there = [one["name"] for one in packages if one.get("mpi") in (mpi["module"], "", None)]
+        return self.software in ("", *there) and (not self.needs or bool(mpi.get(self.needs)))
 
 
 def expected_checks(folder: Path, tags: list[str]) -> list[Check]:
@@ -56,15 +56,15 @@ def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
     """One :class:`Check` for each combination of the parameters of the class."""
     parameters: dict[str, list[Any]] = {}
     tags: frozenset[str] = frozenset()
-    software = ""
+    words = {"software": "", "needs": ""}
     for statement in node.body:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
             continue
         name, value = statement.targets[0].id, statement.value
         if name == "tags":
             tags = frozenset(_literal(value, path))
-        elif name == "software":
-            software = str(_literal(value, path))
+        elif name in words:
+            words[name] = str(_literal(value, path))
         elif (
             isinstance(value, ast.Call)
             and value.args
@@ -80,7 +80,7 @@ def _variants(node: ast.ClassDef, path: Path) -> list[Check]:
             tags=tags,
             file=path,
             description=(ast.get_docstring(node) or "").split("\n")[0],
-            software=software,
+            **words,
         )
         for combination in itertools.product(*parameters.values())
     ]

@@ -44,7 +44,7 @@ def cases(report: Json, output: list[str], expected: list[Check], plan: Json) ->
     found = []
     for check in expected:
         for mpi in plan["mpi"]:
-            if not check.runs_over(mpi["module"], plan.get("packages", [])):
+            if not check.runs_over(mpi, plan.get("packages", [])):
                 continue
             entry = reported.get((check.name, check.values, environment_name(mpi["module"])))
             why = _missing(check, warnings, output)
