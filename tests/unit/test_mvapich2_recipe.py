@@ -1,11 +1,9 @@
 """The recipe of MVAPICH2 without Spack: what configure is given, and how a build is read back.
 
-The modules beside package.py are run over a stand-in for Spack's spec. Which options configure
+It is run over a stand-in for Spack and its spec. Which options configure
 takes stands in easyconfigs/easyblocks/mvapich_options.py.
 """
 
-import importlib
-import os
 import re
 import socket
 import sys
@@ -15,11 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from recipe_loaded import loaded
 from recipes.reading import RECIPES, read_recipe
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "easyconfigs" / "easyblocks"))
-sys.path.insert(0, str(TOP / "spack-repo"))
 
 import mvapich_options as tables  # noqa: E402
 
@@ -28,7 +26,7 @@ RECIPE = read_recipe(FOLDER / "package.py")
 VARIANTS = {variant.name: variant for variant in RECIPE.variants}
 # Options of the two hwloc inside: contrib/hwloc_v1 and hwloc_v2, config/hwloc_internal.m4.
 HWLOC = {"--disable-libudev", "--disable-opencl", "--disable-gl", "--disable-nvml"}
-# The same is done however these are spelled, so that the other spelling would lie: words.py.
+# The same is done however these are spelled, so that the other spelling would lie: MRAIL.
 LYING = {
     "--enable-xrc",
     "--disable-hsam",
@@ -50,30 +48,8 @@ BUILTIN = {
 }
 
 
-@pytest.fixture(scope="module")
-def parts():
-    """The modules of the recipe, loaded over a module that has what they take from Spack."""
-    package = types.ModuleType("spack.package")
-    package.join_path = os.path.join
-    package.Executable = lambda path: pytest.fail(f"called {path}")
-    package.SkipTest = type("SkipTest", (Exception,), {})
-    names = {"spack": types.ModuleType("spack"), "spack.package": package}
-    held = {name: sys.modules.get(name) for name in names}
-    sys.modules.update(names)
-    home = types.ModuleType("mvapich2_recipe")
-    home.__path__ = [str(FOLDER)]
-    sys.modules["mvapich2_recipe"] = home
-    yield types.SimpleNamespace(
-        **{
-            name: importlib.import_module(f"mvapich2_recipe.{name}")
-            for name in ("words", "configuring", "finding", "running")
-        }
-    )
-    for name, module in held.items():
-        if module is None:
-            del sys.modules[name]
-        else:
-            sys.modules[name] = module
+MODULE = loaded(FOLDER / "package.py")
+Mvapich2 = MODULE.Mvapich2
 
 
 class Prefix(str):
@@ -103,6 +79,9 @@ class Spec:
                     return False
         return True
 
+    def format(self, _):
+        return "mvapich2@2.3.7"
+
     def __getitem__(self, name):
         return types.SimpleNamespace(prefix=Prefix(f"/deps/{name}"))
 
@@ -128,9 +107,9 @@ def asked_of(**changes):
     return asked
 
 
-def args_of(parts, asked, flags=()):
+def args_of(asked, flags=()):
     """configure's options for these variants."""
-    package = parts.configuring.Configuring()
+    package = Mvapich2()
     package.spec = Spec(asked, flags)
     return package.configure_args()
 
@@ -171,8 +150,8 @@ property_test = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 
 @property_test
 @given(asked=wishes())
-def test_configure_knows_every_option_that_it_is_given(parts, asked):
-    names = [word.split("=")[0] for word in args_of(parts, asked)]
+def test_configure_knows_every_option_that_it_is_given(asked):
+    names = [word.split("=")[0] for word in args_of(asked)]
     known = tables.options_for("MVAPICH2", "2.3.7").flags | HWLOC
     assert not set(names) - known
     assert len(names) == len(set(names))
@@ -180,21 +159,21 @@ def test_configure_knows_every_option_that_it_is_given(parts, asked):
 
 @property_test
 @given(asked=wishes())
-def test_no_option_does_the_opposite_of_what_it_says(parts, asked):
-    args = args_of(parts, asked)
+def test_no_option_does_the_opposite_of_what_it_says(asked):
+    args = args_of(asked)
     assert not LYING & {word.split("=")[0] for word in args}
     assert not [word for word in args if word.startswith("--with-hwloc=/")]
 
 
 @property_test
 @given(asked=wishes())
-def test_a_build_is_read_back_as_it_was_asked_for(parts, asked):
-    line = " ".join(f"'{word}'" for word in args_of(parts, asked))
+def test_a_build_is_read_back_as_it_was_asked_for(asked):
+    line = " ".join(f"'{word}'" for word in args_of(asked))
     text = (
         "MVAPICH2 Version:     \t2.3.7\nMVAPICH2 Device:      \tch3:whatever\n"
         f"MVAPICH2 configure:   \t{line}\n"
     )
-    for word in parts.finding.Finding.variants_said(text):
+    for word in Mvapich2.variants_said(text):
         if word[0] in "+~":
             assert asked[word[1:]] is (word[0] == "+"), word
             continue
@@ -205,16 +184,16 @@ def test_a_build_is_read_back_as_it_was_asked_for(parts, asked):
         assert value == (",".join(wanted) if isinstance(wanted, tuple) else wanted), word
 
 
-def test_every_device_of_the_recipe_is_one_of_the_source(parts):
+def test_every_device_of_the_recipe_is_one_of_the_source():
     known = tables.options_for("MVAPICH2", "2.3.7").devices
-    for device in parts.words.DEVICES.values():
+    for device in MODULE.DEVICES.values():
         base, _, networks = device.rpartition(":")
         for network in networks.split(","):
             assert f"{base}:{network}" in known
 
 
-def test_file_systems_are_those_of_romio(parts):
-    assert set(parts.words.FILE_SYSTEMS) == tables.options_for("MVAPICH2", "2.3.7").file_systems
+def test_file_systems_are_those_of_romio():
+    assert set(MODULE.FILE_SYSTEMS) == tables.options_for("MVAPICH2", "2.3.7").file_systems
 
 
 @pytest.mark.parametrize(
@@ -240,36 +219,40 @@ def test_file_systems_are_those_of_romio(parts):
         ({"file_systems": ("none",)}, ["--disable-romio"], ["--enable-romio"]),
     ],
 )
-def test_what_is_asked_for_reaches_configure(parts, changes, present, absent):
-    args = args_of(parts, asked_of(**changes))
+def test_what_is_asked_for_reaches_configure(changes, present, absent):
+    args = args_of(asked_of(**changes))
     assert not set(present) - set(args)
     assert not set(absent) & set(args)
 
 
-def test_the_level_of_optimisation_is_the_users_or_two(parts):
-    assert "--enable-fast=O2,ndebug" in args_of(parts, asked_of())
-    assert "--enable-fast=O3,ndebug" in args_of(parts, asked_of(), ["-O3"])
+def test_the_level_of_optimisation_is_the_users_or_two():
+    assert "--enable-fast=O2,ndebug" in args_of(asked_of())
+    assert "--enable-fast=O3,ndebug" in args_of(asked_of(), ["-O3"])
 
 
-def test_a_makefile_without_the_level_is_told_apart(parts, tmp_path):
-    package = parts.configuring.Configuring()
+def test_a_makefile_without_the_level_is_told_apart(tmp_path):
+    package = Mvapich2()
     package.spec = Spec(asked_of())
+    package.stage = types.SimpleNamespace(source_path=str(tmp_path))
     (tmp_path / "Makefile").write_text("CFLAGS = -DNDEBUG -O2\n")
-    assert package.unoptimised(tmp_path) == []
+    package.every_part_is_optimised()
     (tmp_path / "Makefile").write_text("CFLAGS = -DNDEBUG\n")
-    assert "no -O at all" in package.unoptimised(tmp_path)[0]
+    with pytest.raises(Exception, match="no -O at all"):
+        package.every_part_is_optimised()
 
 
-def test_an_option_that_no_script_takes_is_told_apart(parts, tmp_path):
-    package = parts.configuring.Configuring()
+def test_an_option_that_no_script_takes_is_told_apart(tmp_path):
+    package = Mvapich2()
     package.spec = Spec(asked_of(fabrics="sock"))
+    package.stage = types.SimpleNamespace(source_path=str(tmp_path))
     names = {
         re.sub("^(en|dis)able_", "enable_", word.split("=")[0][2:].replace("-", "_"))
         for word in package.configure_args()
     }
     taken = sorted(names - {"with_ch3_rank_bits"})
     (tmp_path / "configure").write_text("ac_user_opts='\n" + "\n".join(taken) + "\n'\n")
-    assert package.unknown_to(tmp_path) == ["--with-ch3-rank-bits=32"]
+    with pytest.raises(Exception, match=r"does not know --with-ch3-rank-bits=32:"):
+        package.every_option_is_known()
 
 
 def test_variants_of_builtin_are_kept_with_their_words():
@@ -306,16 +289,14 @@ class Package(types.SimpleNamespace):
         (("mpirun",), ["/mpi/bin/mpirun_rsh", "-np", "2", *2 * [socket.gethostname()]]),
     ],
 )
-def test_the_launcher_of_the_tests_is_the_builds_own(parts, managers, words):
-    both = type("Both", (parts.configuring.Configuring, parts.running.Running), {})
-    package = both()
+def test_the_launcher_of_the_tests_is_the_builds_own(managers, words):
+    package = Mvapich2()
     package.spec, package.prefix = Spec(asked_of(process_managers=managers)), Prefix("/mpi")
     assert package.launch == words
 
 
-def test_without_a_launcher_the_tests_are_skipped(parts):
-    both = type("Both", (parts.configuring.Configuring, parts.running.Running), {})
-    package = both()
+def test_without_a_launcher_the_tests_are_skipped():
+    package = Mvapich2()
     package.spec, package.prefix = Spec(asked_of(process_managers=("none",))), Prefix("/mpi")
     with pytest.raises(Exception, match="something outside this build"):
         package.launch  # noqa: B018

@@ -3,12 +3,13 @@
 Nothing here needs Spack.
 """
 
-import importlib.util
 import json
 import sys
+import types
 from pathlib import Path
 
 import pytest
+from recipe_loaded import loaded
 from recipes.reading import read_recipe
 from ruamel.yaml import YAML
 
@@ -20,18 +21,7 @@ sys.path.insert(0, str(TOP / "tests/spack"))
 import cover  # noqa: E402
 import overlay  # noqa: E402
 
-
-def beside_the_recipe(name):
-    """A module of the recipe's folder that needs no Spack."""
-    spec = importlib.util.spec_from_file_location(f"mvapich_{name}", PACKAGE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tables = beside_the_recipe("fabrics")
-said = beside_the_recipe("said")
-checking = beside_the_recipe("checking")
+tables = loaded(PACKAGE / "package.py")
 GIVEN = YAML(typ="safe").load(SET.read_text())
 ROWS, _ = cover.read_set(SET)
 
@@ -154,7 +144,7 @@ MVAPICH CC:             gcc -O2
             "ch4:ucx ofi",
             "--with-device=ch4:ucx,ofi --with-pmi=pmix --with-pmix=/p --with-pm=no",
             ["libhwloc.so.15", "libucp.so.0", "libfabric.so.1"],
-            "netmod=ofi,ucx pmi=pmix process_managers=none",
+            "netmod=ucx pmi=pmix process_managers=none",
         ),
         (
             "ch4:ofi",
@@ -199,18 +189,40 @@ MVAPICH CC:             gcc -O2
     ],
 )
 def test_variants_of_a_build_that_is_there(device, options, needed, expected):
-    found = said.variants_said(TEXT.format(device=device, options=options), needed)
+    found = tables.Mvapich.variants_said(TEXT.format(device=device, options=options), needed)
     assert set(expected.split()) - set(found) == set()
     assert len({word.lstrip("+~").split("=")[0] for word in found}) == len(found)
 
 
 def test_the_third_generation_checks_all_arguments_unless_told():
     text = TEXT.format(device="ch4:ofi", options="--with-pm=hydra")
-    assert "error_checking=runtime" in said.variants_said(text, [])
-    assert "error_checking=all" in said.variants_said(text.replace("4.0", "3.0"), [])
+    assert "error_checking=runtime" in tables.Mvapich.variants_said(text, [])
+    assert "error_checking=all" in tables.Mvapich.variants_said(text.replace("4.0", "3.0"), [])
 
 
 # --- configure -------------------------------------------------------------------------------
+
+
+class Spec:
+    """As much of a spec as the checks beside configure ask for."""
+
+    def __init__(self, *words):
+        self.words, self.compiler_flags = words, {}
+
+    def satisfies(self, text):
+        return set(text.split()) <= set(self.words)
+
+    def format(self, _):
+        return "mvapich@4.0"
+
+
+def package_of(source, *words, options=()):
+    """The package of a spec that satisfies these words, its source in a folder."""
+    package = tables.Mvapich()
+    package.spec = Spec(*words)
+    package.stage = types.SimpleNamespace(source_path=str(source))
+    package.configure_args = lambda: list(options)
+    return package
 
 
 def test_an_option_that_only_a_library_from_outside_knows_is_unknown(tmp_path):
@@ -218,44 +230,94 @@ def test_an_option_that_only_a_library_from_outside_knows_is_unknown(tmp_path):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "configure").write_text(f"ac_user_opts='\n{names}\n'\n")
     asked = ["--disable-logging", "--disable-fast", "--without-pm=x", "CFLAGS=-g"]
-    known = checking.known_options(tmp_path)
-    assert checking.unknown_options(asked, known) == ["--disable-logging"]
-    assert checking.unknown_options(asked, checking.known_options(tmp_path, ["ucx"])) == []
-    assert checking.unknown_options(["--disable-cuda"], known) == ["--disable-cuda"]
+    with pytest.raises(Exception, match=r"does not know --disable-logging:"):
+        package_of(tmp_path, options=asked).every_option_is_known()
+    package_of(tmp_path, "embedded=ucx", options=asked).every_option_is_known()
+    with pytest.raises(Exception, match=r"does not know --disable-cuda:"):
+        package_of(tmp_path, options=["--disable-cuda"]).every_option_is_known()
 
 
 @pytest.mark.parametrize(
     ("line", "level"),
     [
-        ("CFLAGS = -O2 -DNDEBUG", "O2"),
-        ("CFLAGS = -O3 -O2", "O2"),
+        ("CFLAGS = -O2 -DNDEBUG", ""),
+        ("CFLAGS = -O3 -O2", ""),
         # What builtin's recipe makes of 4.0: --enable-fast=opt sets 03, zero three.
-        ("CFLAGS = -DNDEBUG -DNVALGRIND -msse2 -mavx", ""),
-        ("CXXFLAGS = -O2", ""),
+        ("CFLAGS = -DNDEBUG -DNVALGRIND -msse2 -mavx", "no -O at all"),
+        ("CXXFLAGS = -O2", "no -O at all"),
         ("CFLAGS = -fOO -Os", "Os"),
     ],
 )
-def test_the_level_that_counts(line, level):
-    assert checking.level_of(f"X = -O1\n{line}\nY = -O3\n") == level
+def test_a_part_without_the_level_that_was_asked_for_is_refused(tmp_path, line, level):
+    (tmp_path / "Makefile").write_text(f"X = -O1\n{line}\nY = -O3\n")
+    package = package_of(tmp_path)
+    if level:
+        with pytest.raises(Exception, match=level):
+            package.every_part_is_optimised()
+    else:
+        package.every_part_is_optimised()
 
 
-def test_a_fabric_that_an_embedded_library_went_on_without_is_told():
-    wanted = {"infiniband": "HAVE_VERBS", "efa": "HAVE_EFA", "psm3": "HAVE_PSM3"}
-    config = "#define HAVE_VERBS 1\n#define HAVE_EFA 0\n/* #undef HAVE_PSM3 */\n"
-    assert checking.left_out(config, wanted) == {"efa": "HAVE_EFA", "psm3": "HAVE_PSM3"}
+def test_a_fabric_that_an_embedded_library_went_on_without_is_refused(tmp_path):
+    config = tmp_path / "modules" / "libfabric" / "config.h"
+    config.parent.mkdir(parents=True)
+    config.write_text("#define HAVE_VERBS 1\n#define HAVE_EFA 0\n/* #undef HAVE_PSM3 */\n")
+    package_of(tmp_path, "embedded=libfabric", "fabrics=infiniband").every_fabric_is_there()
+    for fabric, word in (("efa", "HAVE_EFA"), ("psm3", "HAVE_PSM3")):
+        with pytest.raises(Exception, match=f"without {fabric}: .* defines no {word}"):
+            package_of(tmp_path, "embedded=libfabric", f"fabrics={fabric}").every_fabric_is_there()
 
 
-def test_the_spawn_of_other_pmi2_is_left_out_with_slurm():
+@pytest.mark.parametrize(("gpu", "word"), [("cuda", "CUDA"), ("rocm", "HIP"), ("level_zero", "ZE")])
+def test_a_gpu_that_configure_lost_is_refused(tmp_path, gpu, word):
+    """configure ends with 0 where libcuda.so cannot be linked, or nvcc fails."""
+    mpl = tmp_path / "src/mpl/include/mplconfig.h"
+    yaksa = tmp_path / "modules/yaksa/src/frontend/include/yaksa_config.h"
+    for one in (mpl, yaksa):
+        one.parent.mkdir(parents=True)
+    for first, second, lost in (
+        (f"#define MPL_HAVE_{word} 1\n", f"#define HAVE_{word} 1\n", ""),
+        (f"/* #undef MPL_HAVE_{word} */\n", f"#define HAVE_{word} 1\n", f"MPL_HAVE_{word}"),
+        (f"#define MPL_HAVE_{word} 1\n", f"/* #undef HAVE_{word} */\n", f"no HAVE_{word}"),
+    ):
+        mpl.write_text(f"#ifndef MPL_HAVE_{word}\n{first}#endif\n")
+        yaksa.write_text(second)
+        package_of(tmp_path).gpu_is_there()  # none was asked for
+        if lost:
+            with pytest.raises(Exception, match=f"without {gpu}: .*{lost}"):
+                package_of(tmp_path, f"+{gpu}").gpu_is_there()
+        else:
+            package_of(tmp_path, f"+{gpu}").gpu_is_there()
+
+
+def test_a_library_that_needs_no_gpu_is_refused_after_the_install(tmp_path):
+    package = package_of(tmp_path, "+cuda")
+    package.prefix = str(tmp_path)
+    package.needed_by_libmpi = lambda prefix: ["libcudart.so.12", "libc.so.6"]
+    package.gpu_is_linked()
+    package.needed_by_libmpi = lambda prefix: ["libc.so.6"]
+    with pytest.raises(Exception, match=r"does not need libcudart: \+cuda was lost"):
+        package.gpu_is_linked()
+
+
+def test_the_spawn_of_other_pmi2_is_left_out_with_slurm(tmp_path):
     source = (
         "static int pmi2_init()\n\nstatic int pmi2_spawn(int count,\n{ PMI2_keyval_t x; }\n\n"
         "static int pmi2_publish(const char name[])\n#else\nstatic int pmi2_spawn(int count,\n"
     )
-    made = checking.without_foreign_spawn(source)
+    file = tmp_path / "mpir_pmi2.inc"
+
+    def changed(text):
+        file.write_text(text)
+        tables.Mvapich.leave_out_foreign_spawn(file)
+        return file.read_text()
+
+    made = changed(source)
     assert made.count("#ifndef USE_PMI2_SLURM") == made.count("#endif /* USE_PMI2_SLURM") == 1
     assert made.index("#ifndef") < made.index("PMI2_keyval_t") < made.index("#endif")
     assert made.index("#endif") < made.index("pmi2_publish")
-    assert checking.without_foreign_spawn(made) == made
-    assert checking.without_foreign_spawn("int main;") == "int main;"
+    assert changed(made) == made
+    assert changed("int main;") == "int main;"
 
 
 # --- the tool --------------------------------------------------------------------------------

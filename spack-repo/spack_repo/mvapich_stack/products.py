@@ -1,4 +1,4 @@
-"""What recipes of or over MVAPICH must agree on: its packages, its libraries, GPUs.
+"""What recipes of or over MVAPICH must agree on: its packages, GPUs.
 
 Recipes of builtin (v2025.11.0) that name an MPI and were left alone, each with the reason:
 
@@ -29,7 +29,7 @@ wrf              its configure drops -f90= and -cc= where the wrappers do not ta
                  one of February 2026 with MVAPICH 4.0, which takes -cc= alone)
 """
 
-from spack.package import depends_on, find_libraries
+from spack.package import depends_on
 
 PRODUCTS = ("mvapich", "mvapich-plus", "mvapich2", "mvapich2-gdr", "mvapich2-x")
 
@@ -114,13 +114,3 @@ def takes_gpu_buffers(spec):
     if provider is None:
         return False
     return any(provider.satisfies(word) for word in ("+cuda", "+rocm", "gpu=cuda", "gpu=rocm"))
-
-
-def mpi_libraries(spec):
-    """libmpi of an MVAPICH; with the query `cxx` or `fortran` that binding's library before it.
-
-    Spack would look for a library of the package's name, which no MPI has.
-    """
-    asked = spec.last_query.extra_parameters
-    names = [f"libmpi{end}" for word, end in (("cxx", "cxx"), ("fortran", "fort")) if word in asked]
-    return find_libraries([*names, "libmpi"], root=spec.prefix, shared=True, recursive=True)

@@ -8,13 +8,12 @@ import os
 import re
 
 from spack_repo.builtin.build_systems.generic import Package
-from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
-from spack_repo.mvapich_stack.products import mpi_libraries
+from spack_repo.mvapich_stack.build_systems.mpi_as_binary import MpiAsBinary
 
 from spack.package import *
 
 
-class BinaryMvapich2(MpichEnvironmentModifications, Package):
+class BinaryMvapich2(MpiAsBinary, Package):
     """What MVAPICH2-GDR and MVAPICH2-X share: found where a site has them, never built."""
 
     manual_download = True
@@ -80,11 +79,6 @@ class BinaryMvapich2(MpichEnvironmentModifications, Package):
         if pmi and manager.group(1) == "slurm":
             said.append(f"pmi_version={pmi.group(1)}")
         return said
-
-    @property
-    def libs(self):
-        """libmpi, and the libraries of bindings."""
-        return mpi_libraries(self.spec)
 
     @property
     def download_instr(self):

@@ -2,7 +2,7 @@
 
 What each version's configure takes was read from its configure scripts (3.0: of the release
 candidate; 4.1: taken from 4.0) and is held in easyconfigs/easyblocks/mvapich_options.py too; a test
-compares. Which transport serves which fabric is environments/policy/fabrics.yaml.
+compares. All that decides a build stands in this file: Spack's package hash is of it alone.
 """
 
 import os
@@ -11,22 +11,103 @@ import re
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
-from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
-from spack_repo.mvapich_stack.products import mpi_libraries
 
 from spack.package import *
 
-from .checking import known_options, left_out, level_of, unknown_options, without_foreign_spawn
-from .fabrics import EMBEDDED, LIBFABRIC, PROVIDER, SETS, UCX
-from .said import variants_said
-from .standalone import StandAloneTests
-from .tables import FILE_SYSTEMS, OUTSIDE, REFUSALS, REFUSED_4_1
+# BEGIN of what `mvstack render` writes, from environments/policy/fabrics.yaml: do not edit.
+# What the transport beneath must have been built with, so that a fabric is driven and not quietly
+# replaced by TCP. "shm" and "tcp" come along: ranks of one node, and the way to start.
+LIBFABRIC = {
+    "slingshot-11": "fabrics=cxi,shm,tcp",
+    "infiniband": "fabrics=verbs,rxm,shm,tcp",
+    "omni-path": "fabrics=opx,psm2,shm,tcp",
+    "efa": "fabrics=efa,shm,tcp",
+    "roce": "fabrics=verbs,rxm,shm,tcp",
+    "psm3": "fabrics=psm3,shm,tcp",
+    "tcp": "fabrics=tcp,shm",
+    "shm": "fabrics=tcp,shm",
+}
+UCX = {
+    "infiniband": "+verbs +rc +dc +ud +mlx5_dv +rdmacm",
+    "roce": "+verbs +rc +dc +ud +mlx5_dv +rdmacm",
+    "tcp": "",
+    "shm": "",
+}
+
+# What FI_PROVIDER says where one fabric is asked of netmod=ofi.
+PROVIDER = {
+    "slingshot-11": "cxi",
+    "infiniband": "verbs;ofi_rxm",
+    "omni-path": "opx",
+    "efa": "efa",
+    "roce": "verbs;ofi_rxm",
+    "psm3": "psm3",
+    "tcp": "tcp",
+    "shm": "tcp",
+}
+
+# What else a program's environment needs where one fabric is asked of a netmod.
+SETS = {
+    "ofi": {
+        "slingshot-11": {"MPIR_CVAR_SINGLE_HOST_ENABLED": "0"},
+    },
+    "ucx": {
+        "infiniband": {"UCX_TLS": "^tcp"},
+        "roce": {"UCX_TLS": "^tcp"},
+        "shm": {"UCX_TLS": "^tcp"},
+    },
+}
+
+# What an embedded library needs of others for a fabric, and the word in its config.h
+# that proves that it found it: both build what they find and go on without the rest.
+EMBEDDED = {
+    "libfabric": {
+        "infiniband": (("rdma-core",), "HAVE_VERBS"),
+        "omni-path": (("uuid", "numactl", "opa-psm2"), "HAVE_OPX"),
+        "efa": (("rdma-core",), "HAVE_EFA"),
+        "roce": (("rdma-core",), "HAVE_VERBS"),
+        "psm3": (("rdma-core", "uuid", "numactl"), "HAVE_PSM3"),
+    },
+    "ucx": {
+        "infiniband": (("rdma-core",), "HAVE_IB"),
+        "roce": (("rdma-core",), "HAVE_IB"),
+    },
+}
+# END of what `mvstack render` writes.
+
+FILE_SYSTEMS = (
+    *("daos", "gpfs", "ime", "lustre", "nfs", "panfs", "pvfs2", "quobytefs", "testfs", "ufs"),
+    "xfs",
+)
+# Upstream published 4.1's tarball twice under one name. The recipe holds the hash of the second.
+REFUSED_4_1 = "a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab"
+# Folders whose configure scripts belong to tests, or to libraries that are not the MPI's own.
+FOREIGN = ("modules/libfabric", "modules/ucx", "modules/hwloc", "modules/json-c", "test", "maint")
+# Variant, configure's word, the package, the soname that libmpi.so then needs.
+GPUS = (
+    ("cuda", "cuda", "cuda", "libcudart"),
+    ("rocm", "hip", "hip", "libamdhip64"),
+    ("level_zero", "ze", "oneapi-level-zero", "libze_loader"),
+)
+# Variants of builtin's recipe, or of ours before, that decide nothing: their one value, and why.
+DEPRECATED = {
+    "cma": (True, "4.x does not link without CMA: use MPIR_CVAR_CH4_CMA_ENABLE=0 at run time"),
+    "regcache": (
+        True,
+        "MVAPICH 3 and later have no such option: set UCX_RCACHE_ENABLE=n, or "
+        "FI_MR_CACHE_MONITOR=disabled, at run time",
+    ),
+    "alloca": (False, "MVAPICH 3 and later have no such option: leave +alloca out"),
+}
+# Other words of configure for values of the recipe.
+SPELLINGS = {
+    "threads": {"runtime": "multiple", "yes": "multiple", "default": "multiple", "no": "single"},
+    "error_checking": {"yes": "all", "none": "no"},
+}
 
 
-class Mvapich(
-    StandAloneTests, MpichEnvironmentModifications, AutotoolsPackage, CudaPackage, ROCmPackage
-):
-    """MPI over libfabric (netmod=ofi), UCX (netmod=ucx) or both, by The Ohio State University.
+class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
+    """MPI over libfabric (netmod=ofi) or UCX (netmod=ucx) by The Ohio State University.
 
     The variant `fabrics` says which networks it must drive; the libfabric or UCX beneath it is
     required to have been built for them.
@@ -55,8 +136,8 @@ class Mvapich(
         "netmod",
         default="ucx",
         values=("ofi", "ucx"),
-        multi=True,
-        description="Transport: ofi (libfabric), ucx, or both, chosen when a program starts",
+        multi=False,
+        description="Transport: ofi (libfabric) or ucx",
         sticky=True,
     )
     variant(
@@ -122,10 +203,12 @@ class Mvapich(
     variant("fortran", default=True, description="Fortran bindings: mpif.h, mpi and mpi_f08")
     variant("level_zero", default=False, description="GPU buffers of Intel's Level Zero")
     variant("xpmem", default=False, description="Copy between processes by XPMEM")
-    variant("cma", default=True, when="@4.0:", description="Copy between processes by CMA")
     variant("omb", default=False, description="Also the OSU Micro-Benchmarks of the source")
     variant("debug", default=False, description="Symbols, and nothing optimised away")
     variant("wrapperrpath", default=True, description="mpicc gives programs the library's path")
+    for _name, (_only, _why) in DEPRECATED.items():
+        variant(_name, default=_only, description=f"Deprecated, without effect. {_why}")
+        conflicts(("~" if _only else "+") + _name, msg=_why)
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -134,12 +217,12 @@ class Mvapich(
     depends_on("findutils", type="build")
     depends_on("pkgconfig", type="build")
 
-    for _words in OUTSIDE["hwloc"]:
+    for _words in ("none", "libfabric", "ucx"):
         depends_on("hwloc@2:", when=f"embedded:={_words}")
     # hwloc's own configure would otherwise take the host's, or none, unasked.
     depends_on("libpciaccess", when="embedded=hwloc")
 
-    for _words in OUTSIDE["libfabric"]:
+    for _words in ("none", "hwloc"):
         with when(f"netmod=ofi embedded:={_words}"):
             depends_on("libfabric")
             for _fabric, _needed in LIBFABRIC.items():
@@ -147,13 +230,12 @@ class Mvapich(
             depends_on("libfabric +cuda", when="+cuda")
             depends_on("libfabric +rocm", when="+rocm")
             depends_on("libfabric +level_zero", when="+level_zero")
-    for _words in OUTSIDE["ucx"]:
         with when(f"netmod=ucx embedded:={_words}"):
             # 1.9: the first with the calls that ch4:ucx makes; its configure refuses older ones.
             depends_on("ucx@1.9: +thread_multiple")
             for _fabric, _needed in UCX.items():
                 depends_on(f"ucx {_needed}", when=f"fabrics={_fabric}")
-            depends_on("ucx +cma", when="+cma")
+            depends_on("ucx +cma", when="@4.0:")
             depends_on("ucx +xpmem", when="+xpmem")
             depends_on("ucx +cuda +gdrcopy", when="+cuda")
             depends_on("ucx +rocm", when="+rocm")
@@ -169,6 +251,7 @@ class Mvapich(
     depends_on("pmix", when="pmi=pmix")
     depends_on("cray-pmi", when="pmi=cray")
     depends_on("slurm", when="process_managers=slurm")
+    depends_on("slurm +pmix", when="process_managers=slurm pmi=pmix")
     depends_on("hip", when="+rocm")
     depends_on("hsa-rocr-dev", when="+rocm")
     depends_on("oneapi-level-zero", when="+level_zero")
@@ -194,8 +277,59 @@ class Mvapich(
                 when=f"fabrics={_fabric}",
                 msg=f"UCX has no transport for {_fabric}: use netmod=ofi",
             )
-    for _what, _when, _instead in REFUSALS:
-        conflicts(_what, when=_when, msg=_instead)
+    conflicts("embedded=libfabric", when="netmod=ucx", msg="use netmod=ofi, or embed ucx")
+    conflicts("embedded=ucx", when="netmod=ofi", msg="use netmod=ucx, or embed libfabric")
+    conflicts(
+        "embedded=libfabric",
+        when="fabrics=slingshot-11",
+        msg="the embedded libfabric has no cxi provider: use embedded=none, with libfabric "
+        "fabrics=cxi",
+    )
+    conflicts(
+        "embedded=libfabric",
+        when="fabrics=psm3",
+        msg="psm3 of the embedded libfabric fails when a program ends (RELEASE_NOTES): use "
+        "embedded=none, with libfabric fabrics=psm3",
+    )
+    for _manager in ("gforker", "remshell"):
+        for _pmi in ("pmi2", "pmix", "cray"):
+            conflicts(
+                f"pmi={_pmi}",
+                when=f"process_managers={_manager}",
+                msg=f"{_manager} speaks PMI 1 only: use pmi=simple, or process_managers=hydra",
+            )
+    for _manager in ("auto", "hydra"):
+        conflicts(
+            "pmi=pmix",
+            when=f"process_managers={_manager}",
+            msg="hydra serves no external PMIx: use process_managers=slurm (or none), or "
+            "pmi=simple",
+        )
+    for _manager in ("auto", "hydra", "slurm"):
+        conflicts(
+            "pmi=cray",
+            when=f"process_managers={_manager}",
+            msg="Cray's own srun or aprun starts the ranks: use process_managers=none",
+        )
+    for _manager in ("auto", "none", "hydra", "gforker", "remshell"):
+        conflicts(
+            "pmi=pmi1",
+            when=f"@:3 process_managers={_manager}",
+            msg="3.0 calls its own PMI 1 simple: use pmi=simple",
+        )
+    conflicts("+rocm", when="@:3", msg="3.0 knows no ROCm: use @4.0 or newer")
+    for _one, _other in (("cuda", "rocm"), ("cuda", "level_zero"), ("rocm", "level_zero")):
+        conflicts(
+            f"+{_one}",
+            when=f"+{_other}",
+            msg=f"one kind of GPU in one build: use +{_one} or +{_other}",
+        )
+    for _gpu, *_ in GPUS:
+        conflicts(
+            "datatype_engine=dataloop",
+            when=f"+{_gpu}",
+            msg="only yaksa packs GPU buffers: use datatype_engine=yaksa",
+        )
     conflicts("platform=darwin", msg="MVAPICH is for Linux: use mpich")
     conflicts("platform=windows", msg="MVAPICH is for Linux: use msmpi")
 
@@ -211,9 +345,8 @@ class Mvapich(
         """
         if re.search(r"mvapich[-_/]?plus", os.path.realpath(exe)):
             return None
-        said = re.search(
-            r"^MVAPICH Version\s*:\s*(\S+)", Executable(exe)(output=str, error=str), re.M
-        )
+        text = Executable(exe)(output=str, error=str)
+        said = re.search(r"^MVAPICH Version\s*:\s*(\S+)", text, re.M)
         return said.group(1) if said else None
 
     @classmethod
@@ -225,17 +358,97 @@ class Mvapich(
         found = []
         for exe in exes:
             prefix = os.path.dirname(os.path.dirname(os.path.realpath(exe)))
-            needed = []
-            for folder in ("lib", "lib64"):
-                library = os.path.join(prefix, folder, "libmpi.so")
-                if os.path.exists(library):
-                    with open(library, "rb") as elf:
-                        parsed = parse_elf(elf, dynamic_section=True)
-                    needed = [name.decode() for name in parsed.dt_needed_strs]
             omb = os.path.isdir(os.path.join(prefix, "libexec", "osu-micro-benchmarks"))
             text = Executable(exe)(output=str, error=str)
-            found.append(" ".join([*variants_said(text, needed), "+omb" if omb else "~omb"]))
+            said = cls.variants_said(text, cls.needed_by_libmpi(prefix))
+            found.append(" ".join([*said, "+omb" if omb else "~omb"]))
         return found
+
+    @staticmethod
+    def needed_by_libmpi(prefix):
+        """The sonames that the libmpi.so below a prefix names."""
+        for folder in ("lib", "lib64"):
+            library = os.path.join(prefix, folder, "libmpi.so")
+            if os.path.exists(library):
+                with open(library, "rb") as elf:
+                    parsed = parse_elf(elf, dynamic_section=True)
+                return [name.decode() for name in parsed.dt_needed_strs]
+        return []
+
+    @classmethod
+    def variants_said(cls, text, needed):
+        """Variants from the text of `mpichversion` and the libraries that libmpi.so needs."""
+        line = re.search(r"^MVAPICH configure\s*:\s*(.*)$", text, re.M)
+        options = {}  # name → value, "" when none
+        # configure says its words bare or in quotes, and quotes that are none of a pair among them
+        for word in line.group(1).split() if line else []:
+            name, _, value = word.strip("'\"").partition("=")
+            options[name] = value
+        device = re.search(r"^MVAPICH Device\s*:\s*ch4:(.*)$", text, re.M)
+        # Asked for ch4:ucx,ofi, the library says "ch4:ucx ofi"; the first is its default.
+        words = re.split("[ ,:]+", device.group(1).strip()) if device else []
+        netmod = words[0] if words else ""
+
+        def linked(stem):
+            return any(name.startswith(stem + ".so") for name in needed)
+
+        def off(name):
+            return f"--disable-{name}" in options or options.get(f"--enable-{name}") == "no"
+
+        said = [f"netmod={netmod}"] if netmod else []
+        inside = [
+            name
+            for name, stem, wanted in (
+                ("hwloc", "libhwloc", True),
+                ("libfabric", "libfabric", netmod == "ofi"),
+                ("ucx", "libucp", netmod == "ucx"),
+            )
+            if needed and wanted and not linked(stem)
+        ]
+        said.append("embedded=" + (",".join(inside) or "none"))
+        said += cls.launcher_said(options)
+        old = re.search(r"^MVAPICH Version\s*:\s*3\.", text, re.M)
+        for variant, option, default in (
+            ("threads", "threads", "multiple"),
+            ("error_checking", "error-checking", "all" if old else "runtime"),
+        ):
+            value = "no" if off(option) else options.get(f"--enable-{option}") or default
+            said.append(f"{variant}={SPELLINGS[variant].get(value, value)}")
+        said.append(f"datatype_engine={options.get('--with-datatype-engine') or 'auto'}")
+        systems = sorted(filter(None, options.get("--with-file-system", "").split("+")))
+        said.append("file_systems=" + ("none" if off("romio") else ",".join(systems) or "auto"))
+        for variant, stem in [(one, soname) for one, _, _, soname in GPUS] + [
+            ("xpmem", "libxpmem")
+        ]:
+            said.append(("+" if linked(stem) else "~") + variant)
+        said.append("~fortran" if off("fortran") else "+fortran")
+        said.append("+debug" if "dbg" in options.get("--enable-g", "") else "~debug")
+        pathless = options.get("--with-wrapper-dl-type") == "none"
+        said.append("~wrapperrpath" if pathless else "+wrapperrpath")
+        return said
+
+    @staticmethod
+    def launcher_said(options):
+        """The variants pmi and process_managers, from options of configure."""
+        pmi, manager = options.get("--with-pmi", ""), options.get("--with-pm", "")
+        word = pmi.split("/")[0]
+        if options.get("--with-pmix") or pmi == "pmix":
+            word = "pmix"
+        elif pmi == "cray" or "cray" in options.get("--with-pmi2", ""):
+            word = "cray"
+        elif options.get("--with-pmi2"):
+            word = "pmi2"
+        elif pmi == "slurm":
+            word = "pmi1"
+        elif word not in ("pmi1", "pmi2"):
+            word = "simple"
+        # --with-slurm alone tells hydra where Slurm's lists of hosts come from.
+        if "slurm" in (manager, pmi, options.get("--with-pmilib")):
+            return [f"pmi={word}", "process_managers=slurm"]
+        if manager in ("no", "none"):
+            return [f"pmi={word}", "process_managers=none"]
+        named = ",".join(one for one in re.split("[:,]", manager) if one not in ("", "mpirun"))
+        return [f"pmi={word}", *([f"process_managers={named}"] if named else [])]
 
     # --- sources ------------------------------------------------------------------------------
 
@@ -259,15 +472,29 @@ class Mvapich(
         """Let mpicc link what a shared libfabric needs; let Slurm's PMI 2 compile.
 
         configure asks `pkg-config --static`: programs would need the development packages of every
-        fabric that libfabric was built for. For the other, see without_foreign_spawn.
+        fabric that libfabric was built for.
         """
         if self.spec.satisfies("netmod=ofi") and not self.spec.satisfies("embedded=libfabric"):
             filter_file("pkg-config --static --libs", "pkg-config --libs", "configure", string=True)
         if self.spec.satisfies("@4.0: pmi=pmi2 process_managers=slurm"):
-            with open("src/util/mpir_pmi2.inc") as source:
-                text = source.read()
-            with open("src/util/mpir_pmi2.inc", "w") as source:
-                source.write(without_foreign_spawn(text))
+            self.leave_out_foreign_spawn(join_path("src", "util", "mpir_pmi2.inc"))
+
+    @staticmethod
+    def leave_out_foreign_spawn(file):
+        """Let 4.x compile with Slurm's pmi2.h.
+
+        Slurm declares PMI2_Job_Spawn with types of its own and knows no PMI2_keyval_t. 4.0 has a
+        function for that beside the one for every other PMI 2, but compiles both: an error. A
+        source that looks otherwise is left as it is.
+        """
+        with open(file) as source:
+            text = source.read()
+        begin = text.find("static int pmi2_spawn(int count,")
+        end = text.find("static int pmi2_publish(")
+        if 0 <= begin < end and "USE_PMI2_SLURM" not in text[:begin]:
+            spawn = f"#ifndef USE_PMI2_SLURM\n{text[begin:end]}#endif /* USE_PMI2_SLURM */\n\n"
+            with open(file, "w") as source:
+                source.write(text[:begin] + spawn + text[end:])
 
     # --- compilers ----------------------------------------------------------------------------
 
@@ -302,8 +529,10 @@ class Mvapich(
         return flags, None, None
 
     def setup_build_environment(self, env):
-        """The -O level for every part, and what gfortran 10 and newer need."""
+        """The -O level for every part, what gfortran 10 and newer need, CUDA's stubs."""
         super().setup_build_environment(env)
+        for name in ("F90", "F90FLAGS"):
+            env.unset(name)  # configure stops where they are set
         # --enable-fast reaches the MPI itself, and not its parts (mpl, ROMIO, hydra).
         for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
             env.set("MPICHLIB_" + name, "-" + self.optimisation)
@@ -316,15 +545,11 @@ class Mvapich(
             pmi = self.spec["cray-pmi"].prefix
             env.set("CRAY_PMI_INCLUDE_OPTS", f"-I{pmi.include}")
             env.set("CRAY_PMI_POST_LINK_OPTS", f"-L{pmi.lib}")
+        if self.spec.satisfies("+cuda"):
+            # libcuda.so is the driver's: where nodes that build have none, mpl goes without CUDA.
+            env.append_path("LIBRARY_PATH", join_path(self.root("cuda"), "lib64", "stubs"))
 
     # --- configure ----------------------------------------------------------------------------
-
-    @property
-    def netmods(self):
-        """The netmods, first the one that runs when nothing else is said."""
-        asked = [name for name in ("ucx", "ofi") if self.spec.satisfies(f"netmod={name}")]
-        native = any(self.spec.satisfies(f"fabrics={one}") for one in ("infiniband", "roce", "shm"))
-        return asked if native else asked[::-1]
 
     @property
     def managers(self):
@@ -334,12 +559,15 @@ class Mvapich(
             return ["hydra", "mpirun"] if self.spec.satisfies("@:3") else ["hydra"]
         return [one for one in ("hydra", "gforker", "remshell") if one in named]
 
+    def root(self, name):
+        """Where a dependency is; empty when the spec has none of that name."""
+        return self.spec[name].prefix if self.spec.dependencies(name) else ""
+
     def launcher_args(self):
         """--with-pm, --with-pmi and --with-slurm, as each version spells them."""
         spec, old = self.spec, self.spec.satisfies("@:3")
         pmi = spec.variants["pmi"].value
-        srun = spec.satisfies("process_managers=slurm")
-        slurms = srun and pmi in ("pmi1", "pmi2")
+        slurms = spec.satisfies("process_managers=slurm") and pmi in ("pmi1", "pmi2")
         pm = "--with-pm=" + (":".join(self.managers) or "no")
         if old:
             if slurms and pmi == "pmi2":
@@ -365,18 +593,12 @@ class Mvapich(
         slurm = f"--with-slurm={self.root('slurm')}" if slurms else "--without-slurm"
         return [pm, *words[pmi], slurm]
 
-    def root(self, name):
-        """Where a dependency is; empty when the spec has none of that name."""
-        return self.spec[name].prefix if self.spec.dependencies(name) else ""
-
     def library_args(self):
-        """Where transports, hwloc and copy modules come from."""
+        """Where the transport, hwloc and copy modules come from."""
         spec = self.spec
-        args = []
-        for name, option in (("ofi", "libfabric"), ("ucx", "ucx")):
-            if spec.satisfies(f"netmod={name}"):
-                inside = spec.satisfies(f"embedded={option}")
-                args.append(f"--with-{option}=" + ("embedded" if inside else self.root(option)))
+        library = "libfabric" if spec.satisfies("netmod=ofi") else "ucx"
+        inside = spec.satisfies(f"embedded={library}")
+        args = [f"--with-{library}=" + ("embedded" if inside else self.root(library))]
         if spec.satisfies("embedded=ucx"):
             verbs = self.root("rdma-core")
             args.append(f"--with-verbs={verbs}" if verbs else "--without-verbs")
@@ -397,11 +619,7 @@ class Mvapich(
     def gpu_args(self):
         """One kind of GPU, or none: configure takes what it finds unless told not to."""
         spec, args = self.spec, []
-        for name, option, package in (
-            ("cuda", "cuda", "cuda"),
-            ("rocm", "hip", "hip"),
-            ("level_zero", "ze", "oneapi-level-zero"),
-        ):
+        for name, option, package, _ in GPUS:
             if option == "hip" and spec.satisfies("@:3"):
                 continue
             asked = spec.satisfies("+" + name)
@@ -428,7 +646,7 @@ class Mvapich(
         # (zero three) to 4.0, which is no level at all.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
         return [
-            "--with-device=ch4:" + ",".join(self.netmods),
+            "--with-device=ch4:" + spec.variants["netmod"].value,
             *self.launcher_args(),
             *self.library_args(),
             *self.gpu_args(),
@@ -447,12 +665,29 @@ class Mvapich(
             "--with-wrapper-dl-type=" + ("rpath" if spec.satisfies("+wrapperrpath") else "none"),
         ]
 
+    # --- does configure know what it is told, and did it listen? --------------------------------
+
     @run_before("configure")
     def every_option_is_known(self):
         """Refuse what no configure script of this source takes: it would be ignored silently."""
-        inside = [one for one in OUTSIDE if self.spec.satisfies(f"embedded={one}")]
-        known = known_options(self.stage.source_path, inside)
-        unknown = unknown_options(self.configure_args(), known)
+        source, known = self.stage.source_path, set()
+        inside = [
+            one for one in ("libfabric", "ucx", "hwloc") if self.spec.satisfies(f"embedded={one}")
+        ]
+        foreign = tuple(one for one in FOREIGN if one.split("/")[-1] not in inside)
+        for folder, folders, files in os.walk(source):
+            if os.path.relpath(folder, source).startswith(foreign):
+                folders[:] = []
+            elif "configure" in files:
+                with open(os.path.join(folder, "configure"), errors="replace") as script:
+                    block = re.search(r"^ac_user_opts='(.*?)'$", script.read(), re.M | re.S)
+                known.update(block.group(1).split() if block else [])
+        unknown = []
+        for word in self.configure_args():
+            name = re.sub("^--disable-", "--enable-", word.split("=")[0])
+            name = re.sub("^--without-", "--with-", name)
+            if word.startswith("--") and name[2:].replace("-", "_") not in known:
+                unknown.append(word)
         if unknown:
             raise InstallError(
                 f"configure of {self.spec.format('{name}@{version}')} does not know "
@@ -463,44 +698,71 @@ class Mvapich(
     def every_part_is_optimised(self):
         """Refuse Makefiles without the -O level that was asked for."""
         for part in (".", "src/mpl", "src/mpi/romio", "src/pm/hydra", "modules/yaksa"):
-            if part == "src/mpl" and self.spec.satisfies("@:3"):
-                continue  # told by flag_handler
             makefile = os.path.join(self.stage.source_path, part, "Makefile")
-            if not os.path.exists(makefile):
+            told_by_flag_handler = part == "src/mpl" and self.spec.satisfies("@:3")
+            if told_by_flag_handler or not os.path.exists(makefile):
                 continue
             with open(makefile, errors="replace") as made:
-                level = level_of(made.read())
-            if level != self.optimisation:
+                line = re.search(r"^CFLAGS\s*=(.*)$", made.read(), re.M)
+            levels = re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line[1]) if line else []
+            if levels[-1:] != [self.optimisation]:
                 raise InstallError(
-                    f"{makefile}: CFLAGS says {level or 'no -O at all'}, "
+                    f"{makefile}: CFLAGS says {levels or 'no -O at all'}, "
                     f"asked for {self.optimisation}"
+                )
+
+    def must_define(self, header, words):
+        """Refuse what configure went on without: `words` maps a thing to its word in a header."""
+        with open(join_path(self.stage.source_path, *header.split("/")), errors="replace") as made:
+            defined = re.findall(r"^#\s*define (\w+) 1$", made.read(), re.M)
+        for thing, word in words.items():
+            if word not in defined:
+                raise InstallError(
+                    f"configure went on without {thing}: {header} defines no {word}; the "
+                    "config.log of that part says why"
                 )
 
     @run_after("configure")
     def every_fabric_is_there(self):
         """Refuse an embedded library that went on without a fabric that was asked for."""
         for library, fabrics in EMBEDDED.items():
-            if not self.spec.satisfies(f"embedded={library}"):
-                continue
-            wanted = {
-                fabric: word
-                for fabric, (_, word) in fabrics.items()
-                if self.spec.satisfies(f"fabrics={fabric}")
-            }
-            with open(join_path(self.stage.source_path, "modules", library, "config.h")) as made:
-                missing = left_out(made.read(), wanted)
-            for fabric, word in missing.items():
+            if self.spec.satisfies(f"embedded={library}"):
+                words = {one: proof for one, (_, proof) in fabrics.items() if one in self.fabrics}
+                self.must_define(f"modules/{library}/config.h", words)
+
+    @run_after("configure")
+    def gpu_is_there(self):
+        """Refuse mpl, or yaksa that packs on the GPU, where it went on without the GPU."""
+        for name, option, _, _ in GPUS:
+            if self.spec.satisfies(f"+{name}"):
+                word = f"HAVE_{option.upper()}"
+                self.must_define("src/mpl/include/mplconfig.h", {name: f"MPL_{word}"})
+                yaksa = "modules/yaksa/src/frontend/include/yaksa_config.h"
+                self.must_define(yaksa, {name: word})
+
+    @run_after("install")
+    def gpu_is_linked(self):
+        """Refuse a libmpi.so that does not need the library of the GPU that was asked for."""
+        needed = self.needed_by_libmpi(self.prefix)
+        for name, _, _, soname in GPUS:
+            if self.spec.satisfies(f"+{name}") and not any(soname in one for one in needed):
                 raise InstallError(
-                    f"the embedded {library} was configured without {fabric}: "
-                    f"modules/{library}/config.h defines no {word}; its config.log says why"
+                    f"the libmpi.so of {self.prefix} does not need {soname}: +{name} was lost",
+                    f"found     {', '.join(needed)}",
                 )
 
     # --- use ----------------------------------------------------------------------------------
 
     @property
     def libs(self):
-        """libmpi, and the libraries of bindings."""
-        return mpi_libraries(self.spec)
+        """libmpi; with the query `cxx` or `fortran` that binding's library before it.
+
+        Spack would look for a library of the package's name, which no MPI has.
+        """
+        asked = self.spec.last_query.extra_parameters
+        names = ["libmpicxx"] if "cxx" in asked else []
+        names += ["libmpifort"] if "fortran" in asked else []
+        return find_libraries([*names, "libmpi"], root=self.prefix, shared=True, recursive=True)
 
     def setup_mpi_wrapper_variables(self, env):
         """The compilers that this MPI is, for build systems that look at variables."""
@@ -518,20 +780,40 @@ class Mvapich(
         if self.spec.satisfies("process_managers=slurm"):
             # A plain srun would start ranks that each believe to be alone.
             env.set("SLURM_MPI_TYPE", self.slurms_word)
-        provider = self.provider
-        if provider:
-            env.set("FI_PROVIDER", provider)
         if len(self.fabrics) == 1:
-            for name, value in SETS[self.netmods[0]].get(self.fabrics[0], {}).items():
+            fabric, netmod = self.fabrics[0], self.spec.variants["netmod"].value
+            if self.spec.satisfies("@4.0: netmod=ofi fabrics=infiniband embedded=libfabric"):
+                env.set("FI_PROVIDER", "mverbs;ofi_ucr")
+            elif netmod == "ofi":
+                env.set("FI_PROVIDER", PROVIDER[fabric])
+            for name, value in SETS[netmod].get(fabric, {}).items():
                 env.set(name, value)
         if self.spec.satisfies("+omb"):
+            omb = join_path(self.prefix.libexec, "osu-micro-benchmarks", "mpi")
             for kind in ("pt2pt", "collective", "one-sided", "startup"):
-                env.prepend_path("PATH", join_path(self.omb_folder, kind))
+                env.prepend_path("PATH", join_path(omb, kind))
 
-    @property
-    def omb_folder(self):
-        """Below which the OSU Micro-Benchmarks of the source are installed."""
-        return join_path(self.prefix.libexec, "osu-micro-benchmarks", "mpi")
+    def setup_dependent_build_environment(self, env, dependent_spec):
+        """MPICC and the like, and the wrappers told to call Spack's compilers."""
+        self.setup_mpi_wrapper_variables(env)
+        module = dependent_spec.package.module
+        for name, compiler in (
+            ("MPICH_CC", "spack_cc"),
+            ("MPICH_CXX", "spack_cxx"),
+            ("MPICH_FC", "spack_fc"),
+            ("MPICH_F90", "spack_fc"),
+            ("MPICH_F77", "spack_f77"),
+        ):
+            if hasattr(module, compiler):
+                env.set(name, getattr(module, compiler))
+
+    def setup_dependent_package(self, module, dependent_spec):
+        """The compilers that recipes ask the spec of their MPI for."""
+        wrappers = {"mpicc": "mpicc", "mpicxx": "mpicxx"}
+        if self.spec.satisfies("+fortran"):
+            wrappers.update(mpifc="mpif90", mpif77="mpif77")
+        for name, wrapper in wrappers.items():
+            setattr(self.spec, name, join_path(self.prefix.bin, wrapper))
 
     @property
     def slurms_word(self):
@@ -541,20 +823,63 @@ class Mvapich(
         return {"pmix": "pmix", "pmi1": "none"}.get(pmi, "pmi2")
 
     @property
-    def provider(self):
-        """FI_PROVIDER where libfabric has one fabric to drive; otherwise None."""
-        if self.netmods[0] != "ofi" or len(self.fabrics) != 1:
-            return None
-        if self.fabrics == ["infiniband"] and self.spec.satisfies("@4.0: embedded=libfabric"):
-            return "mverbs;ofi_ucr"
-        return PROVIDER[self.fabrics[0]]
-
-    @property
     def fabrics(self):
         """The fabrics that are asked for."""
         return [one for one in LIBFABRIC if self.spec.satisfies(f"fabrics={one}")]
 
-    def setup_dependent_build_environment(self, env, dependent_spec):
-        """MPICC and the like, and the wrappers told to call Spack's compilers."""
-        self.setup_mpi_wrapper_variables(env)
-        super().setup_dependent_build_environment(env, dependent_spec)
+    # --- stand-alone tests: `spack test run mvapich` -------------------------------------------
+
+    def two_ranks(self, wrapper, source):
+        """What two ranks of a source of the folder test/ print, started as this build's are."""
+        # Beside this file, so that a recipe which inherits this one finds it as well.
+        path = join_path(os.path.dirname(__file__), "test", source)
+        program = join_path(os.getcwd(), os.path.splitext(source)[0])
+        Executable(join_path(self.prefix.bin, wrapper))("-O1", path, "-o", program)
+        mpiexec = join_path(self.prefix.bin, "mpiexec")
+        if self.spec.satisfies("process_managers:=remshell"):
+            raise SkipTest("remshell starts ranks by ssh, also on this host")
+        if os.path.exists(mpiexec):
+            launch = [mpiexec]
+        elif self.spec.satisfies("process_managers=slurm"):
+            launch = self.srun()
+        else:
+            raise SkipTest("process_managers=none: something outside this build starts its ranks")
+        # A wrong provider or PMI hangs rather than fails.
+        words = [*launch, "-n", "2", program, "2"]
+        output = Executable(words[0])(*words[1:], output=str, error=str, timeout=180)
+        print(*words, output, sep="\n")
+        return output
+
+    def srun(self):
+        """srun with its --mpi; skips where Slurm could not start two ranks soon."""
+        slurm = self.spec["slurm"].prefix.bin
+        sinfo = Executable(join_path(slurm, "sinfo"))
+        said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
+        # Outside of an allocation it goes to the default partition, whose name ends in an asterisk;
+        # a state that ends in one is of nodes that do not respond.
+        free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
+        if not free and not os.environ.get("SLURM_JOB_ID"):
+            raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
+        return [join_path(slurm, "srun"), f"--mpi={self.slurms_word}"]
+
+    def test_world(self):
+        """two ranks see one world of two, and the library is the one asked for"""
+        check_outputs(
+            [
+                r"(?m)^world of 2$",
+                rf"(?m)^MVAPICH Version *:\s+{re.escape(str(self.version))}(?![0-9.])",
+                rf"(?m)^MVAPICH Device *:\s+ch4:{self.spec.variants['netmod'].value}\s*$",
+            ],
+            self.two_ranks("mpicc", "world.c"),
+        )
+
+    def test_world_fortran(self):
+        """two ranks of a program that uses mpi_f08"""
+        if self.spec.satisfies("~fortran"):
+            raise SkipTest("built without Fortran")
+        check_outputs([r"(?m)^fortran world of 2$"], self.two_ranks("mpifort", "worldf.f90"))
+
+    def test_what_it_says(self):
+        """mpichversion says the version and the device without being launched"""
+        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
+        check_outputs([rf"MVAPICH Version *:\s+{re.escape(str(self.version))}"], said)

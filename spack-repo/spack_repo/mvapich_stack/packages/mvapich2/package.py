@@ -1,22 +1,85 @@
 """MVAPICH2 2.3.7, 2.3.7-1 and 2.3.7-2, built from source: the last MVAPICH2.
 
 What its configure takes was read from 2.3.7; the two re-releases are taken to be the same. The
-table is easyconfigs/easyblocks/mvapich_options.py, and a test compares. Beside this file:
-words.py (the variants' words and configure's), configuring.py, finding.py and running.py.
+table is easyconfigs/easyblocks/mvapich_options.py, and a test compares. All that decides a build
+stands in this file: Spack's package hash is of it alone.
 """
 
+import os
+import re
+import socket
+
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
-from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
 
 from spack.package import *
 
-from .configuring import Configuring
-from .finding import Finding
-from .running import Running
-from .words import DEVICES, FILE_SYSTEMS, VERBS
+# Words of the recipe's variants and what configure of MVAPICH2 2.3.7 calls them: read from
+# configure.ac and the subconfigure.m4 files of tag v2.3.7 of the public import.
+
+# Variant `fabrics` → --with-device.
+DEVICES = {
+    "mrail": "ch3:mrail",
+    "psm": "ch3:psm",
+    "psm2": "ch3:psm",
+    "sock": "ch3:sock",
+    "nemesis": "ch3:nemesis",
+    "nemesistcp": "ch3:nemesis:tcp",
+    "nemesisib": "ch3:nemesis:ib",
+    "nemesisibtcp": "ch3:nemesis:ib,tcp",
+    "nemesistcpib": "ch3:nemesis:tcp,ib",
+    "nemesisofi": "ch3:nemesis:ofi",
+}
+VERBS = ("mrail", "nemesisib", "nemesisibtcp", "nemesistcpib")
+
+# Process managers of the source that may be built together; the first brings `mpiexec`.
+# mpirun is the folder of mpirun_rsh.
+MANAGERS = ("hydra", "mpirun", "gforker", "remshell")
+
+FILE_SYSTEMS = (
+    "gpfs",
+    "gridftp",
+    "hfs",
+    "ime",
+    "lustre",
+    "nfs",
+    "panfs",
+    "pfs",
+    "piofs",
+    "pvfs",
+    "pvfs2",
+    "sfs",
+    "testfs",
+    "ufs",
+    "xfs",
+    "zoidfs",
+)
+
+# Variants of fabrics=mrail → the option for "on" and for "off"; "" where saying nothing is that.
+# Four options do the same however they are spelled: any --enable-hsam or --disable-hsam switches
+# hot-spot avoidance on, any --enable-xrc or --disable-xrc switches XRC off, any --enable-ibv-dlopen
+# or --disable-ibv-dlopen links libibverbs, any --enable-omb or --disable-omb leaves the
+# benchmarks out (configure.ac and mrail's subconfigure.m4).
+MRAIL = {
+    "cma": ("", "--without-cma"),
+    "hsam": ("--enable-hsam", ""),
+    "hybrid": ("--enable-hybrid", "--disable-hybrid"),
+    "ibv_dlopen": ("", "--disable-ibv-dlopen"),
+    "limic2": ("--with-limic2", "--without-limic2"),
+    "mcast": ("--enable-mcast", "--disable-mcast"),
+    "multi_subnet": ("--enable-multi-subnet", "--disable-multi-subnet"),
+    "rdma_cm": ("--enable-rdma-cm", "--disable-rdma-cm"),
+    "sharp": ("--enable-sharp", "--disable-sharp"),
+    "torus3d": ("--enable-3dtorus-support", "--disable-3dtorus-support"),
+    "xrc": ("", "--disable-xrc"),
+}
+
+# Other words of configure for values of `threads`.
+THREADS = {"runtime": "multiple", "yes": "multiple", "no": "single"}
+# Folders whose configure scripts belong to tests, or to the kernel module.
+FOREIGN = ("test", "maint", "limic2-0.5.6", "osu_benchmarks")
 
 
-class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, AutotoolsPackage):
+class Mvapich2(AutotoolsPackage):
     """MPI over verbs (mrail), PSM, PSM2, libfabric or TCP by The Ohio State University.
 
     For fabrics that its own verbs device serves best: iWARP, Broadcom RoCE, Rockport,
@@ -145,6 +208,7 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
     # CUDA 13 asks cuCtxCreate for one argument more.
     depends_on("cuda@:12", when="+cuda")
     depends_on("slurm", when="process_managers=slurm")
+    depends_on("slurm +pmix", when="process_managers=slurm pmi_version=pmix")
     depends_on("pmix", when="pmi_version=pmix")
     depends_on("pmix", when="process_managers=jsm")
     depends_on("flux-core", when="process_managers=flux")
@@ -168,7 +232,113 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
 
     filter_compiler_wrappers("mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", relative_root="bin")
 
+    # --- a build of the site's own, as an external --------------------------------------------
+
+    @classmethod
+    def determine_version(cls, exe):
+        """The version, from `mpichversion`; None for MPICH's, MVAPICH's, MVAPICH2-X's or -GDR's."""
+        said = re.search(
+            r"^MVAPICH2 Version\s*:\s*(\S+)", Executable(exe)(output=str, error=str), re.M
+        )
+        return said[1] if said else None
+
+    @classmethod
+    def determine_variants(cls, exes, version):
+        """The variants of each build, from the text of its `mpichversion`."""
+        found = []
+        for exe in exes:
+            prefix = os.path.dirname(os.path.dirname(os.path.realpath(exe)))
+            omb = os.path.isdir(os.path.join(prefix, "libexec", "osu-micro-benchmarks"))
+            said = cls.variants_said(Executable(exe)(output=str, error=str))
+            found.append(" ".join([*said, "+omb" if omb else "~omb"]))
+        return found
+
+    @classmethod
+    def variants_said(cls, text):
+        """Variants from the text of `mpichversion`."""
+        line = re.search(r"^MVAPICH2 configure\s*:\s*(.*)$", text, re.M)
+        device = re.search(r"^MVAPICH2 Device\s*:\s*(\S+)", text, re.M)
+        options = {}
+        for word in line[1].split() if line else []:
+            name, _, value = word.strip("'\"").partition("=")
+            options[name] = value
+
+        def on(name, default):
+            """Whether a feature is switched on, said as --enable, --disable or =no."""
+            if f"--disable-{name}" in options:
+                return False
+            if f"--enable-{name}" in options:
+                return options[f"--enable-{name}"] != "no"
+            return default
+
+        # The configure line has the networks of nemesis; the device may be a default, unsaid.
+        asked = options.get("--with-device") or (device[1] if device else "ch3:mrail")
+        fabrics = [one for one, known in DEVICES.items() if known == asked]
+        if asked == "ch3:psm" and "--with-psm" not in options:
+            fabrics = ["psm2"]
+        said = ["fabrics=" + fabrics[0]] if fabrics else []
+
+        pm = re.split("[:,]", options.get("--with-pm") or "hydra,mpirun")
+        said.append("process_managers=" + (",".join(sorted(pm)) if pm != ["no"] else "none"))
+        if pm == ["slurm"]:
+            word = options.get("--with-pmi", "pmi2").split("/")[0]
+            said.append("pmi_version=" + {"simple": "pmi1"}.get(word, word))
+        threads = "no" if not on("threads", True) else options.get("--enable-threads")
+        said.append("threads=" + THREADS.get(threads or "", threads or "multiple"))
+        said.append("ch3_rank_bits=" + options.get("--with-ch3-rank-bits", "16"))
+        checking = options.get("--enable-error-checking") or "all"
+        checking = "no" if not on("error-checking", True) else checking
+        said.append("error_checking=" + {"yes": "all"}.get(checking, checking))
+        if not on("romio", True):
+            said.append("file_systems=none")
+        else:
+            systems = options.get("--with-file-system", "").split("+")
+            said.append("file_systems=" + (",".join(sorted(filter(None, systems))) or "auto"))
+        debug = bool({"dbg", "all", "yes", "most"} & set(options.get("--enable-g", "").split(",")))
+        for name, value in (
+            ("debug", debug),
+            ("wrapperrpath", on("wrapper-rpath", True)),
+            ("alloca", on("alloca", False)),
+            ("regcache", on("registration-cache", True)),
+            ("hwlocv2", options.get("--with-hwloc") == "v2"),
+        ):
+            said.append(("+" if value else "~") + name)
+        said += cls.mrail_said(options) if fabrics == ["mrail"] else ["~cuda"]
+        return said
+
+    @classmethod
+    def mrail_said(cls, options):
+        """Variants of fabrics=mrail that the configure line decides; others stay unsaid."""
+        said = []
+        cuda = options.get("--enable-cuda", "no") if "--enable-cuda" in options else "no"
+        said.append("~cuda" if cuda == "no" else "+cuda")
+        if cuda != "no":
+            said.append("~cuda_kernels" if cuda == "basic" else "+cuda_kernels")
+        for name, (enable, disable) in MRAIL.items():
+            # Where one spelling says nothing, whatever is said means the other, see MRAIL.
+            option = (enable or disable).split("-", 3)[-1]
+            any_way = [f"--{way}-{option}" in options for way in ("enable", "disable")]
+            off = f"--disable-{option}" in options or options.get(f"--enable-{option}") == "no"
+            if name in ("cma", "limic2"):
+                without = f"--without-{name}" in options or options.get(f"--with-{name}") == "no"
+                asked = f"--with-{name}" in options or name == "cma"
+                said.append(("+" if asked and not without else "~") + name)
+            elif not disable:
+                said.append(("+" if any(any_way) else "~") + name)
+            elif not enable:
+                said.append(("~" if any(any_way) else "+") + name)
+            elif any(any_way):
+                said.append(("~" if off else "+") + name)
+        return said
+
     # --- compilers ----------------------------------------------------------------------------
+
+    @property
+    def optimisation(self):
+        """The level of the whole library: that of the user's cflags, or O2; O0 with +debug."""
+        asked = [flag[1:] for flag in self.spec.compiler_flags.get("cflags", ())]
+        levels = [flag for flag in asked if re.fullmatch("O[0-3]", flag)]
+        return levels[-1] if levels else ("O0" if self.spec.satisfies("+debug") else "O2")
 
     def flag_handler(self, name, flags):
         """Let GCC 14 and 15 take C that older ones took; through the wrappers, so mpicc is clean.
@@ -198,6 +368,8 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
     def setup_build_environment(self, env):
         """Let gfortran 10 and newer take the argument lists of mpif.h, in both kinds of source."""
         super().setup_build_environment(env)
+        for name in ("F90", "F90FLAGS"):
+            env.unset(name)  # configure stops where they are set
         if self.spec.satisfies("%fortran=gcc@10:"):
             for name in ("FFLAGS", "FCFLAGS"):
                 env.set(name, "-fallow-argument-mismatch")
@@ -222,10 +394,141 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
             code,
         )
 
+    @property
+    def fabric(self):
+        """The value of the variant `fabrics`."""
+        return self.spec.variants["fabrics"].value
+
+    @property
+    def managers(self):
+        """Process managers of the source to build, in configure's words; the first is primary."""
+        named = self.spec.variants["process_managers"].value
+        if "auto" in named:
+            return ["hydra", "mpirun"]
+        if named in (("slurm",), ("jsm",), ("flux",)):
+            return list(named)
+        return [one for one in MANAGERS if one in named]
+
+    def library_folder(self, name, library):
+        """Where a dependency keeps `library`; its lib where it lies on the compiler's own path."""
+        for folder in ("lib64", "lib"):
+            path = join_path(self.spec[name].prefix, folder)
+            if os.path.exists(join_path(path, library)):
+                return path
+        return self.spec[name].prefix.lib
+
+    def launcher_args(self):
+        """--with-pm and the PMI that goes with it."""
+        spec = self.spec
+        args = ["--with-pm=" + (":".join(self.managers) or "no")]
+        if spec.satisfies("process_managers=slurm"):
+            pmi = spec.variants["pmi_version"].value
+            args += [f"--with-slurm={spec['slurm'].prefix}", f"--with-pmi={pmi}"]
+        elif spec.satisfies("process_managers=jsm"):
+            args.append("--with-pmi=pmix")
+        elif spec.satisfies("process_managers=flux"):
+            args += [f"--with-flux={spec['flux-core'].prefix}", "--with-pmi=simple"]
+        else:
+            args.append("--with-pmi=simple")
+        if "--with-pmi=pmix" in args:
+            args.append(f"--with-pmix={spec['pmix'].prefix}")
+        return args
+
+    def device_args(self):
+        """--with-device, and where the libraries that drive it are."""
+        spec, fabric = self.spec, self.fabric
+        args = [f"--with-device={DEVICES[fabric]}"]
+        if fabric == "psm":
+            args.append(f"--with-psm={spec['psm'].prefix}")
+        elif fabric == "psm2":
+            args.append(f"--with-psm2={spec['opa-psm2'].prefix}")
+        elif fabric == "nemesisofi":
+            args.append(f"--with-ofi={spec['libfabric'].prefix}")
+        elif fabric == "mrail":
+            # Said in full: configure would otherwise put /usr/local/ofed before Spack's.
+            folder = self.library_folder("rdma-core", "libibverbs.so")
+            args += [
+                "--with-rdma=gen2",
+                f"--with-ib-include={spec['rdma-core'].prefix.include}",
+                f"--with-ib-libpath={folder}",
+                *self.mrail_args(),
+            ]
+        elif "ib" in fabric.removeprefix("nemesis"):
+            args.append(f"--with-ibverbs={spec['rdma-core'].prefix}")
+        return args
+
+    def mrail_args(self):
+        """Options that the device mrail alone reads."""
+        spec = self.spec
+        args = [MRAIL[name][0 if spec.satisfies("+" + name) else 1] for name in MRAIL]
+        if spec.satisfies("+cuda"):
+            # basic leaves out the kernels that pack on the GPU, and needs no nvcc.
+            kernels = "yes" if spec.satisfies("+cuda_kernels") else "basic"
+            args += [f"--enable-cuda={kernels}", f"--with-cuda={spec['cuda'].prefix}"]
+        else:
+            args.append("--disable-cuda")
+        return [one for one in args if one]
+
+    def hwloc_args(self):
+        """For the hwloc within: v1 or v2, and no library of the host that the spec lacks."""
+        args = ["--with-hwloc=" + ("v2" if self.spec.satisfies("+hwlocv2") else "v1")]
+        args += ["--disable-libudev"]
+        if self.spec.satisfies("~hwloc_graphics"):
+            args += ["--disable-opencl", "--disable-gl", "--disable-nvml"]
+        return args
+
+    def configure_args(self):
+        """Every option that configure is given."""
+        spec = self.spec
+        systems = [one for one in FILE_SYSTEMS if spec.satisfies(f"file_systems={one}")]
+        io = ["--disable-romio" if spec.satisfies("file_systems=none") else "--enable-romio"]
+        if systems:
+            io.append("--with-file-system=" + "+".join(systems))
+        debug = spec.satisfies("+debug")
+        args = [
+            *self.device_args(),
+            *self.launcher_args(),
+            *self.hwloc_args(),
+            "--enable-shared",
+            "--disable-static",
+            "--disable-silent-rules",
+            # mpicc leaves to the linker whether a program gets DT_RPATH or DT_RUNPATH.
+            "--disable-new-dtags",
+            "--enable-cxx",
+            "--enable-fortran=all",
+            *io,
+            "--enable-threads=" + spec.variants["threads"].value,
+            "--with-ch3-rank-bits=" + spec.variants["ch3_rank_bits"].value,
+            "--enable-error-checking=" + spec.variants["error_checking"].value,
+            # The level is always said: `ndebug` alone would leave out any -O.
+            "--enable-fast=" + self.optimisation + ("" if debug else ",ndebug"),
+            *(["--enable-g=dbg", "--enable-debuginfo"] if debug else []),
+            "--enable-wrapper-rpath=" + ("yes" if spec.satisfies("+wrapperrpath") else "no"),
+            "--enable-alloca" if spec.satisfies("+alloca") else "--disable-alloca",
+            # Read by the devices that register memory, and known to all.
+            f"--{'enable' if spec.satisfies('+regcache') else 'disable'}-registration-cache",
+        ]
+        if spec.satisfies("~omb"):
+            args.append("--disable-omb")
+        return args
+
     @run_before("configure")
     def every_option_is_known(self):
         """Refuse what no configure script of this source takes: it would be ignored silently."""
-        unknown = self.unknown_to(self.stage.source_path)
+        source, known = self.stage.source_path, set()
+        for folder, folders, files in os.walk(source):
+            if os.path.relpath(folder, source).startswith(FOREIGN):
+                folders[:] = []
+            elif "configure" in files:
+                with open(os.path.join(folder, "configure"), errors="replace") as script:
+                    block = re.search(r"^ac_user_opts='(.*?)'$", script.read(), re.M | re.S)
+                known.update(block.group(1).split() if block else [])
+        unknown = []
+        for word in self.configure_args():
+            name = re.sub("^--disable-", "--enable-", word.split("=")[0])
+            name = re.sub("^--without-", "--with-", name)
+            if name[2:].replace("-", "_") not in known:
+                unknown.append(word)
         if unknown:
             raise InstallError(
                 f"configure of {self.spec.format('{name}@{version}')} does not know "
@@ -235,6 +538,156 @@ class Mvapich2(Configuring, Finding, Running, MpichEnvironmentModifications, Aut
     @run_after("configure")
     def every_part_is_optimised(self):
         """Refuse Makefiles without the -O level that was asked for."""
-        wrong = self.unoptimised(self.stage.source_path)
-        if wrong:
-            raise InstallError(f"asked for -{self.optimisation}", "\n".join(wrong))
+        # Not src/mpl: its Makefile never says a level, the compiler wrapper adds it (flag_handler).
+        for part in (".", "src/mpi/romio", "src/pm/hydra"):
+            makefile = os.path.join(self.stage.source_path, part, "Makefile")
+            if not os.path.exists(makefile):
+                continue
+            with open(makefile, errors="replace") as made:
+                line = re.search(r"^CFLAGS\s*=(.*)$", made.read(), re.M)
+            levels = re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line[1]) if line else []
+            if levels[-1:] != [self.optimisation]:
+                raise InstallError(
+                    f"{makefile}: CFLAGS says {levels or 'no -O at all'}, "
+                    f"asked for {self.optimisation}"
+                )
+
+    # --- use ----------------------------------------------------------------------------------
+
+    @property
+    def libs(self):
+        """libmpi; with the query `cxx` or `fortran` that binding's library before it."""
+        asked = self.spec.last_query.extra_parameters
+        names = [
+            f"libmpi{end}" for word, end in (("cxx", "cxx"), ("fortran", "fort")) if word in asked
+        ]
+        return find_libraries([*names, "libmpi"], root=self.prefix, shared=True, recursive=True)
+
+    def setup_mpi_wrapper_variables(self, env):
+        """The compilers that this MPI is, for build systems that look at variables."""
+        for variable, wrapper in (
+            ("MPICC", "mpicc"),
+            ("MPICXX", "mpicxx"),
+            ("MPIFC", "mpifort"),
+            ("MPIF77", "mpif77"),
+            ("MPIF90", "mpif90"),
+        ):
+            env.set(variable, join_path(self.prefix.bin, wrapper))
+
+    def setup_run_environment(self, env):
+        """Where it is, its compilers, and what keeps srun from starting worlds of one."""
+        for variable in ("MPI_HOME", "MPI_ROOT"):
+            env.set(variable, self.prefix)
+        self.setup_mpi_wrapper_variables(env)
+        if self.spec.satisfies("process_managers=slurm"):
+            env.set("SLURM_MPI_TYPE", self.slurms_word)
+        if self.spec.satisfies("+cuda"):
+            # GPU buffers are off by default, even in a build that has them.
+            env.set("MV2_USE_CUDA", "1")
+
+    def setup_dependent_build_environment(self, env, dependent_spec):
+        """MPICC and the like, and the wrappers told to call Spack's compilers."""
+        self.setup_mpi_wrapper_variables(env)
+        module = dependent_spec.package.module
+        for name, compiler in (
+            ("MPICH_CC", "spack_cc"),
+            ("MPICH_CXX", "spack_cxx"),
+            ("MPICH_FC", "spack_fc"),
+            ("MPICH_F90", "spack_fc"),
+            ("MPICH_F77", "spack_f77"),
+        ):
+            if hasattr(module, compiler):
+                env.set(name, getattr(module, compiler))
+
+    def setup_dependent_package(self, module, dependent_spec):
+        """The compilers that recipes ask the spec of their MPI for."""
+        wrappers = {"mpicc": "mpicc", "mpicxx": "mpicxx", "mpifc": "mpif90", "mpif77": "mpif77"}
+        for name, wrapper in wrappers.items():
+            setattr(self.spec, name, join_path(self.prefix.bin, wrapper))
+
+    @property
+    def slurms_word(self):
+        """What srun --mpi= must say: pmi1 is Slurm's libpmi, which needs no plug-in."""
+        word = self.spec.variants["pmi_version"].value
+        return {"pmi1": "none"}.get(word, word)
+
+    # --- stand-alone tests: `spack test run mvapich2` ------------------------------------------
+
+    @property
+    def launch(self):
+        """Words that start two ranks on this host, as this build's ranks are started."""
+        spec, here = self.spec, self.prefix.bin
+        if spec.satisfies("process_managers=slurm"):
+            slurm = spec["slurm"].prefix.bin
+            sinfo = Executable(join_path(slurm, "sinfo"))
+            said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
+            # Outside of an allocation it goes to the default partition, whose name ends in an
+            # asterisk; a state that ends in one is of nodes that do not respond.
+            free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
+            if not free and not os.environ.get("SLURM_JOB_ID"):
+                raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
+            return [join_path(slurm, "srun"), f"--mpi={self.slurms_word}", "-n", "2"]
+        if self.managers[:1] == ["mpirun"]:
+            return self.by_mpirun_rsh
+        if self.managers == ["remshell"]:
+            raise SkipTest("remshell starts ranks by ssh, also on this host")
+        if self.managers and self.managers[0] in ("hydra", "gforker", "remshell"):
+            return [join_path(here, "mpiexec"), "-n", "2"]
+        raise SkipTest("something outside this build starts its ranks: process_managers=none")
+
+    @property
+    def by_mpirun_rsh(self):
+        """Words that start two ranks here through no ssh: it is left out for the host's own name
+        alone, not for localhost (seen with 2.3.7)."""
+        return [join_path(self.prefix.bin, "mpirun_rsh"), "-np", "2", *2 * [socket.gethostname()]]
+
+    def two_ranks(self, launch, program):
+        """Output of `program` started by the words of `launch`."""
+        # A wrong launcher or device hangs rather than fails.
+        words = ["180", *launch, program, "2"]
+        print(" ".join(words[1:]))
+        output = which("timeout", required=True)(*words, output=str, error=str)
+        print(output)
+        return output
+
+    def compiled(self, wrapper, source):
+        """Path of the program made of a source that the recipe of mvapich keeps for its tests."""
+        folder = join_path(os.path.dirname(os.path.dirname(__file__)), "mvapich", "test")
+        program = join_path(os.getcwd(), os.path.splitext(source)[0])
+        Executable(join_path(self.prefix.bin, wrapper))(
+            "-O1", join_path(folder, source), "-o", program
+        )
+        return program
+
+    @property
+    def expected(self):
+        """What rank 0 must print: a world of two, this version, this device."""
+        return [
+            r"(?m)^world of 2$",
+            rf"(?m)^MVAPICH2 Version *:\s+{re.escape(str(self.version))}(?![0-9.-])",
+            rf"(?m)^MVAPICH2 Device *:\s+{re.escape(DEVICES[self.fabric])}\s*$",
+        ]
+
+    def test_world(self):
+        """two ranks see one world of two, and the library is the one asked for"""
+        launch = self.launch
+        output = self.two_ranks(launch, self.compiled("mpicc", "world.c"))
+        check_outputs(self.expected, output)
+
+    def test_world_mpirun_rsh(self):
+        """the same, started by mpirun_rsh where it was built beside another launcher"""
+        if "mpirun" not in self.managers[1:]:
+            raise SkipTest("mpirun_rsh was not built, or test_world is started by it")
+        program = self.compiled("mpicc", "world.c")
+        check_outputs(self.expected, self.two_ranks(self.by_mpirun_rsh, program))
+
+    def test_world_fortran(self):
+        """two ranks of a program that uses mpi_f08"""
+        launch = self.launch
+        output = self.two_ranks(launch, self.compiled("mpifort", "worldf.f90"))
+        check_outputs([r"(?m)^fortran world of 2$"], output)
+
+    def test_what_it_says(self):
+        """mpichversion says the version and the device without being launched"""
+        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
+        check_outputs(self.expected[1:], said)

@@ -12,9 +12,8 @@ import os
 import re
 
 from spack_repo.builtin.build_systems.generic import Package
-from spack_repo.builtin.packages.mpich.package import MpichEnvironmentModifications
+from spack_repo.mvapich_stack.build_systems.mpi_as_binary import MpiAsBinary
 from spack_repo.mvapich_stack.build_systems.rpm_by_hand import PAGE, RpmByHand
-from spack_repo.mvapich_stack.products import mpi_libraries
 
 from spack.package import *
 
@@ -44,7 +43,7 @@ EL = {"8": ("rhel8", "rocky8", "almalinux8", "centos8"), "9": ("rhel9", "rocky9"
 INSTALLER = "mvapich-plus-installer.sh"
 
 
-class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
+class MvapichPlus(RpmByHand, MpiAsBinary, Package):
     """MVAPICH-Plus: MPI for GPUs by The Ohio State University, as binaries for EL 8 and 9.
 
     Nothing of it is fetched for you: put the RPM (or, with `rpm=installer`, the installer script)
@@ -191,11 +190,6 @@ class MvapichPlus(RpmByHand, MpichEnvironmentModifications, Package):
                 )
     depends_on("cuda", when="gpu=cuda +unconfirmed")
     depends_on("hip", when="+rocm +unconfirmed")
-
-    @property
-    def libs(self):
-        """libmpi, and the libraries of bindings."""
-        return mpi_libraries(self.spec)
 
     # --- a build of the site's own, as an external --------------------------------------------
 

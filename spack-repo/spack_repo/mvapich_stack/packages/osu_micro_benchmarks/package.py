@@ -11,7 +11,6 @@ import re
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
-from spack_repo.mvapich_stack.slurm import could_start
 
 from spack.package import *
 
@@ -241,9 +240,12 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
         srun = which("srun")
         if srun is None:
             raise SkipTest("the MPI has no launcher of its own, and there is no srun here")
-        answer = which("sinfo", required=True)
-        said = answer("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
-        if answer.returncode != 0 or not could_start(said):
+        sinfo = which("sinfo", required=True)
+        said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
+        # Outside of an allocation it goes to the default partition, whose name ends in an asterisk;
+        # a state that ends in one is of nodes that do not respond.
+        free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
+        if not free and not os.environ.get("SLURM_JOB_ID"):
             raise SkipTest(f"srun starts this MPI's ranks, and has no node to: {said}")
         # What --mpi= must say the MPI knows; others' builds tell srun by their environment.
         word = getattr(mpi.package, "slurms_word", None)

@@ -1,0 +1,69 @@
+"""Spack's hash of a recipe changes with everything that decides its build: tried edit by edit.
+
+Spack hashes package.py alone, and directives through the spec. What a recipe keeps elsewhere could
+be mended without anything being rebuilt, and caches would serve the old binary.
+"""
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from spack_here import run, spack_here
+
+INSIDE = Path(__file__).with_name("spack_hashes_inside.py")
+OURS = Path(__file__).resolve().parents[2] / "spack-repo" / "spack_repo" / "mvapich_stack"
+BUILT = {"mvapich": "mvapich@=4.0", "mvapich2": "mvapich2@=2.3.7"}
+# Installed from files of the user, through helpers of this repository.
+INHERITING = {
+    name: ["spack_repo.mvapich_stack.build_systems.rpm_by_hand"]
+    for name in ("mvapich-plus@=4.1", "osu-inam@=1.1")
+}
+NOTHING_BUILT = {"mvapich2_gdr", "mvapich2_x"}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hashes")
+    copy = shutil.copytree(OURS, folder / "spack_repo" / "mvapich_stack")
+    isolated = spack_here(folder / "state")
+    repos = isolated.config / "repos.yaml"
+    said = json.loads(repos.read_text())
+    said["repos:"]["mvapich_stack"] = str(copy)
+    repos.write_text(json.dumps(said))
+    asked = json.dumps([list(BUILT.values()), INHERITING])
+    done = run(isolated, "python", str(INSIDE), asked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", BUILT)
+def test_every_method_and_flag_counts(answers, name):
+    found = answers["recipes"][BUILT[name]]
+    assert found["tried"] > 300
+    assert found["unseen"] == []
+
+
+@pytest.mark.parametrize("name", INHERITING)
+def test_what_a_recipe_inherits_counts(answers, name):
+    before, *after = answers["inheriting"][name].values()
+    assert after
+    assert before not in after
+
+
+def test_nothing_that_is_built_imports_what_is_not_hashed():
+    for path in sorted(OURS.glob("packages/*/package.py")):
+        ours = [
+            node.module
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            and (node.level or (node.module or "").startswith("spack_repo.mvapich_stack"))
+        ]
+        folder = path.parent.name
+        assert not list(path.parent.glob("[!p]*.py")), folder
+        if folder in (*BUILT, "mpich_testsuite", "osu_micro_benchmarks"):
+            assert ours == [], folder
+        elif folder not in NOTHING_BUILT and f"{folder.replace('_', '-')}@" in str(INHERITING):
+            assert all(".build_systems." in one for one in ours), folder
