@@ -1,8 +1,8 @@
 """Runs inside Spack (`spack python`): which edits of a recipe does its hash see? Prints JSON.
 
-The word after the file, as JSON: specs, and specs with the modules that their recipes inherit from.
-Each function of a recipe is edited alone, then each plain value that is no directive's argument:
-directives count through the spec. A module is edited on disk, in a copy of ours.
+The word after the file, as JSON: specs; specs with the modules that their recipes inherit from.
+Each function of a recipe is edited alone, then each flag and each value outside functions that is
+no directive's argument: directives count through the spec. A module is edited on disk.
 """
 
 import ast
@@ -32,16 +32,17 @@ def directive(node):
     return name in spack.directives_meta.directive_names
 
 
-def plain(node, docstrings):
-    """The constants below a node that decide something."""
+def plain(node, docstrings, outside=True):
+    """The constants below a node that decide something: flags, and all that is in no function."""
     if directive(node):
         return
     if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in METADATA:
         return
-    if isinstance(node, ast.Constant) and node not in docstrings:
+    flag = isinstance(node, ast.Constant) and str(node.value).startswith("-")
+    if (flag or outside) and isinstance(node, ast.Constant) and node not in docstrings:
         yield node
     for child in ast.iter_child_nodes(node):
-        yield from plain(child, docstrings)
+        yield from plain(child, docstrings, outside and not isinstance(node, ast.FunctionDef))
 
 
 def edits(text):

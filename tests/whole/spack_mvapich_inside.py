@@ -146,6 +146,7 @@ print(
                 gcc: variables("mvapich@=4.0", "setup_build_environment", gcc)
                 for gcc in ("9.5.0", "12.2.0")
             },
+            "cuda": variables("mvapich@=4.0 +cuda cuda_arch=80", "setup_build_environment"),
             "run": {text: variables(text, "setup_run_environment") for text in asked["run"]},
             "withdrawn": withdrawn(),
             "flags": {
