@@ -57,7 +57,7 @@ def test_nothing_is_left_unless_it_is_asked_for(here: Tree) -> None:
 
 
 def test_one_that_fails_stops_no_other(here: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gates(_answer: Any, plan: Plan, _clones: Any) -> None:
+    def gates(_answer: Any, plan: Plan, *_: Any) -> None:
         if plan.partition == "cpu":
             raise CheckFailed(Problem("two MPIs", f"{plan.system}/{plan.partition}"))
 

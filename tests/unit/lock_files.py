@@ -44,6 +44,7 @@ def plan(**changes: Any) -> dict[str, Any]:
     made = {
         "system": "cluster",
         "partition": "cpu",
+        "os": "debian12",
         "target": "zen2",
         "compiler": {"name": "gcc", "version": "12.2.0", "origin": "system"},
         "mpi": [

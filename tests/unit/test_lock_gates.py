@@ -275,6 +275,42 @@ def test_what_a_site_provides_has_the_target_that_it_has() -> None:
     assert broken(data) == []
 
 
+def test_a_lock_of_another_operating_system() -> None:
+    """What expanse's lock was: rocky8 in its file, debian12 on all nodes."""
+    found = broken(locks.raw("good"), locks.plan(os="rocky8"))
+    assert rules_of(found) == {"os"} and len(found) == len(locks.raw("good")["concrete_specs"])
+    assert found[0].found.startswith("os=debian12 target=")
+    assert "planned os=rocky8" in found[0].found
+
+
+@pytest.mark.parametrize("name", ["mvapich", "slurm", "gcc", "glibc"])
+@pytest.mark.parametrize("key", ["platform_os", "target"])
+def test_one_package_of_another_machine_is_enough(name: str, key: str) -> None:
+    """The site's own and the compiler's too: they were this machine's, with its labels."""
+    data = locks.raw("good")
+    locks.node(data, name)["arch"][key] = {"platform_os": "rocky8", "target": "aarch64"}[key]
+    (other,) = [each for each in broken(data) if each.rule == "os"]
+    assert other.package.startswith(f"{name}@")
+
+
+def test_a_toss_node_is_rhel_to_spack() -> None:
+    data = locks.raw("good")
+    for node in data["concrete_specs"].values():
+        node["arch"]["platform_os"] = "rhel8"
+    assert broken(data, locks.plan(os="toss4")) == []
+
+
+def test_what_is_compiled_without_the_wrapper_has_no_rpath() -> None:
+    """Spack leaves the wrapper out of a lock when the compiler is still to be built."""
+    data = locks.raw("good")
+    for node in data["concrete_specs"].values():
+        edges = node.get("dependencies", [])
+        node["dependencies"] = [one for one in edges if one["name"] != "compiler-wrapper"]
+    found = broken(data)
+    assert rules_of(found) == {"compiler"}
+    assert found[0].found == "compiled by gcc without compiler-wrapper"
+
+
 def test_two_slurms_in_one_environment() -> None:
     data = locks.together(locks.raw("bad-device"), locks.raw("bad-fortran"))
     found = broken(data, locks.plan_of_mpi_alone())
@@ -416,5 +452,5 @@ def test_every_gate_is_broken_by_some_lock_file_here() -> None:
     data = locks.raw("good")
     hpcc = locks.node(data, "hpcc")
     hpcc["dependencies"] = [d for d in hpcc["dependencies"] if d["name"] != "mvapich"]
-    seen |= rules_of(broken(data))
+    seen |= rules_of(broken(data, locks.plan(os="rocky8")))
     assert seen == set(GATES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ def test_the_mpi_is_required_as_planned(plan: Plan) -> None:
     package = build.spack["package"]
     assert packages["mpi"]["require"] == [package]
     assert package + packages[package]["require"][0] == build.spack["spec"]
-    assert packages["all"]["require"] == [f"target={TARGETS.get(plan.target, plan.target)}"]
+    target = f"target={TARGETS.get(plan.target, plan.target)}"
+    assert packages["all"]["require"] == [f"os={plan.os}", target]
 
 
 def test_transports_and_externals_are_in_it(plan: Plan) -> None:
@@ -103,6 +105,25 @@ def test_a_compiler_that_spack_builds_has_an_environment_and_the_path_that_other
     external = files["spack/packages.yaml"]["packages"]["gcc"]["externals"][0]
     assert external["prefix"] == view
     assert external["extra_attributes"]["compilers"]["c"] == f"{view}/bin/gcc"
+
+
+def test_what_a_node_has_is_said_so_that_any_machine_can_solve_for_it() -> None:
+    """A lock of expanse (rocky8) said debian12 of every package, and named Debian's compiler."""
+    files = read(PLANS["expanse/cpu"])
+    for name in ("spack/packages.yaml", "spack/compiler/spack.yaml"):
+        packages = files[name].get("spack", files[name])["packages"]
+        assert "os=rocky8" in packages["all"]["require"]
+        assert packages["glibc"]["externals"] == [{"spec": "glibc@=2.28", "prefix": "/usr"}]
+    assert packages["gcc"]["externals"][0]["spec"].startswith("gcc@8.5.0 ")
+
+
+def test_spack_has_its_own_name_for_some_operating_systems() -> None:
+    packages = read(replace(PLANS["expanse/cpu"], os="toss4"))["spack/packages.yaml"]["packages"]
+    assert packages["all"]["require"][0] == "os=rhel8"
+    unknown = read(replace(PLANS["expanse/cpu"], os="plan9"))
+    assert unknown["spack/packages.yaml"]["packages"]["all"]["require"][0] == "os=plan9"
+    for name in ("spack/packages.yaml", "spack/compiler/spack.yaml"):
+        assert "glibc" not in unknown[name].get("spack", unknown[name])["packages"]
 
 
 def test_two_devices_are_told_apart_by_as_little_as_it_takes() -> None:

@@ -1,4 +1,4 @@
-"""What runs inside Spack before it solves: a lock for another architecture than this machine's."""
+"""What runs inside Spack before it solves: a lock for another machine than this one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,27 @@ from mvstack.builders.spack.runner import INSIDE
 
 
 @pytest.fixture
-def spack(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Spack's modules as far as the script asks them: a machine with a zen3."""
+def spack(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Spack's modules as far as the script asks them: a machine with a zen3 and Debian 12."""
     cpu: Any = ModuleType("spack.vendor.archspec.cpu")
     cpu.TARGETS, cpu.host = archspec.cpu.TARGETS, lambda: archspec.cpu.TARGETS["zen3"]
-    platform = SimpleNamespace(default="zen3")
+    platform = SimpleNamespace(default="zen3", default_os="debian12", operating_sys={"debian12": 0})
+    detector = type("CompilerPropertyDetector", (), {})
     said: dict[str, Any] = {
         "spack": {},
+        "spack.archspec": {"HOST_TARGET_FAMILY": "x86_64"},
+        "spack.compilers": {},
+        "spack.compilers.libraries": {"CompilerPropertyDetector": detector},
         "spack.config": {},
         "spack.environment": {},
+        "spack.operating_systems": {},
+        "spack.operating_systems._operating_system": {"OperatingSystem": lambda *it: it},
         "spack.platforms": {"host": lambda: platform},
+        "spack.solver": {},
+        "spack.solver.asp": {},
+        "spack.spec": {"Spec": lambda spec, external_path: (spec, external_path)},
+        "spack.util": {},
+        "spack.util.libc": {"libc_from_current_python_process": lambda: "this machine's"},
         "spack.vendor": {},
         "spack.vendor.archspec": {"cpu": cpu},
     }
@@ -34,22 +45,48 @@ def spack(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         parent, _, last = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], last, module)
-    return {"cpu": cpu, "platform": platform}
+    return SimpleNamespace(cpu=cpu, platform=platform, detector=detector)
+
+
+def as_if_there(*required: str, libc: str = "glibc@=2.28") -> None:
+    """Run what the script does to Spack, for an environment that requires this."""
+    glibc = {"externals": [{"spec": libc, "prefix": "/usr"}]} if libc else {}
+    packages = {"all": {"require": list(required)}, "glibc": glibc}
+    runpy.run_path(str(INSIDE / "concretize.py"))["as_if_there"](packages)
 
 
 @pytest.mark.parametrize(
-    ("required", "host", "default"),
+    ("os_name", "target", "host"),
     [
-        (["target=neoverse_v2"], "aarch64", "aarch64"),
-        (["target=power9le"], "ppc64le", "ppc64le"),
-        (["target=zen2"], "zen3", "zen3"),
-        (["target=x86_64"], "zen3", "zen3"),
-        ([], "zen3", "zen3"),
+        ("rocky8", "zen2", "x86_64"),
+        ("debian12", "neoverse_v2", "aarch64"),
+        ("rhel7", "power9le", "ppc64le"),
     ],
 )
-def test_spack_is_told_of_the_family_that_it_solves_for(
-    spack: dict[str, Any], required: list[str], host: str, default: str
+def test_spack_is_told_of_the_machine_that_it_solves_for(
+    spack: SimpleNamespace, os_name: str, target: str, host: str
 ) -> None:
-    runpy.run_path(str(INSIDE / "concretize.py"))["on_its_family"](required)
-    assert spack["cpu"].host().name == host
-    assert spack["platform"].default == default
+    as_if_there(f"os={os_name}", f"target={target}")
+    assert spack.cpu.host().name == spack.platform.default == host
+    assert (spack.platform.default_os, list(spack.platform.operating_sys)) == (os_name, [os_name])
+    assert spack.detector().default_libc() == ("glibc@=2.28", "/usr")
+    assert sys.modules["spack.archspec"].HOST_TARGET_FAMILY.name == host
+
+
+def test_here_it_is_left_as_it_is(spack: SimpleNamespace) -> None:
+    as_if_there("os=debian12", "target=zen2")
+    assert (spack.cpu.host().name, spack.platform.default) == ("zen3", "zen3")
+    assert spack.detector().default_libc() == "this machine's"
+
+
+@pytest.mark.parametrize("os_name", ["debian12", "rocky8"])
+def test_a_compiler_that_is_not_built_yet_counts(spack: SimpleNamespace, os_name: str) -> None:
+    """Else Spack leaves wrapper, runtime and C library out of all that it is to compile."""
+    as_if_there(f"os={os_name}", "target=zen2")
+    assert sys.modules["spack.solver.asp"].c_compiler_runs("gcc, to be built by us")
+
+
+def test_an_operating_system_that_nothing_is_known_of_is_refused(spack: SimpleNamespace) -> None:
+    with pytest.raises(SystemExit, match=r"C library of plan9 are not known: .*policy/spack\.yaml"):
+        as_if_there("os=plan9", "target=zen2", libc="")
+    as_if_there("os=debian12", "target=zen2", libc="")

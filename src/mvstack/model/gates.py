@@ -24,6 +24,7 @@ GateId = Literal[
     "process-manager",
     "variant",
     "transport",
+    "os",
     "target",
     "compiler",
     "unique",

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Reasoned, Strict, validated
-from mvstack.model.text import Text
+from mvstack.model.text import Name, Text, Version
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
 
@@ -28,12 +28,32 @@ class Requirement(Reasoned):
     require: Text
 
 
+class OperatingSystem(Strict):
+    """What Spack finds on a node of an operating system; ``spack`` is its name for it."""
+
+    names: list[Text]
+    spack: Name = ""
+    gcc: Version
+    glibc: Version
+    source: Text
+
+
 class SpackPins(Strict):
     """spack.yaml of the policy."""
 
     spack: Pin
     packages: Pin
     requirements: list[Requirement] = Field(default_factory=list)
+    operating_systems: list[OperatingSystem] = Field(default_factory=list)
+
+    def found_on(self, os_name: str) -> OperatingSystem | None:
+        """The row of an operating system, None when it has none."""
+        return next((row for row in self.operating_systems if os_name in row.names), None)
+
+    def os_of(self, os_name: str) -> str:
+        """What Spack calls an operating system."""
+        row = self.found_on(os_name)
+        return (row and row.spack) or os_name
 
 
 @cache

@@ -28,6 +28,7 @@ def spack_files(plan: Plan) -> dict[str, str]:
             compiler=compiler,
             target=target_for(plan.target, plan.compiler["name"], plan.compiler["version"]),
             family=family_of(plan.target),
+            found=spack_pins().found_on(plan.os),
             externals={one["package"]: one for one in plan.externals if one["package"] != "gcc"},
             common=common_words,
             transports=transports,

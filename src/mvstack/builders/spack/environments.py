@@ -164,6 +164,6 @@ def solved(
     logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
     for one in environments_of(isolated, plan, inputs_of(files), place, logs):
         answer = one.locked(progress)
-        if one.file.parent.name != "compiler":
-            lock.through_the_gates(answer, plan, isolated.clones)
+        compiler = one.file.parent.name == "compiler"
+        lock.through_the_gates(answer, plan, isolated.clones, compiler)
         yield one, answer

@@ -150,7 +150,9 @@ def _above(below: Node, needed: Sequence[Node]) -> list[str]:
 
 def _compiler(compiler: Environment, run: Run) -> list[Row]:
     """Install the compiler that the stack is built with, where Spack builds it."""
-    todo = compiler.pending(compiler.locked(run.progress))
+    answer = compiler.locked(run.progress)
+    lock.through_the_gates(answer, compiler.plan, compiler.spack.isolated.clones, compiler=True)
+    todo = compiler.pending(answer)
     if not todo and Path(compiler_of(compiler.plan)["prefix"]).exists():
         return []
     return build(compiler, todo, {}, run, offered(run.caches, todo) if run.caches else ())

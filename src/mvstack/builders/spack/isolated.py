@@ -87,8 +87,12 @@ class Isolated:
             "mirrors.yaml": {"mirrors:": {**self.mirrors, "mvapich-stack-sources": sources}},
             "bootstrap.yaml": {"bootstrap": bootstrap},
             "concretizer.yaml": {
-                # kept by the whole of the solver's input: one place for all repositories
-                "concretizer": {"concretization_cache": {"enable": True, "url": str(answers)}}
+                # the answer is the same, a fifth sooner: what cannot be needed is not looked at
+                "concretizer": {
+                    "static_analysis": True,
+                    # kept by the whole of the solver's input: one place for all repositories
+                    "concretization_cache": {"enable": True, "url": str(answers)},
+                }
             },
         }
 

@@ -15,6 +15,7 @@ from mvstack.builders.spack.gates.planned import Broken, Case
 from mvstack.model.constraint import parse, satisfies, sort_key
 from mvstack.model.gates import GATES, Gates, Unique
 from mvstack.model.spack_lock import RUNTIME, Lock, Node
+from mvstack.plan.targets import family_of
 from mvstack.plan.types import Plan
 
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
@@ -35,6 +36,7 @@ def check(
     case = Case(lock, plan, rules)
     found = [
         *check_mpis_and_roots(case),
+        *check_os(case),
         *check_target(case),
         *check_compiler(case),
         *check_unique(case),
@@ -49,6 +51,18 @@ def loaded(case: Case) -> list[Node]:
     own = case.compiler if case.compiler_is_root else ""
     starts = [root for root in case.lock.root_nodes() if root.name != own]
     return list(case.lock.closure(starts, RUNTIME))
+
+
+def check_os(case: Case) -> Iterable[Broken]:
+    """Gate os."""
+    family = family_of(case.target)
+    for node in case.lock.nodes.values():
+        if (node.os, family_of(node.target)) != (case.os, family):
+            said = (
+                f"os={node.os} target={node.target}, planned os={case.os} and a target of {family}"
+            )
+            passes = f"{node.name}@={node.version} os={case.os} target={case.target}"
+            yield case.broken("os", node, said, passes)
 
 
 def check_target(case: Case) -> Iterable[Broken]:
@@ -77,6 +91,13 @@ def check_compiler(case: Case) -> Iterable[Broken]:
                 said = f"{', '.join(languages)} by {compiler}, planned {want}"
                 passes = f"{node.name}@={node.version} %{want}"
                 yield case.broken("compiler", node, said, passes)
+    for node in case.lock.built():
+        needed = {edge.name for edge in node.dependencies if edge.virtuals & LANGUAGES}
+        if needed and "compiler-wrapper" not in {edge.name for edge in node.dependencies}:
+            said = f"compiled by {', '.join(sorted(needed))} without compiler-wrapper"
+            yield case.broken(
+                "compiler", node, said, f"{node.name}@={node.version} ^compiler-wrapper"
+            )
 
 
 def check_unique(case: Case) -> Iterable[Broken]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mvstack.model.constraint import Constraint, matches_version, parse
 from mvstack.model.gates import GateId, Gates
+from mvstack.model.spack import spack_pins
 from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.targets import target_for
 from mvstack.plan.types import Plan
@@ -110,6 +111,7 @@ class Case:
         self.compiler = SPACK_COMPILERS.get(name, name)
         self.compiler_is_root = plan.compiler["origin"] == "spack"
         self.target = target_for(plan.target, name, self.compiler_version)
+        self.os = spack_pins().os_of(plan.os)
 
     def is_compiler(self, node: Node) -> bool:
         """Whether ``node`` is the partition's compiler."""

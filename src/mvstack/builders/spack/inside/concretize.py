@@ -4,28 +4,50 @@
 lock and nothing else.
 """
 
+from typing import Any
+
+import spack.archspec
+import spack.compilers.libraries
 import spack.config
 import spack.environment
 import spack.platforms
+import spack.solver.asp
+import spack.spec
+import spack.util.libc
+from spack.operating_systems._operating_system import OperatingSystem
 from spack.vendor.archspec import cpu
 
 
-def on_its_family(required: list[str]) -> None:
-    """Have Spack think that it is on a processor of the family that the environment is for.
+def as_if_there(packages: dict[str, Any]) -> None:
+    """Have Spack think that it is on a node that the environment is for.
 
-    It knows no targets of another family than this machine's, whatever `host_compatible` says.
+    Left to itself it calls all packages ones of this machine's operating system, knows no targets
+    of another family, whatever `host_compatible` says, takes this machine's C library, and leaves
+    wrapper, runtime and C library out of what a compiler compiles that is not installed yet.
     """
-    for target in (one.removeprefix("target=") for one in required if one.startswith("target=")):
-        family = cpu.TARGETS[target].family
-        if family != cpu.host().family:
-            cpu.host = lambda family=family: family
-            spack.platforms.host().default = family.name
+    asked = dict(one.split("=", 1) for one in packages["all"]["require"])
+    platform, family = spack.platforms.host(), cpu.TARGETS[asked["target"]].family
+    if (asked["os"], family) == (platform.default_os, cpu.host().family):
+        libc = spack.util.libc.libc_from_current_python_process()
+    elif known := packages.get("glibc", {}).get("externals"):
+        libc = spack.spec.Spec(known[0]["spec"], external_path=known[0]["prefix"])
+        cpu.host = lambda: family
+        spack.archspec.HOST_TARGET_FAMILY = family
+        platform.default, platform.default_os = family.name, asked["os"]
+        platform.operating_sys = {asked["os"]: OperatingSystem(asked["os"], "")}
+    else:
+        raise SystemExit(
+            f"==> Error: compiler and C library of {asked['os']} are not known: add them to "
+            "operating_systems in environments/policy/spack.yaml, or solve on such a node"
+        )
+    spack.compilers.libraries.CompilerPropertyDetector.default_libc = lambda compiler: libc
+    spack.solver.asp.c_compiler_runs = lambda compiler: True
 
 
 def main() -> None:
     """Solve anew what stands in the active environment."""
     environment = spack.environment.active_environment()
-    on_its_family(spack.config.get("packages:all:require") or [])
+    as_if_there(spack.config.get("packages"))
     # what a person sees while nothing else is said
     print(f"==> Solving for {len(environment.user_specs)} roots", flush=True)
     with environment.write_transaction():
