@@ -9,7 +9,6 @@ import pytest
 
 from mvstack.builders.spack.gates import check
 from mvstack.builders.spack.gates.deprecated import (
-    deprecated_roots,
     deprecated_versions,
     module_name,
     standing,
@@ -88,33 +87,3 @@ def test_a_repository_that_is_not_there_says_nothing(tmp_path: Path) -> None:
 )
 def test_folders_are_named_as_spack_names_them(package: str, module: str) -> None:
     assert module_name(package) == module
-
-
-@pytest.fixture
-def repos(tmp_path: Path) -> dict[str, Path]:
-    for namespace, name, recipe in (
-        ("mine", "mvapich", RECIPE),
-        ("builtin", "mvapich", 'version("4.1", deprecated=True)'),
-        ("builtin", "gcc", 'version("12.5.0")\nversion("12.2.0", deprecated=True)'),
-    ):
-        file = tmp_path / namespace / "packages" / name / "package.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(recipe)
-    return {name: tmp_path / name for name in ("mine", "builtin")}
-
-
-def test_a_deprecated_root_is_told_with_what_there_is_instead(repos: dict[str, Path]) -> None:
-    specs = ["gcc@=12.2.0 languages='c,c++,fortran' ~bootstrap", "hpcc@=1.5.0 ^mvapich@=3.0"]
-    gcc, mvapich = deprecated_roots(specs, repos, "spack.yaml")
-    assert gcc.found == "gcc@=12.2.0" and gcc.allowed == "12.5.0"
-    assert gcc.where == "spack.yaml" and "deprecated" in gcc.message
-    assert mvapich.found == "mvapich@=3.0" and mvapich.allowed == "4.1, 4.0.1, 4.0, 2.9, 1.1"
-
-
-def test_current_unknown_and_inexact_versions_are_no_deprecated_roots(
-    repos: dict[str, Path],
-) -> None:
-    specs = ["mvapich@=4.1", "gcc@=13.1.0", "gcc@12", "nothing@=1", "gcc", "builtin.gcc@=12.5.0"]
-    assert deprecated_roots(specs, repos, "") == []
-    (one,) = deprecated_roots(["builtin.mvapich@=4.1"], repos, "")  # the other one's recipe
-    assert one.found == "mvapich@=4.1"

@@ -27,6 +27,7 @@ GateId = Literal[
     "os",
     "target",
     "compiler",
+    "wrapper",
     "unique",
     "known-bad",
     "deprecated",

@@ -10,7 +10,7 @@ from typing import Any
 
 from mvstack.builders.spack.clone import REQUIREMENTS, Clones, Pins
 from mvstack.builders.spack.gates import check
-from mvstack.builders.spack.gates.deprecated import deprecated_roots, deprecated_versions
+from mvstack.builders.spack.gates.deprecated import deprecated_versions
 from mvstack.builders.spack.gates.planned import gates_failed
 from mvstack.builders.spack.isolated import RECIPES
 from mvstack.builders.spack.repositories import contents
@@ -18,11 +18,11 @@ from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.runner import INSIDE, Spack
 from mvstack.model.gates import load_gates
 from mvstack.model.spack_lock import Lock, Node
-from mvstack.model.yamlfile import parse_yaml, read_yaml
+from mvstack.model.yamlfile import parse_yaml
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
-from mvstack.support.errors import BuildFailed, CheckFailed, Problem, Refused
+from mvstack.support.errors import BuildFailed, CheckFailed, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 from mvstack.support.progress import Progress
@@ -60,8 +60,7 @@ class Environment:
     def locked(self, progress: Progress) -> Lock:
         """The lock, solved for now if the one that stands there is of other inputs.
 
-        Raises Refused when a root's version is deprecated, BuildFailed with the solver's words when
-        nothing fits.
+        Raises BuildFailed with the solver's words when nothing fits.
         """
         if self.file.is_file() and known_inputs(self.record) == self.inputs:
             progress.skip("concretize", self.what, "its inputs are as they were")
@@ -73,7 +72,6 @@ class Environment:
 
     def _solved(self, note: Callable[[str], None]) -> Lock:
         folder = self.file.parent
-        _no_deprecated_root(folder / "spack.yaml", self.spack.isolated.clones)
         self.file.unlink(missing_ok=True)
         # Spack copies recipes there, and stumbles over what one that was killed left of it.
         shutil.rmtree(folder / ".spack-env" / "repos", ignore_errors=True)
@@ -138,16 +136,6 @@ def environment_files(files: Mapping[str, str]) -> dict[str, str]:
         for name, text in files.items()
         if name.startswith("spack/") and not name.endswith("spack.lock")
     }
-
-
-def _no_deprecated_root(file: Path, clones: Clones) -> None:
-    """Refuse at once what the solver refuses after minutes, where the environment allows none."""
-    environment = read_yaml(file).data["spack"]
-    if environment.get("config", {}).get("deprecated"):
-        return
-    repos = {**site_repositories(), "mvapich_stack": RECIPES, "builtin": clones.builtin}
-    if problems := deprecated_roots(environment.get("specs", []), repos, file):
-        raise Refused(*problems, outcome="Nothing was solved for.")
 
 
 def through_the_gates(answer: Lock, plan: Plan, clones: Clones, compiler: bool = False) -> None:

@@ -39,6 +39,7 @@ def check(
         *check_os(case),
         *check_target(case),
         *check_compiler(case),
+        *check_wrapper(case),
         *check_unique(case),
         *check_known_bad(case),
         *check_deprecated(case, deprecated or {}),
@@ -91,13 +92,17 @@ def check_compiler(case: Case) -> Iterable[Broken]:
                 said = f"{', '.join(languages)} by {compiler}, planned {want}"
                 passes = f"{node.name}@={node.version} %{want}"
                 yield case.broken("compiler", node, said, passes)
+
+
+def check_wrapper(case: Case) -> Iterable[Broken]:
+    """Gate wrapper."""
     for node in case.lock.built():
-        needed = {edge.name for edge in node.dependencies if edge.virtuals & LANGUAGES}
-        if needed and "compiler-wrapper" not in {edge.name for edge in node.dependencies}:
-            said = f"compiled by {', '.join(sorted(needed))} without compiler-wrapper"
-            yield case.broken(
-                "compiler", node, said, f"{node.name}@={node.version} ^compiler-wrapper"
-            )
+        below = {edge.name for edge in node.dependencies}
+        if "compiler-wrapper" not in below and any(
+            e.virtuals & LANGUAGES for e in node.dependencies
+        ):
+            passes = f"{node.name}@={node.version} ^compiler-wrapper"
+            yield case.broken("wrapper", node, "no compiler-wrapper among what it needs", passes)
 
 
 def check_unique(case: Case) -> Iterable[Broken]:

@@ -8,13 +8,12 @@ nothing of Spack is imported or run.
 import ast
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.model.constraint import parse, sort_key
+from mvstack.model.constraint import sort_key
 from mvstack.model.spack_lock import Lock
-from mvstack.support.errors import Problem
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def deprecated_versions(lock: Lock, repos: Mapping[str, Path]) -> dict[tuple[str
     """
     names = sorted({(node.namespace, node.name) for node in lock.nodes.values()})
     found = {
-        (namespace, name): _standing(name, [repos[namespace]])
+        (namespace, name): _standing(name, repos[namespace])
         for namespace, name in names
         if namespace in repos
     }
@@ -86,45 +85,10 @@ def _deprecated(call: ast.expr) -> bool | None:
     return None
 
 
-def deprecated_roots(
-    specs: Iterable[str], repos: Mapping[str, Path], where: Path | str
-) -> list[Problem]:
-    """A problem for each exact version (``@=4.0``) in ``specs`` that its recipe calls deprecated.
-
-    ``repos`` are folders of package repositories by namespace, the one that counts first before
-    the others. Raises InvalidInput for a spec that cannot be read.
-    """
-    asked = {
-        (one.namespace, one.name, version.removeprefix("="))
-        for spec in map(parse, specs)
-        for one in (spec, *spec.below)
-        for version in one.versions
-        if version.startswith("=")
-    }
-    problems = []
-    for namespace, name, version in sorted(asked):
-        known = _standing(name, [repos[namespace]] if namespace in repos else repos.values())
-        if known and version in known.deprecated:
-            numbered = [one for one in known.current if one[:1].isdigit()]
-            series = [one for one in numbered if one.split(".")[0] == version.split(".")[0]]
-            problems.append(
-                Problem(
-                    f"the recipe of {name} calls version {version} deprecated",
-                    str(where),
-                    found=f"{name}@={version}",
-                    allowed=", ".join(series or numbered[:5]),
-                    todo="ask for one of these in the system's or the release's file",
-                )
-            )
-    return problems
-
-
-def _standing(package: str, repositories: Iterable[Path]) -> Standing | None:
-    """By the first of ``repositories`` that has a recipe of ``package`` that can be read."""
-    for folder in repositories:
-        recipe = folder / "packages" / module_name(package) / "package.py"
-        try:
-            return standing(recipe.read_text(encoding="utf-8"))
-        except (OSError, ValueError, SyntaxError):
-            continue
-    return None
+def _standing(package: str, repository: Path) -> Standing | None:
+    """None where there is no recipe that can be read."""
+    recipe = repository / "packages" / module_name(package) / "package.py"
+    try:
+        return standing(recipe.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return None

@@ -11,6 +11,7 @@ import spack.compilers.libraries
 import spack.config
 import spack.environment
 import spack.platforms
+import spack.repo
 import spack.solver.asp
 import spack.spec
 import spack.util.libc
@@ -44,10 +45,24 @@ def as_if_there(packages: dict[str, Any]) -> None:
     spack.solver.asp.c_compiler_runs = lambda compiler: True
 
 
+def no_deprecated(specs: list[spack.spec.Spec]) -> None:
+    """Refuse at once the versions that the solver says no to after minutes."""
+    for node in (node for spec in specs for node in spec.traverse() if not node.virtual):
+        known = spack.repo.PATH.get_pkg_class(node.fullname).versions
+        if known.get(node.versions.concrete, {}).get("deprecated"):
+            good = [str(one) for one, about in known.items() if not about.get("deprecated")]
+            raise SystemExit(
+                f"==> Error: the recipe of {node.name} calls version {node.version} deprecated. "
+                f"Ask for one of these in the system's or the release's file: {', '.join(good)}"
+            )
+
+
 def main() -> None:
     """Solve anew what stands in the active environment."""
     environment = spack.environment.active_environment()
     as_if_there(spack.config.get("packages"))
+    if not spack.config.get("config:deprecated"):
+        no_deprecated(environment.user_specs)
     # what a person sees while nothing else is said
     print(f"==> Solving for {len(environment.user_specs)} roots", flush=True)
     with environment.write_transaction():
