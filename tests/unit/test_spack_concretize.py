@@ -12,6 +12,9 @@ import pytest
 
 from mvstack.builders.spack.runner import INSIDE
 
+GCC = SimpleNamespace(versions={"12.5.0": {}, "12.2.0": {"deprecated": True}})
+RECIPES = {"gcc": GCC, "mvapich": SimpleNamespace(versions={"4.1": {}})}
+
 
 @pytest.fixture
 def spack(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
@@ -30,6 +33,7 @@ def spack(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         "spack.operating_systems": {},
         "spack.operating_systems._operating_system": {"OperatingSystem": lambda *it: it},
         "spack.platforms": {"host": lambda: platform},
+        "spack.repo": {"PATH": SimpleNamespace(is_virtual="mpi".__eq__, get_pkg_class=RECIPES.get)},
         "spack.solver": {},
         "spack.solver.asp": {},
         "spack.spec": {"Spec": lambda spec, external_path: (spec, external_path)},
@@ -90,3 +94,23 @@ def test_an_operating_system_that_nothing_is_known_of_is_refused(spack: SimpleNa
     with pytest.raises(SystemExit, match=r"C library of plan9 are not known: .*policy/spack\.yaml"):
         as_if_there("os=plan9", "target=zen2", libc="")
     as_if_there("os=debian12", "target=zen2", libc="")
+
+
+def asked(*specs: tuple[str, str]) -> SimpleNamespace:
+    """A spec as Spack reads it: the package that is asked for, and what it is to stand on."""
+    nodes = [
+        SimpleNamespace(
+            name=name, fullname=name, version=word, versions=SimpleNamespace(concrete=word or None)
+        )
+        for name, word in specs
+    ]
+    return SimpleNamespace(traverse=lambda: nodes)
+
+
+@pytest.mark.usefixtures("spack")
+def test_a_deprecated_version_is_refused_at_once_with_what_there_is_instead() -> None:
+    """Spack's solver says no to it after minutes, in words that name no other version."""
+    refuse = runpy.run_path(str(INSIDE / "concretize.py"))["no_deprecated"]
+    with pytest.raises(SystemExit, match=r"recipe of gcc calls version 12\.2\.0 .*: 12\.5\.0$"):
+        refuse([asked(("mvapich", "4.1")), asked(("mvapich", ""), ("gcc", "12.2.0"))])
+    refuse([asked(("gcc", "12.5.0"), ("mpi", "")), asked(("gcc", "")), asked(("gcc", "99"))])

@@ -47,8 +47,9 @@ def as_if_there(packages: dict[str, Any]) -> None:
 
 def no_deprecated(specs: list[spack.spec.Spec]) -> None:
     """Refuse at once the versions that the solver says no to after minutes."""
-    for node in (node for spec in specs for node in spec.traverse() if not node.virtual):
-        known = spack.repo.PATH.get_pkg_class(node.fullname).versions
+    for node in (node for spec in specs for node in spec.traverse()):
+        virtual = spack.repo.PATH.is_virtual(node.name)
+        known = {} if virtual else spack.repo.PATH.get_pkg_class(node.fullname).versions
         if known.get(node.versions.concrete, {}).get("deprecated"):
             good = [str(one) for one, about in known.items() if not about.get("deprecated")]
             raise SystemExit(
