@@ -71,7 +71,7 @@ class Tree:
         cloned = Clones(top / "home", top / "home" / "spack", top / "home" / "packages")
         monkeypatch.setattr(environments, "clones", lambda *_: cloned)
         monkeypatch.setattr(environments, "python", lambda *_: Path(sys.executable))
-        monkeypatch.setattr(lock, "through_the_gates", lambda *_: None)
+        monkeypatch.setattr(lock, "through_the_gates", lambda *_, **__: None)
         monkeypatch.setattr(Isolated, "command", self._command)
 
     def _command(self, *words: str) -> list[str]:
