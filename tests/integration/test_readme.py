@@ -5,26 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from typer.main import get_command
-
-from mvstack.cli.main import app
+from shown_commands import commands_of
 
 TOP = Path(__file__).resolve().parents[2]
 
 
 def test_ci_runs_the_first_two_commands_of_the_readme() -> None:
-    code = [
-        line.strip() for line in (TOP / "README.md").read_text().splitlines() if line[:4] == "    "
-    ]
+    code = commands_of((TOP / "README.md").read_text())
     ran = re.findall(r"^step \w+ (.+)$", (TOP / ".ci" / "run").read_text(), re.M)
     assert len(ran) == 2
     assert code[:2] == ran
-
-
-def test_every_command_that_the_readme_shows_is_one() -> None:
-    shown = re.findall(r"^    \./mvstack ([a-z]+)", (TOP / "README.md").read_text(), re.M)
-    assert "up" in shown
-    assert set(shown) <= set(get_command(app).commands)
 
 
 def test_files_that_the_readme_names_are_there() -> None:

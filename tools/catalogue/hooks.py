@@ -1,26 +1,32 @@
-"""MkDocs hooks: links that the site cannot follow, and search in a folder that no server serves."""
+"""MkDocs hooks: marks at commands, links that the site cannot follow, search without a server."""
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
 
+sys.path.insert(0, str(Path(__file__).parent))
+from commands import marked
+
 LINK = re.compile(r"(?<!!)\[(?P<text>[^]]+)\]\((?P<to>(?!\w+:|#)[^)\s]+)\)")
 #: What the theme loads from a server to search in files.
 SHIM, OWN = "https://unpkg.com/iframe-worker/shim", "assets/file_worker.js"
+STYLE = "assets/catalogue.css"
 
 
 def on_files(files: Any, config: Any) -> Any:
     """The files of the site, with our own script for searching in files."""
-    text = Path(__file__).with_name("file_worker.js").read_text()
-    files.append(File.generated(config, OWN, content=text))
+    for name in (OWN, STYLE):
+        text = Path(__file__).with_name(posixpath.basename(name)).read_text()
+        files.append(File.generated(config, name, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    """``markdown``; a link to a file of the repository that is no page shows the file's path."""
+    """``markdown`` with marks at what no test runs; links to what is no page show its path."""
 
     def shown(link: re.Match[str]) -> str:
         path = link["to"].partition("#")[0]
@@ -30,7 +36,7 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
         outside = posixpath.normpath(posixpath.join("docs", there))
         return link["text"] if outside in link["text"] else f"{link['text']} (`{outside}`)"
 
-    return LINK.sub(shown, markdown)
+    return marked(LINK.sub(shown, markdown))
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
