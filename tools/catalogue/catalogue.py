@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+from drawings import module_tree, partitions
+from figures import checks, compared, measured, published
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mvstack.model.load import load_system, system_names
-from mvstack.model.yamlfile import parse_yaml
 from mvstack.plan.types import Package
 from mvstack.report.offers import Offer, planned
-from mvstack.report.seen import best
-from mvstack.support.home import DATA
+from mvstack.report.seen import Row, best
 
 
 def pages() -> dict[str, str]:
@@ -32,31 +32,47 @@ def pages() -> dict[str, str]:
     for system in systems:
         own = [one for one in offers if one.system.name == system.name]
         made[f"systems/{system.name}.md"] = _made(
-            "system.md", system=system, own=own, figures=_figures(system.name)
+            "system.md",
+            system=system,
+            own=own,
+            figures=[one for one in published() if one["system"] == system.name],
         )
     for name in packages:
-        versions = [one for one in release.packages if one.name == name]
+        # what EasyBuild builds first: it can be built on any machine
+        versions = sorted(
+            (one for one in release.packages if one.name == name),
+            key=lambda one: one.where.builder == "spack",
+        )
         modules = dict.fromkeys(one.module for one in versions)
         made[f"software/{name.lower()}.md"] = _made(
             "package.md",
             versions=versions,
-            on=by_name.get(name, []),
+            on=_together(by_name.get(name, []), rows),
             record=best([row for module in modules for row in rows[module]]),
+            checks=checks().get(name, []),
+            figures=[one for one in published() if _is_of(one, name)],
             release=release,
         )
     return made
 
 
-def _figures(name: str) -> list[dict[str, Any]]:
-    """The published figures of a system: one row a figure."""
-    path = DATA / "tests" / "references" / f"{name}.yaml"
-    if not path.is_file():
-        return []
-    return [
-        {**row, **figure}
-        for row in parse_yaml(path.read_text(), path).data or []
-        for figure in (row.get("figures") or [{}])
-    ]
+def _together(
+    found: list[tuple[Package, Offer]], rows: dict[str, list[Row]]
+) -> dict[tuple[str, str, str], list[Offer]]:
+    """The partitions that get a package, by its module, its MPI and how far it came there."""
+    groups: dict[tuple[str, str, str], list[Offer]] = {}
+    for package, offer in found:
+        there = [row for row in rows[package.module] if row.mpi.endswith(f" on {offer.title}")]
+        state = {"resolves": "concretized"}.get(there[0].state, there[0].state) if there else ""
+        key = (package.module, package.mpi, state or offer.seen.partition(";")[0])
+        groups.setdefault(key, []).append(offer)
+    return groups
+
+
+def _is_of(figure: dict[str, Any], name: str) -> bool:
+    """Whether a published figure is one of the package: its benchmark begins with that name."""
+    words = str(figure.get("benchmark", "")).lower().split()
+    return words[:1] == [name.lower()]
 
 
 def _made(template: str, **values: Any) -> str:
@@ -71,3 +87,9 @@ ENVIRONMENT = Environment(
     lstrip_blocks=True,
 )
 ENVIRONMENT.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
+ENVIRONMENT.globals |= {
+    "compared": compared,
+    "measured": measured,
+    "module_tree": module_tree,
+    "partitions": partitions,
+}
