@@ -10,6 +10,7 @@ from mvstack.install import stages
 from mvstack.model.base import Strict
 from mvstack.model.system import System
 from mvstack.plan.types import Extent, MpiBuild, Package, Plan
+from mvstack.report.told import said_of
 from mvstack.support.console import emit, pairs
 
 app = options.commands()
@@ -41,7 +42,7 @@ def explain(
     as_json: options.Json = False,
 ) -> None:
     """Show which MPI each partition gets, and why, with the source of each reason."""
-    found, partitions = stages.load(system)
+    found, partitions = stages.load(system, release)
     extent = Extent(profile or "")
     plans = [stages.plan_for(found, name, release, root, extent=extent) for name in partitions]
     if as_json:
@@ -71,6 +72,8 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
         console.print(_packages(plan))
         left = [f"not {x['name']} {x['version']}: {x['because']}" for x in plan.left_out]
         _listed("", left, console)
+    told = said_of(plan.system, plan.partition, "{product}/{version}".format(**vars(plan.mpi[0])))
+    _listed("measured with this MPI", [f"{one.what}: {one.why}" for one in told], console)
     passed_over = [f"{x['build']}: {x['because']}  [{x['source']}]" for x in plan.passed_over]
     _listed("passed over", passed_over, console)
     unsure = [
@@ -126,12 +129,15 @@ def _build(build: MpiBuild, default: bool) -> Table:
     for name, setting in build.environment.items():
         rows.append(("sets", f"{name}={setting['value']}   {setting['why']} [{setting['source']}]"))
     believe = build.believe
-    seen = [f"version /{believe['library_version']}/", f"device {believe['device']}"]
+    seen = [f"version /{believe['library_version']}/"]
+    seen += [f"device {believe['device']}"] if believe["device"] else []
     words = {"provider": "provider", "transports": "transports", "memory": "GPU memory by"}
     for name, said in words.items():
         if believe.get(name):
             seen.append(f"{said} {' or '.join(believe[name])}")
     rows.append(("believed", "when a check sees " + "; ".join(seen)))
+    if build.gone:
+        rows.append(("source", f"cannot be had: {build.gone}"))
     if build.not_upstream:
         said = f"not upstream's bytes: {build.not_upstream} (sha256 {build.accepted_sha256})"
         rows.append(("bytes", said))

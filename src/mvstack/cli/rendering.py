@@ -47,22 +47,27 @@ def render(
         Path | None, Option(metavar="DIR", help="Folder to write to; else environments/rendered.")
     ] = None,
     profile: options.Profile = None,
+    release: options.ReleaseName = None,
     as_json: options.Json = False,
 ) -> None:
     """Write the files that builders, modules and checks read."""
-    if profile and to is None:
+    if (profile or release) and to is None:
         raise InvalidInput(
-            "environments/rendered follows the profiles in the system files",
-            "--profile without --to",
-            todo="name a folder with --to, or write `profile:` into the partition's file",
+            "environments/rendered is of the newest release, with the profiles of the system files",
+            f"{'--profile' if profile else '--release'} without --to",
+            todo="name a folder with --to",
         )
-    done = render_systems(systems or [], to, check_only, profile or "")
+    done = render_systems(systems or [], to, check_only, profile or "", release)
     rows = [f"{folder}: {count} files" for folder, count in done.items()]
     say(done, as_json, *([f"{len(done)} partitions are up to date"] if check_only else rows))
 
 
 def render_systems(
-    names: list[str], to: Path | None, check: bool, profile: str = ""
+    names: list[str],
+    to: Path | None,
+    check: bool,
+    profile: str = "",
+    release_name: str | None = None,
 ) -> dict[str, int]:
     """Render ``names`` below ``to``; folder → number of files.
 
@@ -83,15 +88,16 @@ def render_systems(
     if base.exists() and not base.is_dir():
         todo = "give --to a folder; what is not there is made"
         raise InvalidInput("this is a file, not a folder", str(base), todo=todo)
-    release, policy = load_release(), load_policy()
+    release, policy = load_release(release_name), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
     errors: list[MvstackError] = []
-    kept = [name for name in system_names() if name != "local" and (to or (base / name).is_dir())]
+    of = release.systems or [one for one in system_names() if one != "local"]
+    kept = [name for name in of if to or (base / name).is_dir()]
     for name in names or kept:
         with gathered(errors):
             if not names and not load_system(name).partitions:
                 continue  # nothing is offered there, and the file says why
-            system, parts = stages.load(name)
+            system, parts = stages.load(name, release.name)
             for part in parts:
                 given = Given(profile=profile, fallback=system.discover)
                 plan = make_plan(system, part, release, policy, given)

@@ -72,7 +72,7 @@ def plan(
         )
         _prepare(asked, request, largest, progress)
     with step("discover", request.name):
-        system, partitions = stages.seen(asked, partition)
+        system, partitions = stages.seen(asked, partition, release.name)
         one = stages.only_one(request.name, partitions, command)
     with step("choose", f"the MPI for {system.name}/{one}"):
         extent = _extent(request, system, one, names) if names else Extent(request.profile)

@@ -55,14 +55,20 @@ def root_for(system: System, given: Path | None) -> str:
     return root
 
 
-def load(name: str) -> tuple[System, list[str]]:
+def load(name: str, release: str | None = None) -> tuple[System, list[str]]:
     """The system and the partitions that ``name`` (``system`` or ``system/partition``) means."""
     system_name, partition = split_name(name)
-    return seen(load_system(system_name), partition)
+    return seen(load_system(system_name), partition, release)
 
 
-def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
-    """``system``, with what is found by looking if it is this machine; the partitions meant."""
+def seen(
+    system: System, partition: str = "", release: str | None = None
+) -> tuple[System, list[str]]:
+    """``system``, with what is found by looking if it is this machine; the partitions meant.
+
+    In a historic release it is as it was.
+    """
+    system = load_release(release).then(system)
     if system.discover:
         system = find_local(system)
     return system, partitions_of(system, partition)
@@ -170,7 +176,8 @@ def installed_here(
     Raises Refused when there is none.
     """
     system_name, partition = split_name(name)
-    system, newest = load_system(system_name), load_release(release).name
+    newest = load_release(release).name
+    system = load_release(release).then(load_system(system_name))
     if not system.discover:
         partition = partition or only_one(name, list(system.partitions), command)
         system_name = f"{system_name}/{partition}"
