@@ -248,10 +248,10 @@ def test_every_row_of_the_policy_is_reached():
             refusals |= {item.rule for item in choice.passed_over}
     for release in map(load_release, release_names()):
         for system, partitions in release.systems.items():
-            for partition in partitions:
-                builds.add(
-                    choose(release.then(load_system(system)), partition, release, POLICY).row.id
-                )
+            was = release.then(load_system(system))
+            for choice in (choose(was, one, release, POLICY) for one in partitions):
+                builds.add(choice.row.id)
+                launchers.add(choice.launcher.id)
     assert {row.id for row in POLICY.builds} - builds == {"fallback-mpich"}
     assert {row.id for row in POLICY.launchers} - launchers == set()
     assert {row.id for row in POLICY.refusals} - refusals == set()
