@@ -54,7 +54,7 @@ def render(
     if (profile or release) and to is None:
         raise InvalidInput(
             "environments/rendered is of the newest release, with the profiles of the system files",
-            f"{'--profile' if profile else '--release'} without --to",
+            "--profile or --release without --to",
             todo="name a folder with --to",
         )
     done = render_systems(systems or [], to, check_only, profile or "", release)
@@ -63,20 +63,16 @@ def render(
 
 
 def render_systems(
-    names: list[str],
-    to: Path | None,
-    check: bool,
-    profile: str = "",
-    release_name: str | None = None,
+    names: list[str], to: Path | None, check: bool, profile: str = "", of: str | None = None
 ) -> dict[str, int]:
     """Render ``names`` below ``to``; folder → number of files.
 
     Without names these are the systems of the repository that have a folder below
     environments/rendered; with ``to``, all that anything is offered on but `local`.
 
-    ``profile`` is how much of the release, else as the partitions say. With ``check`` nothing is
-    written. Without ``to`` it is environments/rendered, for our own systems as they stand here.
-    Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused with all
+    ``profile`` is how much of the release ``of``, else as the partitions say. With ``check``
+    nothing is written. Without ``to`` it is environments/rendered, for our own systems. Raises
+    CheckFailed naming every file that is not fresh, and InvalidInput or Refused with all
     problems of all systems, before anything is written.
     """
     if to is None:
@@ -88,11 +84,11 @@ def render_systems(
     if base.exists() and not base.is_dir():
         todo = "give --to a folder; what is not there is made"
         raise InvalidInput("this is a file, not a folder", str(base), todo=todo)
-    release, policy = load_release(release_name), load_policy()
+    release, policy = load_release(of), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
     errors: list[MvstackError] = []
-    of = release.systems or [one for one in system_names() if one != "local"]
-    kept = [name for name in of if to or (base / name).is_dir()]
+    there = release.systems or [one for one in system_names() if one != "local"]
+    kept = [name for name in there if to or (base / name).is_dir()]
     for name in names or kept:
         with gathered(errors):
             if not names and not load_system(name).partitions:

@@ -45,6 +45,11 @@ class Gone(Strict):
     page: Page
     because: Text
 
+    @property
+    def told(self) -> str:
+        """All of it."""
+        return f"{self.file}, once on {self.page}: {self.because}"
+
 
 class MpiVersion(Strict):
     """The version of one MPI product in this release, with the reason for it."""
@@ -127,11 +132,6 @@ class Package(Strict):
         """Whether EasyBuild builds it; of some packages a row is for Spack alone."""
         return bool(self.toolchain) and self.where.builder != "spack"
 
-    @property
-    def takes_cuda_arch(self) -> tuple[str, ...]:
-        """The builders that compile it for one kind of GPU."""
-        return ("spack",) if "{cuda_arch}" in self.spack else ()
-
 
 ReleaseName = Annotated[str, matching(r"\d{4}\.\d{2}", "a year and month, such as 2026.11,", 7)]
 Status = Literal["development", "current", "deprecated", "removed", "historic"]
@@ -175,7 +175,6 @@ class Release(Strict):
         if system.name not in self.systems:
             raise Refused(
                 f"release {self.name} is of {listed(self.systems)}, not of {system.name}",
-                because=f"it says what a talk ran there: {self.title}",
                 todo="name one of these, or another release (`mvstack list releases`)",
             )
         changed = {}
@@ -189,8 +188,8 @@ class Release(Strict):
                 )
             said = {field: value for field, value in was if value and field != "source"}
             changed[name] = system.partitions[max(there, key=len)].model_copy(update=said)
-        builder = self.builder or system.builder
-        return system.model_copy(update={"partitions": changed, "builder": builder})
+        update = {"partitions": changed, "builder": self.builder or system.builder}
+        return system.model_copy(update=update)
 
 
 class Addition(Strict):
