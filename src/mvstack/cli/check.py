@@ -12,11 +12,8 @@ from mvstack.install import stages
 from mvstack.model.ci_policy import ci_policy
 from mvstack.model.gates import load_gates
 from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
-from mvstack.model.policy import Policy
 from mvstack.model.prerequisites import families
-from mvstack.model.release import Release
 from mvstack.model.spack import spack_pins
-from mvstack.model.system import System
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.plan.types import Given
@@ -68,7 +65,12 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
                     warnings += [replace(one, where=where) for one in error.problems]
                 checked.append(f"{system.name}/{partition}")
             warnings += system_doubts(system)
-            checked += _then(system, releases, policy)
+            for past in (one for one in releases if system.name in one.systems):
+                was = past.then(system)
+                plans = [make_plan(was, partition, past, policy) for partition in was.partitions]
+                for plan in (plan for plan in plans if not plan.mpi[0].gone):
+                    render(plan)
+                checked += [f"{system.name}/{plan.partition} of {past.name}" for plan in plans]
     if not systems:
         for one in _beside_systems():
             with gathered(errors):
@@ -90,19 +92,6 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
     more = f", {len(recipes)} Spack recipes" if recipes else ""
     said = f"{len(checked)} partitions, {len(releases)} releases{more} and the policy: no errors"
     say(data, as_json, said)
-
-
-def _then(system: System, releases: list[Release], policy: Policy) -> list[str]:
-    """The partitions of ``system`` in historic releases, whose plans were made."""
-    checked = []
-    for release in [one for one in releases if system.name in one.systems]:
-        was = release.then(system)
-        for partition in was.partitions:
-            plan = make_plan(was, partition, release, policy)
-            if not any(build.gone for build in plan.mpi):
-                render(plan)
-            checked.append(f"{system.name}/{partition} of {release.name}")
-    return checked
 
 
 def _beside_systems() -> list[Callable[[], object]]:

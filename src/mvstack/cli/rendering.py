@@ -52,11 +52,9 @@ def render(
 ) -> None:
     """Write the files that builders, modules and checks read."""
     if (profile or release) and to is None:
-        raise InvalidInput(
-            "environments/rendered is of the newest release, with the profiles of the system files",
-            "--profile or --release without --to",
-            todo="name a folder with --to",
-        )
+        what = "environments/rendered is of the newest release and the system files' profiles"
+        where = "--profile or --release without --to"
+        raise InvalidInput(what, where, todo="name a folder with --to")
     done = render_systems(systems or [], to, check_only, profile or "", release)
     rows = [f"{folder}: {count} files" for folder, count in done.items()]
     say(done, as_json, *([f"{len(done)} partitions are up to date"] if check_only else rows))

@@ -116,7 +116,7 @@ def _unknown(what: str, names: list[str]) -> InvalidInput:
 def _system(what: str, plans: Planned, root: Path | None) -> Iterator[Shown]:
     """The system as a whole, unless one partition is named; and its partitions."""
     name, partition = split_name(what)
-    system = load_system(name)
+    system = plans.release.then(load_system(name))
     if system.discover:
         raise InvalidInput(
             f"{system.name} is the machine that one is on", todo="mvstack explain local"

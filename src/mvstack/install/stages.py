@@ -58,17 +58,11 @@ def root_for(system: System, given: Path | None) -> str:
 def load(name: str, release: str | None = None) -> tuple[System, list[str]]:
     """The system and the partitions that ``name`` (``system`` or ``system/partition``) means."""
     system_name, partition = split_name(name)
-    return seen(load_system(system_name), partition, release)
+    return seen(load_release(release).then(load_system(system_name)), partition)
 
 
-def seen(
-    system: System, partition: str = "", release: str | None = None
-) -> tuple[System, list[str]]:
-    """``system``, with what is found by looking if it is this machine; the partitions meant.
-
-    In a historic release it is as it was.
-    """
-    system = load_release(release).then(system)
+def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
+    """``system``, with what is found by looking if it is this machine; the partitions meant."""
     if system.discover:
         system = find_local(system)
     return system, partitions_of(system, partition)
@@ -176,8 +170,8 @@ def installed_here(
     Raises Refused when there is none.
     """
     system_name, partition = split_name(name)
-    newest = load_release(release).name
-    system = load_release(release).then(load_system(system_name))
+    asked = load_release(release)
+    system, newest = asked.then(load_system(system_name)), asked.name
     if not system.discover:
         partition = partition or only_one(name, list(system.partitions), command)
         system_name = f"{system_name}/{partition}"

@@ -9,15 +9,7 @@ from mvstack.model.base import Strict
 from mvstack.model.constraint import Spec, SpecWords
 from mvstack.model.system import Compiler, External, System, Wish
 from mvstack.model.text import ModuleName, Name, PackageName, Page, Suffix, Text, Version, matching
-from mvstack.model.vocabulary import (
-    Builder,
-    ExternalName,
-    GpuKind,
-    Launcher,
-    Pmi,
-    Product,
-    Profile,
-)
+from mvstack.model.vocabulary import Builder, ExternalName, GpuKind, Pmi, Product, Profile
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed
 
@@ -38,26 +30,16 @@ Group = Literal[
 ]
 
 
-class Gone(Strict):
-    """A source that nobody can fetch: the ``file`` that it was, and the ``page`` that had it."""
-
-    file: Text
-    page: Page
-    because: Text
-
-    @property
-    def told(self) -> str:
-        """All of it."""
-        return f"{self.file}, once on {self.page}: {self.because}"
-
-
 class MpiVersion(Strict):
-    """The version of one MPI product in this release, with the reason for it."""
+    """The version of one MPI product in this release, with the reason for it.
+
+    ``gone``: nobody can fetch it; the file that it was, and the page that had it.
+    """
 
     version: Version
     why: Text
     source: Text = ""
-    gone: Gone | None = None
+    gone: Text = ""
 
 
 class Variant(Strict):
@@ -145,7 +127,6 @@ class Then(Strict):
 
     title: Text = ""
     os: Name | None = None
-    launcher: Launcher | None = None
     pmi: Pmi | None = None
     compiler: Compiler | None = None
     externals: dict[ExternalName, External] | None = None
@@ -173,19 +154,15 @@ class Release(Strict):
         if not self.systems:
             return system
         if system.name not in self.systems:
-            raise Refused(
-                f"release {self.name} is of {listed(self.systems)}, not of {system.name}",
-                todo="name one of these, or another release (`mvstack list releases`)",
-            )
+            what = f"release {self.name} is of {listed(self.systems)}, not of {system.name}"
+            raise Refused(what, todo="name one of these, or another release")
         changed = {}
         for name, was in self.systems[system.name].items():
             there = [one for one in system.partitions if name == one or name.startswith(f"{one}-")]
             if not there:
-                raise InvalidInput(
-                    f"{name}: system {system.name} has no partition of this name",
-                    self.at("systems", system.name, name),
-                    allowed=", ".join(f"{one} or {one}-…" for one in system.partitions),
-                )
+                what = f"{name}: system {system.name} has no partition of this name"
+                allowed = ", ".join(f"{one} or {one}-…" for one in system.partitions)
+                raise InvalidInput(what, self.at("systems", system.name, name), allowed=allowed)
             said = {field: value for field, value in was if value and field != "source"}
             changed[name] = system.partitions[max(there, key=len)].model_copy(update=said)
         update = {"partitions": changed, "builder": self.builder or system.builder}

@@ -201,7 +201,7 @@ def mpi_build(
         reasons=[{"what": what} | _reason(row) for what, row in rows.items()],
         provided=site.prefix if site else "",
         rails=rails(part, facts, policy),
-        gone=choice.entry.gone.told if choice.entry.gone else "",
+        gone=choice.entry.gone,
     )
 
 

@@ -25,13 +25,11 @@ def render(plan: Plan) -> dict[str, str]:
     Raises Refused when the plan needs an easyconfig, or a source, that is not there.
     """
     for build in (one for one in plan.mpi if one.gone):
-        own = f"{build.product}: {{version: {build.version}, prefix: …}}"
-        raise Refused(
-            f"{build.product} {build.version} cannot be had, so nothing is made of it",
-            f"{plan.system}/{plan.partition}, release {plan.release}",
-            because=build.gone,
-            todo=f"a site that has it names it in its system's file: `externals: {{{own}}}`",
-        )
+        what = f"{build.product} {build.version} cannot be had, so nothing is made of it"
+        own = f"`externals: {{{build.product}: {{version: {build.version}, prefix: …}}}}`"
+        todo = f"a site that has it names it in its system's file: {own}"
+        where = f"{plan.system}/{plan.partition}, release {plan.release}"
+        raise Refused(what, where, because=build.gone, todo=todo)
     readable = {"generated": generated(plan), **plan.as_dict()}
     files = {
         "plan.json": json.dumps(readable, indent=1) + "\n",

@@ -65,10 +65,8 @@ def said_of(system: str, partition: str, mpi: str = "") -> tuple[Reason, ...]:
     said: list[Reason] = []
     for row in sayings(path) if path else []:
         # a historic release may have several of a partition: cpu-openmpi, cpu-mpich
-        if row.partition not in (partition, partition.partition("-")[0]) or mpi not in (
-            "",
-            row.mpi,
-        ):
+        here = row.partition in (partition, partition.partition("-")[0])
+        if not here or mpi not in ("", row.mpi):
             continue
         library = f"{row.library} {row.version}".strip() + _words(row.parameters)
         by = ", ".join(filter(None, [row.kind, library, row.note, row.source]))
