@@ -9,7 +9,7 @@ import pytest
 from source_server import closed_port
 
 from mvstack.plan.easyconfigs import index
-from mvstack.sources.debian import archives
+from mvstack.sources.archives import debian_archives
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import Debian, Known, SourceSpec
@@ -23,7 +23,7 @@ HPCC_HASH = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"
 @pytest.fixture(scope="module")
 def archive() -> str:
     """The archive that this machine uses, if it answers."""
-    for uri in archives():
+    for uri in debian_archives():
         url = f"{uri}/pool/main/h/hpcc/{HPCC.file}"
         try:
             with urllib.request.urlopen(url, timeout=10):

@@ -24,7 +24,7 @@ from source_server import (
     truncated,
 )
 
-from mvstack.sources import debian, download
+from mvstack.sources import archives, download
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.spec import Debian, Known, SourceSpec, Whose
 from mvstack.sources.store import Entry, Store
@@ -157,7 +157,7 @@ def test_the_second_url_of_a_recipe_is_asked(server: Server, store: Store) -> No
 def test_debians_archives_are_asked_in_order_and_the_hash_proves_the_file(
     server: Server, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(debian.SETTING, f"{server.url}/one {server.url}/two/")
+    monkeypatch.setenv(archives.SETTING, f"{server.url}/one {server.url}/two/")
     wanted = Debian(package="libalpha", file="libalpha_1.orig.tar.gz")
     spec = replace(spec_for(), known=Known.model_construct(debian=wanted))
     server.pages["/one/pool/main/liba/libalpha/libalpha_1.orig.tar.gz"] = file(OTHER)
@@ -170,13 +170,13 @@ def test_debians_archives_are_asked_in_order_and_the_hash_proves_the_file(
 def test_without_a_debian_archive_the_error_names_the_setting(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(debian.SETTING, raising=False)
+    monkeypatch.delenv(archives.SETTING, raising=False)
     monkeypatch.setenv("PATH", "/nonexistent")
     spec = replace(
         spec_for(),
         known=Known.model_construct(debian=Debian(package="alpha", file="alpha_1.orig.tar.gz")),
     )
-    assert debian.SETTING in str(failed(store, spec))
+    assert archives.SETTING in str(failed(store, spec))
     assert fetcher(store).available(spec), "so that fetching tells what to set"
     assert not fetcher(store).available(spec, ask_debian=True)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mvstack.sources import debian
-from mvstack.sources.pypi import _platform
+from mvstack.sources import archives
+from mvstack.sources.archives import _platform
 from mvstack.sources.spec import Debian
 
 
@@ -20,15 +20,15 @@ def test_the_debian_archives_among_those_of_apt() -> None:
 'http://archive.ubuntu.example/ubuntu/dists/jammy/InRelease' ubuntu_InRelease 0
 W: a warning
 """
-    assert debian.named_by_apt(said) == [
+    assert archives.named_by_apt(said) == [
         "http://one.example/debian", "https://two.example/a%20b/debian", "/srv/mirror"
     ]  # fmt: skip
-    assert debian.named_by_apt("") == []
+    assert archives.named_by_apt("") == []
 
 
 def test_the_setting_comes_before_apt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(debian.SETTING, " http://site.example/debian/ /srv/debian")
-    assert debian.archives() == ["http://site.example/debian", "/srv/debian"]
+    monkeypatch.setenv(archives.SETTING, " http://site.example/debian/ /srv/debian")
+    assert archives.debian_archives() == ["http://site.example/debian", "/srv/debian"]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_setting_comes_before_apt(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_file_in_the_pool(package: str, folder: str) -> None:
     wanted = Debian(package=package, file="x.orig.tar.gz")
-    assert debian.place_in("http://a", wanted) == f"http://a/pool/main/{folder}/x.orig.tar.gz"
+    assert archives.place_in("http://a", wanted) == f"http://a/pool/main/{folder}/x.orig.tar.gz"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from typer import Argument
 
 from mvstack.cli import options
-from mvstack.cli.show import builders_of, installed, rows_of
+from mvstack.cli.show import installed, rows_of
 from mvstack.install.stages import root_for
 from mvstack.model.load import load_release, load_system, release_names, system_names
 from mvstack.report.offers import Planned, planned
@@ -96,7 +96,7 @@ def _packages(release: str | None) -> list[Row]:
         {
             "module": one.module,
             "profile": one.profile,
-            "builders": builders_of(one),
+            "builders": one.builders,
             "licence": one.licence,
             "title": one.title,
         }

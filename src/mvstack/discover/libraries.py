@@ -11,52 +11,12 @@ modules beside the library, and by the variables that each of libfabric's provid
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from mvstack.discover.machine import Library, Machine
 from mvstack.discover.scheduler import slurm_mpi, slurm_version
 from mvstack.discover.view import View
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """How one package shows itself: a header, pkg-config's file, the tools that tell its version.
-
-    ``prefixes`` are places to look in before /usr/local and /usr (``usual``); one ending in ``/*``
-    stands for the versions installed below it, the newest first, and ``{triple}`` for Debian's name
-    of the architecture.
-    """
-
-    name: str
-    header: str
-    pc: str = ""
-    tools: tuple[str, ...] = ()
-    prefixes: tuple[str, ...] = ()
-    usual: bool = True
-
-
-WANTED = (
-    Wanted(
-        "libfabric",
-        "rdma/fabric.h",
-        "libfabric",
-        ("fi_info --version",),
-        ("/opt/cray/libfabric/*", "/opt/amazon/efa"),
-    ),
-    Wanted("ucx", "ucp/api/ucp.h", "ucx", ("ucx_info -v",)),
-    Wanted("hwloc", "hwloc.h", "hwloc", ("lstopo-no-graphics --version", "hwloc-info --version")),
-    Wanted("pmix", "pmix.h", "pmix", (), ("/usr/lib/{triple}/pmix2", "/opt/pmix/*")),
-    Wanted("rdma-core", "infiniband/verbs.h", "libibverbs"),
-    Wanted("numactl", "numa.h", "numa"),
-    Wanted("libpciaccess", "pciaccess.h", "pciaccess"),
-    Wanted("xpmem", "xpmem.h", "", (), ("/opt/xpmem", "/opt/cray/xpmem/default")),
-    # pmi2.h below /usr may be Slurm's
-    Wanted("cray-pmi", "pmi2.h", "cray-pmi", (), ("/opt/cray/pe/pmi/default",), usual=False),
-    Wanted("cuda", "cuda_runtime_api.h", "", ("nvcc --version",), usual=False),
-    Wanted("hip", "hip/hip_runtime.h", "", ("hipcc --version",), usual=False),
-)
-"""The packages looked for, except Slurm's."""
+from mvstack.model.policy import External, Place
 
 TRIPLES = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
 TRIPLES |= {"ppc64le": "powerpc64le-linux-gnu", "riscv64": "riscv64-linux-gnu"}
@@ -72,46 +32,50 @@ DEFINED = {
 }
 """Spack's variants of UCX and the line of its config.h that says that they are on."""
 
-MODULES = {
-    "cma": "cma",
-    "rdmacm": "rdmacm",
-    "xpmem": "xpmem",
-    "knem": "knem",
-    "cuda": "cuda",
-    "gdrcopy": "cuda_gdrcopy",
-    "rocm": "rocm",
-}
+MODULES = {one: one for one in ("cma", "rdmacm", "xpmem", "knem", "cuda", "rocm")}
+MODULES["gdrcopy"] = "cuda_gdrcopy"
 """Spack's variants of UCX and the module (libuct_<name>.so.0) that is there with them."""
+
+TOOLS = {"libfabric": "fi_info", "ucx": "ucx_info"}
+"""What lists the providers or transports that a library has."""
 
 SILENT = ("cxi", "efa", "opx", "psm", "psm2", "psm3", "verbs", "usnic", "gni")
 """Providers that list themselves only where they find their adapter."""
 
 
-def read_libraries(view: View, machine: Machine) -> None:
+def read_libraries(view: View, externals: dict[str, External], machine: Machine) -> None:
     """The packages that an MPI can be built on, and Slurm, which starts programs."""
     triple = TRIPLES.get(view.say("uname -m").strip(), "")
-    found = [_look(view, wanted, triple, machine) for wanted in WANTED]
+    found = [
+        _look(view, name, row.seen, triple, machine) for name, row in externals.items() if row.seen
+    ]
     found.append(_slurm(view, triple, machine))
-    machine.externals = [library for library in found if library is not None]
+    known = [library for library in found if library is not None]
+    # Slurm starts programs without headers; on others nothing can be built without them
+    machine.externals = [one for one in known if one.headers or one.name == "slurm"]
+    machine.programs = [one for one in known if one not in machine.externals]
 
 
-def _look(view: View, wanted: Wanted, triple: str, machine: Machine) -> Library | None:
+def _look(view: View, name: str, wanted: Place, triple: str, machine: Machine) -> Library | None:
     prefixes = [
         prefix
         for prefix in _prefixes(view, wanted, triple)
-        if any(view.exists(f"{one}/{wanted.header}") for one in _include(wanted, prefix, triple))
+        if any(view.exists(f"{one}/{wanted.header}") for one in _include(name, prefix, triple))
     ]
+    headers = bool(prefixes)
+    if not headers and name in TOOLS:
+        prefixes = [one for one in [_above_bin(view.which(TOOLS[name]))] if one]
     if not prefixes:
         return None
     if len(prefixes) > 1:
-        machine.note(f"{wanted.name} with headers below {', '.join(prefixes)}: the first")
+        machine.note(f"{name} with headers below {', '.join(prefixes)}: the first")
     version = _version(view, wanted, prefixes[0], triple)
-    library = Library(name=wanted.name, version=version, prefix=prefixes[0])
+    library = Library(name=name, version=version, prefix=prefixes[0], headers=headers)
     _describe(view, library, triple)
     return library
 
 
-def _prefixes(view: View, wanted: Wanted, triple: str) -> list[str]:
+def _prefixes(view: View, wanted: Place, triple: str) -> list[str]:
     """Where to look: beside the tools on PATH, in the package's own places, in the usual ones."""
     places = [_above_bin(view.which(tool.split()[0])) for tool in wanted.tools]
     for place in wanted.prefixes:
@@ -132,12 +96,12 @@ def _above_bin(path: str) -> str:
     return ""
 
 
-def _include(wanted: Wanted, prefix: str, triple: str) -> list[str]:
+def _include(name: str, prefix: str, triple: str) -> list[str]:
     """The folders below ``prefix`` that may hold the package's header."""
     folders = [f"{prefix}/include", *([f"{prefix}/include/{triple}"] if triple else [])]
     return [
         *folders,
-        *([f"{prefix}/targets/x86_64-linux/include"] if wanted.name == "cuda" else []),
+        *([f"{prefix}/targets/x86_64-linux/include"] if name == "cuda" else []),
     ]
 
 
@@ -146,7 +110,7 @@ def _libs(prefix: str, triple: str) -> list[str]:
     return [f"{prefix}/lib64", f"{prefix}/lib", *([f"{prefix}/lib/{triple}"] if triple else [])]
 
 
-def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None:
+def _version(view: View, wanted: Place, prefix: str, triple: str) -> str | None:
     """The version by pkg-config's file, by a tool of this prefix, or by the folder's name."""
     places = [*_libs(prefix, triple), f"{prefix}/share"]
     if triple and prefix.startswith(f"/usr/lib/{triple}/"):
@@ -156,7 +120,7 @@ def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None
         if match:
             parts = match[1].split(".")
             # libibverbs 1.14.44.0 is of rdma-core 44.0: its build joins the two
-            joined = wanted.name == "rdma-core" and len(parts) == 4
+            joined = wanted.pc == "libibverbs" and len(parts) == 4
             return ".".join(parts[2:]) if joined else match[1]
     for tool in wanted.tools:
         where = view.which(tool.split()[0])
@@ -171,7 +135,7 @@ def _version(view: View, wanted: Wanted, prefix: str, triple: str) -> str | None
 
 def _describe(view: View, library: Library, triple: str) -> None:
     """libfabric's providers, UCX's transports and variants, by the tool of the same prefix."""
-    tool = {"libfabric": "fi_info", "ucx": "ucx_info"}.get(library.name)
+    tool = TOOLS.get(library.name)
     if tool is None or _above_bin(view.which(tool)) not in ("", library.prefix):
         return
     if tool == "fi_info":

@@ -8,7 +8,7 @@ from mvstack.discover.compilers import TOOLS, read_compilers
 from mvstack.discover.cpu import read_cpu
 from mvstack.discover.fabric import choose_fabric
 from mvstack.discover.gpu import read_gpus
-from mvstack.discover.libraries import WANTED, read_libraries
+from mvstack.discover.libraries import read_libraries
 from mvstack.discover.machine import Machine
 from mvstack.discover.ports import read_ports
 from mvstack.discover.scheduler import BATCH, read_scheduler
@@ -23,7 +23,6 @@ COMMANDS = (
     *("sinfo --version", "scontrol show config", "srun --mpi=list", "flux --version"),
     *("fi_info -l", "fi_info -e", "ucx_info -d", "ucx_info -b"),
     *(question for question, *_ in BATCH.values()),
-    *(tool for wanted in WANTED for tool in wanted.tools),
     *(f"{tool} --version" for tool in TOOLS),
 )
 """What readers ask of tools, asked at once before them so that one slow tool adds to no other."""
@@ -52,7 +51,8 @@ def examine(view: View) -> Machine:
     """``look`` through a view, which then knows all that was looked at."""
     machine = Machine()
     policy = _policy(tuple(policy_folders()))
-    view.ask_together(COMMANDS)
+    seen = [row.seen for row in policy.externals.values() if row.seen]
+    view.ask_together([*COMMANDS, *(tool for one in seen for tool in one.tools)])
     read_os(view, machine)
     read_cpu(view, machine)
     read_scheduler(view, machine)
@@ -60,7 +60,7 @@ def examine(view: View) -> Machine:
     choose_fabric(view, ports, list(policy.fabrics), machine)
     read_gpus(view, machine)
     read_compilers(view, machine)
-    read_libraries(view, machine)
+    read_libraries(view, policy.externals, machine)
     drivers = {one: name for name, row in policy.file_systems.items() for one in row.mounts}
     read_mounts(view, drivers, machine)
     note_limits(view, machine)

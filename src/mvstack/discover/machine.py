@@ -51,7 +51,8 @@ class Library(Part):
     """A package of the system that an MPI can be built on.
 
     ``variants`` are what it was built with, in Spack's words; ``idle`` what it has and what does
-    nothing on this machine (providers without an adapter, a Slurm without a controller).
+    nothing on this machine (providers without an adapter, a Slurm without a controller); ``told``
+    is what is not certain of it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Library(Part):
     transports: list[str] = Field(default_factory=list)
     mpi: list[str] = Field(default_factory=list)
     variants: str = ""
+    told: str = ""
     idle: list[str] = Field(default_factory=list)
 
 
@@ -69,8 +71,8 @@ class Machine(Part):
     """A machine as it was found: each reader of this folder fills in the fields that it knows.
 
     The fields up to ``externals`` are those of a system file's partition and mean the same;
-    the others say more. ``how`` tells for a field how it was found, ``notes`` what is unknown,
-    contradictory or worth knowing.
+    the others say more: ``programs`` are libraries without headers, known by their tools. ``how``
+    tells for a field how it was found, ``notes`` what is unknown, contradictory or worth knowing.
     """
 
     hostname: str = ""
@@ -88,6 +90,7 @@ class Machine(Part):
     file_systems: list[str] = Field(default_factory=list)
     compiler: Compiler | None = None
     externals: list[Library] = Field(default_factory=list)
+    programs: list[Library] = Field(default_factory=list)
 
     os_title: str = ""
     hypervisor: str = ""

@@ -45,13 +45,12 @@ class ProductRow(Strict):
 
     ``gpu_buffers``: its MPI calls take buffers in GPU memory, and packages over it are built so.
     ``version_text`` is the regular expression that MPI_Get_library_version or mpichversion must
-    match, with ``{version}`` for the version planned; ``says_device``: and the device stands there.
+    match, with ``{version}`` for the version planned.
     """
 
     title: Text
     form: Literal["source", "binary"]
     version_text: Annotated[Text, AfterValidator(_expression)]
-    says_device: bool = True
     gpu_buffers: bool = False
     sonames: dict[Text, Text]
     easybuild: PackageName | None = None
@@ -210,8 +209,24 @@ class FileSystemRow(Row):
     not_in: list[Product] = Field(default_factory=list)
 
 
+class Place(Strict):
+    """How a package shows itself: a header, pkg-config's file, the tools that tell its version.
+
+    ``prefixes`` are places to look in before /usr/local and /usr (``usual``); one ending in ``/*``
+    stands for the versions below it, the newest first, and ``{triple}`` for Debian's architecture.
+    """
+
+    header: Text
+    pc: Text = ""
+    tools: list[Text] = Field(default_factory=list)
+    prefixes: list[Folder] = Field(default_factory=list)
+    usual: bool = True
+
+
 class External(Row):
     """A package that a site may provide, and Spack's packages that it stands for.
+
+    ``seen`` is how `mvstack discover` finds it.
 
     ``parameter`` is that of the MPI's easyblock which is told its prefix, for the builds for which
     ``when`` holds, unless it is ``default``, where configure looks by itself.
@@ -221,6 +236,7 @@ class External(Row):
     parameter: Variable | None = None
     when: When = When()
     default: Folder = "/usr"
+    seen: Place | None = None
 
 
 class Policy(Strict):

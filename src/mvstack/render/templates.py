@@ -23,6 +23,8 @@ TEMPLATES = {
     "images.md": DATA / "docs" / "images.md.j2",
     "spack-module.lua": DATA / "modulefiles" / "spack-module.lua.j2",
     **{f"bundle/{name}": PACKAGE / "bundle" / f"{name}.j2" for name in ("README.md", "install")},
+    **{f"shown/{path.stem}": path for path in (PACKAGE / "cli" / "shown").glob("*.j2")},
+    "report/terminal.txt": PACKAGE / "report" / "terminal.txt.j2",
     "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
     **{f"new/{path.stem}": path for path in sorted(NEW.glob("*.j2"))},
     **{
@@ -77,6 +79,12 @@ WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 def template(name: str, /, **values: object) -> str:
     """A template's text; a value that it lacks is an error."""
     return _compiled(name).render(**values)
+
+
+def labelled(name: str, **values: object) -> list[tuple[str, str]]:
+    """What a template of cli/shown says: a label and words on each line, " | " between them."""
+    lines = [line.partition(" | ") for line in template(f"shown/{name}", **values).splitlines()]
+    return [(label.strip(), words.strip()) for label, _, words in lines if words.strip()]
 
 
 @cache

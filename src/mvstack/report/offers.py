@@ -68,8 +68,8 @@ class Planned:
 
     def every(self) -> Iterator[Offer]:
         """Every partition of every system, but for `local`, which is not looked for."""
-        for name in self.release.systems or system_names():
-            system = self.release.then(load_system(name))
+        for name in system_names():
+            system = load_system(name)
             yield from (self.offer(system, part) for part in system.partitions)
 
     def offer(self, system: System, name: str) -> Offer:
@@ -86,15 +86,9 @@ class Planned:
         """How far a partition came: explained, rendered, concretized."""
         rendered = (RENDERED / system / name).is_dir()
         modules = {package.module for package in plan.packages} if plan else set()
+        rows = [(one, row) for one in modules for row in self.rows.get(one, ())]
         where = f" on {system}/{name}"
-        done = [
-            module
-            for module in modules
-            if any(
-                row.mpi.endswith(where) and row.state != "failed"
-                for row in self.rows.get(module, ())
-            )
-        ]
+        done = {one for one, row in rows if row.mpi.endswith(where) and row.state != "failed"}
         if done and len(done) == len(modules):
             return "concretized"
         first = "rendered" if rendered else "explained"

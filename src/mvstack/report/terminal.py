@@ -11,8 +11,9 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from mvstack.render.templates import template
 from mvstack.report import summary
-from mvstack.report.records import Build, Mpi, Reason
+from mvstack.report.records import Build
 from mvstack.report.summary import Report
 from mvstack.support.units import NOTHING, duration, number, one_line, size
 
@@ -32,18 +33,25 @@ def print_report(data: Report, console: Console, page: Path | None = None) -> No
     """Print the report; ``page`` is the HTML file, named at the end with how to load the tree."""
     paper = _Paper(console)
     paper.fallback(data)
-    paper.text(data.title, "bold")
-    paper.text(data.headline)
-    verdict = f"{data.verdict[:1].upper()}{data.verdict[1:]}."
-    paper.text(verdict, "bold green" if data.good else "bold red")
-    _notices(paper, data)
-    _chosen(paper, data)
-    _built(paper, data)
-    _ran(paper, data)
-    _figures(paper, data)
-    _pairs(paper, "The machine", list(data.machine.items()))
-    _pairs(paper, "What was skipped, and why", [(one.what, one.why) for one in data.skipped])
-    _pairs(paper, "What others say of it", [(one.what, one.why) for one in data.told])
+    tables = {"builds": _builds, "cases": _cases, "figures": _figures}
+    said = template(
+        "report/terminal.txt",
+        data=data,
+        scalars=summary.scalars,
+        # two MPI builds of one tarball name it once
+        sources=list(dict.fromkeys(one for build in data.builds for one in build.sources)),
+        older=sorted({summary.moment(case.run) for case in data.cases if case.run}),
+        skipped=[(one.what, one.why) for one in data.skipped],
+        told=[(one.what, one.why) for one in data.told],
+    )
+    for line in said.splitlines():
+        style, indent, text = line.split("|", 2)
+        if style == "#":
+            paper.heading(text)
+        elif style == "=":
+            tables[text](paper, data)
+        else:
+            paper.text(text, style, indent=int(indent))
     paper.text("")
     if page is not None:
         # Never wrapped: a path and a command are copied from here.
@@ -101,68 +109,15 @@ class _Paper:
         self.console.print(table, width=self.width, highlight=False)
 
 
-def _notices(paper: _Paper, data: Report) -> None:
-    if data.notices:
-        paper.heading("Read first")
-    for notice in data.notices:
-        message = f"*{notice.message}*" if notice.kind == "bytes" else notice.message
-        colour = "red" if notice.kind == "build" else "yellow"
-        paper.text(f"{notice.where}: {message}", colour, indent=2)
-        paper.text(notice.todo, "dim", indent=4)
-
-
-def _chosen(paper: _Paper, data: Report) -> None:
-    paper.heading("What was chosen, and why")
-    for mpi in data.mpi:
-        _mpi(paper, mpi)
-    if not data.mpi:
-        paper.text("The plan names no MPI build.", indent=2)
-    for reason in data.passed_over:
-        paper.text(f"not chosen: {_because(reason)}", "dim", indent=2)
-
-
-def _because(reason: Reason) -> str:
-    head = f"{reason.what}: " if reason.what else ""
-    source = f" [{reason.source}]" if reason.source else ""
-    return f"{head}{reason.why or 'no reason is given'}{source}"
-
-
-def _mpi(paper: _Paper, mpi: Mpi) -> None:
-    paper.text(f"{mpi.module}: {mpi.title} {mpi.device}, {mpi.state}", "cyan", indent=2)
-    for reason in mpi.reasons:
-        paper.text(_because(reason), indent=4)
-    if not mpi.reasons:
-        paper.text("the plan gives no reason", indent=4)
-    facts = {name: getattr(mpi, name) for name in ("fabric", "gpu", "transport", "pmi", "launcher")}
-    facts["transport"] = ", ".join(filter(None, mpi.transport.values()))
-    paper.text("; ".join(f"{name} {value}" for name, value in facts.items() if value), indent=4)
-    if mpi.launch:
-        paper.text(f"launch: {mpi.launch}", indent=4)
-    for name, setting in mpi.environment.items():
-        source = f" [{setting.source}]" if setting.source else ""
-        paper.text(f"{name}={setting.value}: {setting.why}{source}", indent=4)
-
-
-def _built(paper: _Paper, data: Report) -> None:
-    paper.heading("What was built, and from which sources")
-    if not data.builds:
-        paper.text("Nothing is planned and nothing was built.", indent=2)
-        return
+def _builds(paper: _Paper, data: Report) -> None:
     rows: list[list[Text | str]] = []
     for build in data.builds:
         colour = _STATES.get("failed" if build.result == "failed" else build.state, "green")
         state = Text(build.state, colour)
         time, steps = duration(build.seconds), Text(_steps(build), "dim")
         rows.append([summary.label(build), state, time, steps])
-    paper.table(["package", "state", "time", "most of it"], rows, right={2})
-    # two MPI builds of one tarball name it once
-    for source in dict.fromkeys(source for build in data.builds for source in build.sources):
-        own = "upstream's bytes" if source.upstream else "*not upstream's bytes*"
-        paper.text(f"{source.file}: {source.place}, {own}", indent=2)
-        paper.text(f"sha256 {source.sha256 or 'is not recorded'}", "dim", indent=4)
-    for source in data.other_sources:
-        paper.text(f"{source.file}: {source.place} (not used by any recorded build)", indent=2)
-        paper.text(f"sha256 {source.sha256}", "dim", indent=4)
+    if rows:
+        paper.table(["package", "state", "time", "most of it"], rows, right={2})
 
 
 def _steps(build: Build) -> str:
@@ -171,29 +126,14 @@ def _steps(build: Build) -> str:
     return ", ".join(f"{name} {duration(seconds)}" for name, seconds in steps)
 
 
-def _ran(paper: _Paper, data: Report) -> None:
-    paper.heading("What ran")
-    if not data.cases:
-        paper.text("No check has run.", indent=2)
-        return
+def _cases(paper: _Paper, data: Report) -> None:
     rows: list[list[Text | str]] = []
     for case in data.cases:
         ranks = NOTHING if case.ranks is None else str(case.ranks)
         result, time = Text(*_RESULTS[case.result]), duration(case.seconds)
         rows.append([case.check, case.mpi, ranks, result, time])
-    paper.table(["check", "MPI build", "ranks", "result", "time"], rows, right={2, 4})
-    for case in data.cases:
-        if case.result in ("fail", "missing"):
-            why = case.why or "no reason is recorded"
-            paper.text(f"{case.title} {_RESULTS[case.result][0]}: {why}", "red", indent=2)
-        for line in summary.scalars(case):
-            paper.text(f"{case.title}: {line}", indent=2)
-    if data.latest and data.latest.ignored:
-        names = ", ".join(data.latest.ignored)
-        paper.text(f"Set in your environment and not passed to the checks: {names}.", "dim", 2)
-    if older := sorted({summary.moment(case.run) for case in data.cases if case.run}):
-        said = f"Results that are not from the latest run are from {', '.join(older)}."
-        paper.text(said, "dim", indent=2)
+    if rows:
+        paper.table(["check", "MPI build", "ranks", "result", "time"], rows, right={2, 4})
 
 
 def _figures(paper: _Paper, data: Report) -> None:
@@ -209,10 +149,3 @@ def _figures(paper: _Paper, data: Report) -> None:
             values = {point.size: number(point.value) for point in line.points}
             rows.append([line.label, *(values.get(one, NOTHING) for one in sizes)])
         paper.table(["MPI build", *map(size, sizes)], rows, right=set(range(1, len(sizes) + 1)))
-
-
-def _pairs(paper: _Paper, head: str, pairs: list[tuple[str, str]]) -> None:
-    if pairs:
-        paper.heading(head)
-        for name, value in pairs:
-            paper.text(f"{name}: {value or 'no reason is recorded'}", indent=2)

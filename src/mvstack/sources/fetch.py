@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from mvstack.sources import debian, pypi
+from mvstack.sources import archives
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
 from mvstack.sources.download import NotHere, SilentHosts, bring, has, is_url, local
 from mvstack.sources.spec import SourceSpec
@@ -75,7 +75,7 @@ class Fetcher:
     @cached_property
     def debian_archives(self) -> list[str]:
         """The Debian source archives to ask; looked up when a source is first asked of them."""
-        return debian.archives()
+        return archives.debian_archives()
 
     def fetch(self, spec: SourceSpec) -> Fetched:
         """The source of ``spec``, from the mirror or brought into it.
@@ -102,9 +102,9 @@ class Fetcher:
             raise SourceError(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
         also = ""
         if spec.known.debian and not self.debian_archives:
-            tried[debian.UNKNOWN] = None
+            tried[archives.UNKNOWN] = None
             also = (
-                f", or the URL of a Debian archive (what stands before /pool) in {debian.SETTING}"
+                f", or the URL of a Debian archive (what stands before /pool) in {archives.SETTING}"
             )
         raise SourceError(
             f"{spec.filename} cannot be fetched",
@@ -168,17 +168,17 @@ class Fetcher:
             yield _Place(url, f"upstream {url}", upstream=True)
         if spec.known.debian:
             for archive in self.debian_archives:
-                where = debian.place_in(archive, spec.known.debian)
+                where = archives.place_in(archive, spec.known.debian)
                 yield _Place(where, f"Debian source archive, {where}")
         if spec.known.pypi:
-            yield _Place(pypi.PLACE, f"{pypi.PLACE}, {spec.known.pypi}")
+            yield _Place(archives.PYPI, f"{archives.PYPI}, {spec.known.pypi}")
 
     def _bring(self, spec: SourceSpec, place: _Place) -> Fetched:
         """Bring the file into the mirror if its bytes are listed. Raises NotHere, SourceError."""
         with self.store.incoming() as folder:
             file = folder / "file"
-            if place.where == pypi.PLACE:
-                file = pypi.fetch(spec, folder, self.hosts)
+            if place.where == archives.PYPI:
+                file = archives.by_pip(spec, folder, self.hosts)
             else:
                 advance = partial(self.on_progress, spec.filename)
                 bring(place.where, file, self.hosts, advance)

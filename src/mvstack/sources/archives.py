@@ -1,25 +1,64 @@
-"""Python packages: by pip, so that a site's own index, proxy and certificates are honoured."""
+"""What others carry of upstream's: Debian's source archive, and PyPI by pip.
+
+Debian's .orig tarballs are often upstream's own bytes, which the hash proves. Asked are the
+archives that MVSTACK_DEBIAN_ARCHIVE names, else those that this machine's apt uses. pip honours a
+site's own index, proxy and certificates.
+"""
 
 import importlib.util
+import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
 from mvstack.sources.download import NotHere, SilentHosts
-from mvstack.sources.spec import SourceSpec
+from mvstack.sources.spec import Debian, SourceSpec
 from mvstack.support.processes import english, run
 
-PLACE = "PyPI"
-LIMIT = 1800.0  # seconds
+PYPI = "PyPI"
+SECONDS = 1800.0  # that pip may take
+SETTING = "MVSTACK_DEBIAN_ARCHIVE"
+UNKNOWN = f"Debian source archive: apt names none here, and {SETTING} is not set"
+# Releases and the names that move along them: suites of security fixes, updates or backports are
+# in other archives or lack the .orig of a release.
+SUITES = (
+    *("bullseye", "bookworm", "trixie", "forky", "sid"),
+    *("oldoldstable", "oldstable", "stable", "testing", "unstable"),
+)
 
 
-def fetch(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
+def debian_archives() -> list[str]:
+    """The Debian archives to ask, in order, as URLs or folders; [] when none is known."""
+    if named := os.environ.get(SETTING, "").split():
+        return [uri.rstrip("/") for uri in named]
+    try:
+        done = run(["apt-get", "update", "--print-uris"], limit=30)
+    except OSError:
+        return []
+    return named_by_apt(done.text)
+
+
+def named_by_apt(uris: str) -> list[str]:
+    """The Debian archives among what `apt-get update --print-uris` prints."""
+    found = re.findall(r"^'((?:https?|file):\S+?)/+dists/([^/\s]+)/InRelease'", uris, re.MULTILINE)
+    debian = dict.fromkeys(uri for uri, suite in found if suite in SUITES)
+    return [re.sub(r"^file:/+", "/", uri) for uri in debian]
+
+
+def place_in(archive: str, wanted: Debian) -> str:
+    """Where ``archive`` has the file of ``wanted``."""
+    prefix = wanted.package[: 4 if wanted.package.startswith("lib") else 1]
+    return f"{archive}/pool/main/{prefix}/{wanted.package}/{wanted.file}"
+
+
+def by_pip(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
     """The file of ``spec.known.pypi`` (``impi-rt==2021.19.0``), loaded into ``folder``.
 
     pip itself refuses other bytes than those listed. A wheel for another machine than this one can
     be loaded too: its platform is read from its name. Raises NotHere with pip's last words.
     """
-    if silent := hosts.why(PLACE):
+    if silent := hosts.why(PYPI):
         raise NotHere(silent)
     listed, brought = folder / "requirements.txt", folder / "brought"
     hashes = " ".join(f"--hash=sha256:{one}" for one in spec.hashes)
@@ -29,22 +68,22 @@ def fetch(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
         "--progress-bar=off", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
         f"--dest={brought}", *_platform(spec.filename, spec.known.pypi), f"--requirement={listed}",
     ]  # fmt: skip
-    done = run(command, env=english(), limit=LIMIT)
+    done = run(command, env=english(), limit=SECONDS)
     if done.timed_out:
-        raise NotHere(f"{PLACE}: {spec.known.pypi}: pip took more than {LIMIT:.0f} s")
+        raise NotHere(f"{PYPI}: {spec.known.pypi}: pip took more than {SECONDS:.0f} s")
     path = brought / spec.filename
     if done.ok and path.is_file():
-        hosts.answered(PLACE)
+        hosts.answered(PYPI)
         return path
     lines = [line.strip() for line in done.said.splitlines() if line.strip()]
     if "hashes" in done.said.lower():
-        raise NotHere(f"{PLACE}: {spec.known.pypi} has other bytes than the recipe lists")
+        raise NotHere(f"{PYPI}: {spec.known.pypi} has other bytes than the recipe lists")
     errors = [line for line in lines if line.startswith("ERROR:")]
     why = (errors or lines or [f"pip brought no {spec.filename}"])[0].removeprefix("ERROR:").strip()
     if "connection" in done.said.lower() or "resolv" in done.said.lower():
         why = "the index does not answer"
-        hosts.silent(PLACE, why)
-    raise NotHere(f"{PLACE}: {spec.known.pypi}: {why}")
+        hosts.silent(PYPI, why)
+    raise NotHere(f"{PYPI}: {spec.known.pypi}: {why}")
 
 
 def _pip() -> list[str]:
@@ -52,7 +91,7 @@ def _pip() -> list[str]:
         return [sys.executable, "-m", "pip"]
     if found := shutil.which("pip3"):
         return [found]
-    raise NotHere(f"{PLACE}: there is no pip here")
+    raise NotHere(f"{PYPI}: there is no pip here")
 
 
 def _platform(filename: str, requirement: str) -> list[str]:
