@@ -14,6 +14,7 @@ from mvstack.support.console import emit, say
 from mvstack.support.errors import InvalidInput
 
 app = options.commands()
+BuilderName = Annotated[Literal["easybuild", "spack"], Option(help="Builder of the system.")]
 
 
 @app.command(epilog="Examples: mvstack discover > mine.yaml   ·   mvstack discover --json")
@@ -33,9 +34,7 @@ def discover(
             metavar="FILE", help="Write everything that was read to this file, for a bug report."
         ),
     ] = None,
-    builder: Annotated[
-        Literal["easybuild", "spack"], Option(help="Builder of the system.")
-    ] = "easybuild",
+    builder: BuilderName = "easybuild",
 ) -> None:
     """Look at this machine and print a system file to edit."""
     if capture is not None:

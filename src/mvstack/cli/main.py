@@ -18,7 +18,7 @@ from mvstack.support.home import VARIABLE, use
 
 # The commands below the headings of the help, in the order in which a newcomer needs them.
 PANELS = {
-    "Start": ("discover", "explain", "check"),
+    "Start": ("discover", "explain", "check", "adopt"),
     "Look": ("list", "show", "find"),
     "Stack": ("install", "test", "report", "up", "abi"),
     "Sources and caches": ("bundle", "sources", "cache"),

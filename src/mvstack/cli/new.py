@@ -46,11 +46,11 @@ def system(
     name: Annotated[str, Argument(metavar="NAME", help="Name of the system.")], to: Below = None
 ) -> None:
     """Start the description of a machine."""
-    _valid("NAME", Name, name)
+    valid("NAME", Name, name)
     ours = f"mvapich-stack has a system {name}; yours replaces it" if name in system_names() else ""
     _write(
-        {_folder(to) / "systems" / f"{name}.yaml": template("new/system.yaml", name=name)},
-        f"edit it, then mvstack --site {relative(_folder(to))} check {name}",
+        {site_folder(to) / "systems" / f"{name}.yaml": template("new/system.yaml", name=name)},
+        f"edit it, then mvstack --site {relative(site_folder(to))} check {name}",
         ours,
     )
 
@@ -62,10 +62,10 @@ def application(
     to: Below = None,
 ) -> None:
     """Start an application: its row in the newest release, and its easyconfig."""
-    _valid("NAME", PackageName, name)
-    _valid("VERSION", Version, version)
+    valid("NAME", PackageName, name)
+    valid("VERSION", Version, version)
     newest = load_release()
-    top, release = _folder(to), newest.name
+    top, release = site_folder(to), newest.name
     known = [f"{x.name} {x.version}" for x in newest.packages if x.name.lower() == name.lower()]
     ours = f"release {release} has {listed(known)}; yours is added to it" if known else ""
     values = {"name": name, "version": version, "release": release}
@@ -86,20 +86,22 @@ def application(
 
 @app.command(epilog="Example: mvstack --site our-site new check Zeta")
 def check(
-    name: Annotated[str, Argument(metavar="NAME", help="Package to check, as in the release.")],
+    name: Annotated[
+        str, Argument(metavar="NAME", help="Package to check, named as in the release.")
+    ],
     to: Below = None,
 ) -> None:
     """Start a ReFrame check of a package."""
-    _valid("NAME", PackageName, name)
+    valid("NAME", PackageName, name)
     words = re.findall(r"[A-Za-z0-9]+", name)
     stem = "_".join(words).lower()
     class_name = "Check" + "".join(word[0].upper() + word[1:] for word in words)
     text = template("new/check.py", name=name, class_name=class_name)
-    path = _folder(to) / "checks" / f"check_{stem}.py"
-    _write({path: text}, f"edit it, then mvstack --site {relative(_folder(to))} test SYSTEM")
+    path = site_folder(to) / "checks" / f"check_{stem}.py"
+    _write({path: text}, f"edit it, then mvstack --site {relative(site_folder(to))} test SYSTEM")
 
 
-def _folder(to: Path | None) -> Path:
+def site_folder(to: Path | None) -> Path:
     """The site's folder to write to, in use from here on."""
     if to is not None:
         use(to)
@@ -111,7 +113,8 @@ def _folder(to: Path | None) -> Path:
     return site
 
 
-def _valid(what: str, kind: Any, value: str) -> None:
+def valid(what: str, kind: Any, value: str) -> None:
+    """Raise InvalidInput for a ``value`` that is not of the ``kind`` of the model's."""
     try:
         TypeAdapter(kind).validate_python(value)
     except ValidationError as error:

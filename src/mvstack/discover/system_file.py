@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -15,6 +17,20 @@ COLUMN = 44
 """Where the comments begin."""
 
 
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of one kind: one of them as it was found, and how many there are.
+
+    ``options`` are the scheduler's for a job on them; ``remarks`` stand above them as comments.
+    """
+
+    machine: Machine
+    count: int = 1
+    counted: str = "this one; how many alike there are cannot be seen from here"
+    options: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
 def system_yaml(
     machine: Machine, name: str = "local", today: date | None = None, builder: str = "easybuild"
 ) -> str:
@@ -23,26 +39,46 @@ def system_yaml(
     Lines whose value was not found have none and say so; such a file does not pass
     `mvstack check` before they are filled in. ``today`` is the date in the first line.
     """
+    return cluster_yaml(machine, {"node": Nodes(machine)}, name, builder, today)
+
+
+def cluster_yaml(
+    login: Machine,
+    parts: Mapping[str, Nodes],
+    name: str,
+    builder: str,
+    today: date | None = None,
+    command: str = "discover",
+) -> str:
+    """The same of a cluster: ``login`` is the node where jobs are started, ``parts`` all others."""
     day = (today or date.today()).isoformat()
-    host = one_line(machine.hostname) or "a machine without a name"
-    remarks = [f"#   - {one_line(note)}" for note in machine.notes]
-    title = (
-        f"{machine.hostname or 'This machine'}, {machine.os_title or machine.os or 'unknown OS'}"
-    )
-    one = "this one; how many alike there are cannot be seen from here"
+    host = one_line(login.hostname) or "a machine without a name"
+    remarks = [f"#   - {one_line(note)}" for note in login.notes]
+    title = f"{login.hostname or 'This machine'}, {login.os_title or login.os or 'unknown OS'}"
     lines = [
-        f"# Found by `mvstack discover` on {host} on {day}: edit freely; "
+        f"# Found by `mvstack {command}` on {host} on {day}: edit freely; "
         "`mvstack check FILE` validates it.",
         *(["# Worth knowing:", *remarks] if remarks else []),
         _line(0, "name", name),
         _line(0, "title", title),
         _line(0, "builder", builder, "easybuild or spack: yours to choose"),
-        _found(0, machine, "os"),
-        _found(0, machine, "scheduler"),
+        _found(0, login, "os"),
+        _found(0, login, "scheduler"),
         "partitions:",
-        "  node:",
+        *(line for key, nodes in parts.items() for line in _partition(key, nodes, login)),
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _partition(key: str, nodes: Nodes, login: Machine) -> list[str]:
+    machine, options = nodes.machine, list(nodes.options)
+    return [
+        *(f"  # {one_line(remark)}" for remark in nodes.remarks),
+        f"  {key}:",
         _line(4, "title", _node_title(machine)),
-        _line(4, "nodes", 1, one),
+        _line(4, "nodes", nodes.count, nodes.counted),
+        *([_line(4, "scheduler_options", options, "of every job")] if options else []),
+        *([_found(4, machine, "os")] if machine.os not in (None, login.os) else []),
         *(_found(4, machine, key) for key in ("cores", "memory_gb", "target", "fabric")),
         *([_found(4, machine, "nic")] if machine.nic else []),
         *(_found(4, machine, key) for key in ("gpu", "gpus", "launcher")),
@@ -51,7 +87,6 @@ def system_yaml(
         *_compiler(machine),
         *_externals(machine.externals),
     ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _node_title(machine: Machine) -> str:
@@ -70,7 +105,8 @@ def _compiler(machine: Machine) -> list[str]:
         lacking = [
             what for what, path in (("C++", best.cxx), ("Fortran", best.fortran)) if not path
         ]
-        how = machine.how["compiler"] + (f"; without {' and '.join(lacking)}" if lacking else "")
+        how = machine.how.get("compiler", "")
+        how += f"; without {' and '.join(lacking)}" if lacking else ""
         line, known = _line(4, "compiler", found, how), (best.name, best.version)
     others = [
         f"{other.name} {other.version} {other.path}"
@@ -88,6 +124,7 @@ def _externals(libraries: list[Library]) -> list[str]:
             idle = f"no adapter here for {', '.join(item.idle)}"
             how += f"; {'no controller answers' if item.name == 'slurm' else idle}"
         how += "" if item.version else f"; version {NOT_FOUND}"
+        how += f"; {item.told}" if item.told else ""
         fields = ("version", "prefix", "providers", "transports", "mpi", "variants")
         found = {key: value for key in fields if (value := getattr(item, key))}
         lines.append(_line(6, item.name, found, how))

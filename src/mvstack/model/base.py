@@ -113,6 +113,9 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
         return replace(unknown, todo=todo)
     if kind == "missing":
         return Problem(f"{name}: this field must be given", where, todo=f"add a line `{name}: …`")
+    if item["input"] is None and len(loc) > 1:
+        todo = "fill it in (a comment there may say why it is empty), or remove the line"
+        return Problem(f"{name}: nothing is given", where, todo=todo)
     if kind == "string_type" and isinstance(item["input"], (int, float, bool)):
         return Problem(
             f"{name}: text is expected and YAML reads this as a {type(item['input']).__name__}",

@@ -71,10 +71,9 @@ class When(Strict):
 
 
 class Setting(Reasoned):
-    """A variable that the MPI's module sets, with the reason, for builds that ``when`` is of."""
+    """A variable that the MPI's module sets, with the reason."""
 
     value: Text
-    when: When = When()
 
 
 class Transport(Strict):

@@ -1,0 +1,112 @@
+"""`mvstack adopt`: from a login node to the file of a cluster, in one command."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from mvstack.cli import options
+from mvstack.cli.discover import BuilderName
+from mvstack.cli.new import Below, site_folder, valid
+from mvstack.discover import look
+from mvstack.discover.merge import Answer, partitions
+from mvstack.discover.nodes import by_hand, by_srun, read, slurm_partitions
+from mvstack.discover.system_file import Nodes, cluster_yaml
+from mvstack.model.text import Name
+from mvstack.support.console import confirm, say
+from mvstack.support.errors import InvalidInput, Refused, relative
+from mvstack.support.files import open_regular, write_atomically
+
+app = options.commands()
+DISCOVER = [sys.executable, "-P", "-m", "mvstack", "discover", "--json"]
+
+
+@app.command(
+    epilog="Examples: mvstack adopt mycluster --to our-site   ·   "
+    "mvstack adopt mycluster --to our-site --node gpu=gpu.json"
+)
+def adopt(
+    name: Annotated[str, Argument(metavar="NAME", help="Name of the system.")],
+    to: Below = None,
+    partition: Annotated[
+        list[str] | None, Option(help="Partition of Slurm's to look at (repeatable); else all.")
+    ] = None,
+    node: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PARTITION=FILE",
+            help="What `discover --json` printed on a node of a partition, or a capture "
+            "(repeatable).",
+        ),
+    ] = None,
+    srun: Annotated[
+        list[str] | None, Option(help="Option for srun, e.g. --account=abc (repeatable).")
+    ] = None,
+    limit: Annotated[int, Option(min=1, help="Seconds to wait for a node of a partition.")] = 60,
+    builder: BuilderName = "easybuild",
+    replace: Annotated[bool, Option("--replace", help="Replace the file if it is there.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Look at this cluster from a login node and write its system file, all unknown named."""
+    valid("NAME", Name, name)
+    file = site_folder(to) / "systems" / f"{name}.yaml"
+    if file.exists() and not (replace or (sys.stdin.isatty() and confirm(f"Replace {file}?"))):
+        todo = "give another name or --replace"
+        raise Refused("exists already", relative(file), todo=todo, outcome="Nothing was written.")
+    shown = options.progress(as_json)
+    with shown.step("look", "at this node"):
+        login = look()
+    given = dict(map(_given, node or []))
+    slurm = slurm_partitions() if login.scheduler == "slurm" else {}
+    if unknown := [one for one in partition or [] if slurm and one not in slurm]:
+        what, allowed = f"Slurm has no partition {unknown[0]}", ", ".join(slurm)
+        raise InvalidInput(what, "--partition", allowed=allowed)
+    queues = dict.fromkeys([*(partition or slurm), *given])
+    asked = [one for one in queues if slurm and one not in given]
+    ask = partial(by_srun, command=DISCOVER, limit=limit, options=srun or [])
+    what = f"at a node of {', '.join(queues) or 'no partition'}"
+    # side by side: one that is down is waited for once
+    with shown.step("look", what), ThreadPoolExecutor(max_workers=8) as pool:
+        told = dict(zip(asked, pool.map(ask, asked), strict=True))
+    told |= given
+    answers = {one: told.get(one, (None, "no Slurm here to ask")) for one in queues}
+    parts, alike = partitions(login, answers, slurm)
+    parts = parts or {"node": Nodes(login)}
+    write_atomically(file, cluster_yaml(login, parts, name, builder, command="adopt"), mode=None)
+    to_fill_in = {
+        key: [one.message.partition(" ")[0] for one in nodes.machine.problems()]
+        for key, nodes in parts.items()
+    }
+    lost = {one: why for one, (machine, why) in answers.items() if machine is None}
+    lines = [f"wrote {relative(file)}", *alike]
+    lines += [f"{key}: to fill in: {', '.join(x)}" for key, x in to_fill_in.items() if x]
+    lines += [f"{one}: {why}" for one, why in lost.items()]
+    if lost:
+        lines.append("to look at the nodes that did not answer, run these, then the last line:")
+        lines += [f"    {by_hand(login.scheduler or '', one, DISCOVER)}" for one in lost]
+        again = " ".join(f"--node {one}={one}.json" for one in lost)
+        lines.append(f"    mvstack adopt {name} --to {relative(file.parents[1])} --replace {again}")
+    next_ = f"mvstack --site {relative(file.parents[1])} check {name}"
+    data = {"file": str(file), "partitions": list(parts), "to_fill_in": to_fill_in}
+    data |= {"did_not_answer": lost, "next": next_}
+    say(data, as_json, *lines, f"next: edit it, then {next_}")
+
+
+def _given(word: str) -> tuple[str, Answer]:
+    """A partition and what a file says of its node. Raises InvalidInput."""
+    queue, sign, path = word.partition("=")
+    if not (queue and sign and path):
+        allowed = "PARTITION=FILE, such as gpu=gpu.json"
+        raise InvalidInput("no partition and file", "--node", found=word, allowed=allowed)
+    with open_regular(Path(path)) as stream:
+        text = stream.read()
+    if not text.lstrip().startswith(b"{"):
+        return queue, (look(Path(path)), "")
+    machine, why = read(text)
+    if machine is None:
+        todo = "run `mvstack discover --json` on a node, with this version of mvstack"
+        raise InvalidInput(why, path, todo=todo)
+    return queue, (machine, "")

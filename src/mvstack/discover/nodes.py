@@ -1,0 +1,67 @@
+"""Have a node of each partition look at itself: by Slurm's srun, or by lines for a person."""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mvstack.discover.machine import Machine
+from mvstack.discover.merge import Answer
+from mvstack.discover.view import ask
+
+# A job that writes what a node found into a file, where nothing is run from here. Only Slurm's was.
+BY_HAND = {
+    "slurm": "sbatch --partition={queue} --nodes=1 --time=5 --wrap {line}",
+    "pbs": "echo {line} | qsub -q {queue} -l select=1 -l walltime=00:05:00",
+    "lsf": "bsub -q {queue} -nnodes 1 -W 5 {line}",
+    "flux": "flux submit --queue={queue} -N1 sh -c {line}",
+}
+START = 15.0  # seconds beyond the limit of a job: srun, and the program on the node
+
+
+def slurm_partitions() -> dict[str, int]:
+    """Slurm's partitions and how many nodes each has, in the order in which it lists them."""
+    done = ask(["sinfo", "--noheader", "--format=%R|%D"])
+    found: dict[str, int] = {}
+    for name, count in re.findall(r"^(\S+)\|(\d+)$", done.text if done and done.ok else "", re.M):
+        found[name] = found.get(name, 0) + int(count)
+    return found
+
+
+def by_srun(queue: str, command: Sequence[str], limit: int, options: Sequence[str]) -> Answer:
+    """What ``command`` (`mvstack discover --json`) says on a node of ``queue``; else why nothing.
+
+    A node that is not free within ``limit`` seconds is not waited for, nor one that does not answer
+    so long; the job of that one is cancelled.
+    """
+    job = f"mvstack-adopt-{os.getpid()}-{queue}"
+    asked = [f"--partition={queue}", "--nodes=1", "--ntasks=1", "--mpi=none"]
+    asked += [f"--immediate={limit}", f"--job-name={job}", *options]
+    done = ask(["srun", *asked, *command], limit + START)
+    if done is None:
+        return None, "there is no srun here"
+    if done.timed_out:
+        ask(["scancel", f"--name={job}"])
+        return None, f"srun: a node of {queue} did not answer in {limit + START:.0f} s"
+    if not done.ok:
+        said = [line.strip() for line in done.errors.splitlines() if line.strip()]
+        return None, "; ".join(said[-2:]) or f"srun: exit status {done.status}"
+    return read(done.stdout)
+
+
+def read(text: bytes) -> Answer:
+    """The machine in the output of `mvstack discover --json`; else why it is none."""
+    try:
+        return Machine.model_validate_json(text), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        return None, f"not what `mvstack discover --json` of this version prints: {first['msg']}"
+
+
+def by_hand(scheduler: str, queue: str, command: Sequence[str]) -> str:
+    """The line that has a job write what a node of ``queue`` found to ``<queue>.json``."""
+    line = shlex.quote(f"{shlex.join(command)} > {Path.cwd()}/{queue}.json")
+    return BY_HAND.get(scheduler, "on a node of it: sh -c {line}").format(queue=queue, line=line)
