@@ -64,7 +64,7 @@ def test_checks_of_applications_run_where_the_plan_has_the_package(tmp_path: Pat
     (tmp_path / "apps" / "lammps.py").write_text(CHECK_OF_AN_APPLICATION)
     found = expected_checks(tmp_path, ["app"])
     assert [(check.name, check.software) for check in found] == [("Melt", "LAMMPS")] * 2
-    one, other = "mvapich/4.0-ucx", "mvapich/4.0-ofi"
-    packages = [{"name": "LAMMPS", "mpi": one}]
+    one, other = {"module": "mvapich/4.0-ucx"}, {"module": "mvapich/4.0-ofi"}
+    packages = [{"name": "LAMMPS", "mpi": one["module"]}]
     assert found[0].runs_over(one, packages) and not found[0].runs_over(other, packages)
     assert not found[0].runs_over(one, [])
