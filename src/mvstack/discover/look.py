@@ -56,7 +56,7 @@ def examine(view: View) -> Machine:
     read_os(view, machine)
     read_cpu(view, machine)
     read_scheduler(view, machine)
-    ports = read_ports(view, policy.fabrics, machine)
+    ports = read_ports(view, policy, machine)
     choose_fabric(view, ports, list(policy.fabrics), machine)
     read_gpus(view, machine)
     read_compilers(view, machine)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mvstack.discover.machine import Machine
 from mvstack.discover.view import View
-from mvstack.model.policy import FabricRow, Seen
+from mvstack.model.policy import FabricRow, Policy, Seen
 
 
 @dataclass(frozen=True)
@@ -32,24 +32,6 @@ class Port:
         return f"{self.rate_gbps:g} Gbit/s" if self.rate_gbps else otherwise
 
 
-DRIVERS = {
-    "mlx5_core": "mlx5",
-    "mlx4_core": "mlx4",
-    "hfi1": "hfi1",
-    "ib_qib": "qib",
-    "efa": "efa",
-    "bnxt_en": "broadcom",
-    "irdma": "irdma",
-    "ice": "irdma",
-    "i40e": "irdma",
-    "i40iw": "irdma",
-    "cxgb4": "cxgb4",
-    "qede": "qedr",
-    "hns3": "hns",
-    "mana": "mana",
-}
-"""The kernel's driver of an adapter → the nic's word in a system file."""
-
 NAMES = ("mlx5", "mlx4", "hfi1", "qib", "efa", "bnxt_re", "irdma", "cxgb4")
 """How devices are named that say no driver: like the nic, but for Broadcom's."""
 
@@ -60,24 +42,22 @@ VERBS = "/sys/class/infiniband"
 CXI = "/sys/class/cxi"
 
 
-def read_ports(view: View, fabrics: dict[str, FabricRow], machine: Machine) -> list[Port]:
+def read_ports(view: View, policy: Policy, machine: Machine) -> list[Port]:
     """Every port below /sys/class/infiniband and /sys/class/cxi, and Aries' device."""
     ports = []
     for device in view.names(VERBS):
-        ports += _verbs_ports(view, device, fabrics, machine)
+        ports += _verbs_ports(view, device, policy, machine)
     ports += [_cxi_port(view, device) for device in view.names(CXI) if device.startswith("cxi")]
     if view.names("/sys/class/gni") or view.exists("/dev/kgni0"):
         ports.append(Port(device="kgni0", fabric="aries", nic="gni", driver="kgni"))
     return ports
 
 
-def _verbs_ports(
-    view: View, device: str, fabrics: dict[str, FabricRow], machine: Machine
-) -> list[Port]:
+def _verbs_ports(view: View, device: str, policy: Policy, machine: Machine) -> list[Port]:
     base = f"{VERBS}/{device}"
     driver = view.link(f"{base}/device/driver")
     software = not driver and device.startswith(SOFTWARE)
-    nic = "software" if software else _nic(driver, device)
+    nic = "software" if software else _nic(driver, device, policy.drivers)
     node_type = view.word(f"{base}/node_type")
     ports = []
     for number in view.names(f"{base}/ports"):
@@ -86,7 +66,7 @@ def _verbs_ports(
         state = view.word(f"{folder}/state").rpartition(":")[2].strip()[:40]  # 4: ACTIVE
         rate = re.match(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) Gb/sec", view.word(f"{folder}/rate"))
         shown = Seen.model_construct(driver=driver, nic=nic, link_layer=layer, node_type=node_type)
-        fabric = None if software else _fabric(fabrics, shown)
+        fabric = None if software else _fabric(policy.fabrics, shown)
         if fabric is None and not software:
             machine.note(
                 f"network device {device} port {number}: driver {driver or 'unknown'}, "
@@ -113,10 +93,10 @@ def _verbs_ports(
     return ports
 
 
-def _nic(driver: str, device: str) -> str | None:
+def _nic(driver: str, device: str, drivers: dict[str, str]) -> str | None:
     """The nic by its driver; by its device's usual name where no driver is shown."""
     named = next((name for name in NAMES if device.startswith(name)), None)
-    return DRIVERS.get(driver) or ("broadcom" if named == "bnxt_re" else named)
+    return drivers.get(driver) or ("broadcom" if named == "bnxt_re" else named)
 
 
 def _fabric(fabrics: dict[str, FabricRow], port: Seen) -> str | None:

@@ -244,6 +244,7 @@ class Policy(Strict):
 
     fabrics: dict[Name, FabricRow] = Field(default_factory=dict)
     providers: dict[Name, Literal[""] | Name] = Field(default_factory=dict)
+    drivers: dict[Name, Name] = Field(default_factory=dict)
     gpus: dict[Name, GpuRow] = Field(default_factory=dict)
     interfaces: dict[Name, Text] = Field(default_factory=dict)
     builds: list[BuildRow] = Field(default_factory=list)
@@ -305,7 +306,7 @@ def _file(name: str, *fields: str) -> type[Strict]:
 FILES: dict[str, type[Strict]] = {
     name: _file(name, *fields)
     for name, fields in {
-        "fabrics": ("fabrics", "providers"),
+        "fabrics": ("fabrics", "providers", "drivers"),
         "gpus": ("gpus", "interfaces"),
         "builds": ("builds",),
         "launchers": ("launchers", "programs", "pmis"),

@@ -25,6 +25,7 @@ TEMPLATES = {
     **{f"bundle/{name}": PACKAGE / "bundle" / f"{name}.j2" for name in ("README.md", "install")},
     **{f"shown/{path.stem}": path for path in (PACKAGE / "cli" / "shown").glob("*.j2")},
     "report/terminal.txt": PACKAGE / "report" / "terminal.txt.j2",
+    "init.bash": DATA / "modulefiles" / "init.bash.j2",
     "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
     **{f"new/{path.stem}": path for path in sorted(NEW.glob("*.j2"))},
     **{

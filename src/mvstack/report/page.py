@@ -133,7 +133,6 @@ def _plot(plot: Plot) -> dict[str, Any]:
     return {
         "plot": plot,
         "svg": drawing.svg(plot, _alternative(plot)) if drawing.drawable(plot) else "",
-        "marks": [_MARKS[index % len(_MARKS)] for index in range(len(plot.lines))],
         "heads": heads,
         "rows": [(one, [column.get(one, NOTHING) for column in columns]) for one in plot.sizes],
     }
@@ -174,16 +173,3 @@ def _range(point: Point, unit: str) -> str:
         return NOTHING
     low, high = quantity(point.low, ""), quantity(point.high, unit)
     return high if point.low == point.high else f"{low} to {high}"
-
-
-# The legend's marks, drawn like matplotlib's in a box of 30 by 12.
-_MARKS = (
-    "M15 2.5a3.5 3.5 0 1 0 .01 0z",
-    "M11.8 2.8h6.4v6.4h-6.4z",
-    "M15 2l4 7h-8z",
-    "M15 1.5l4.5 4.5l-4.5 4.5l-4.5-4.5z",
-    "M15 10l4-7h-8z",
-    "M13.5 2h3v2.5h2.5v3h-2.5v2.5h-3v-2.5h-2.5v-3h2.5z",
-    "M12 2l3 2.6l3-2.6l1.4 1.4l-2.9 2.6l2.9 2.6l-1.4 1.4l-3-2.6l-3 2.6l-1.4-1.4l2.9-2.6l-2.9-2.6z",
-    "M15 1l1.3 3.5h3.7l-3 2.3l1.1 3.7l-3.1-2.2l-3.1 2.2l1.1-3.7l-3-2.3h3.7z",
-)

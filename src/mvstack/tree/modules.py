@@ -8,21 +8,12 @@ from mvstack.render.templates import template
 from mvstack.support.errors import Missing
 from mvstack.support.files import write_atomically
 
-INIT = """\
-# Written by mvstack: makes `module` work in this bash and shows the tree's modules.
-#   source {tree}/init/bash
-if ! type module >/dev/null 2>&1; then
-    source {lmod}/init/bash
-fi
-module use {tree}/modules/Core
-"""
-
 
 def publish(plan: Plan) -> None:
     """Write the Core module and ``init/bash``, each whole or not at all. Raises Missing."""
     tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
     write_atomically(core_module(plan), template("core.lua", plan=plan))
-    write_atomically(tree / "init" / "bash", INIT.format(tree=tree, lmod=lmod))
+    write_atomically(tree / "init" / "bash", template("init.bash", tree=tree, lmod=lmod))
 
 
 def core_module(plan: Plan) -> Path:

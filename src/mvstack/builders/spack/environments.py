@@ -14,35 +14,12 @@ from mvstack.cache.use import Caches
 from mvstack.model.spack_lock import Lock
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render, write
-from mvstack.render.templates import generated
+from mvstack.render.templates import generated, template
 from mvstack.support.progress import Progress
-from mvstack.support.units import one_line
 from mvstack.tree.folder import MARK
 
 NAMESPACE = "mvapich_stack_accepted"
 OVERLAY = f"repo-accepted/spack_repo/{NAMESPACE}"
-
-REPO = """\
-# {generated}
-repo:
-  namespace: {namespace}
-  api: v2.2
-"""
-RECIPE = '''\
-# {generated}
-"""{product} with the bytes that were accepted here in place of upstream's."""
-
-from spack_repo.mvapich_stack.packages.{folder}.package import {name} as Ours
-
-from spack.package import *
-
-
-class {name}(Ours):
-    __doc__ = Ours.__doc__
-
-    # not upstream's bytes: {why}
-    version("{version}", sha256="{sha256}", preferred=True)
-'''
 
 
 def store_of(tree: Path) -> Path:
@@ -65,21 +42,15 @@ def overlay(plan: Plan) -> dict[str, str]:
     builds = {(build.product, build.version): build for build in plan.mpi if build.accepted_sha256}
     if not builds:
         return {}
-    files = {
-        f"spack/{OVERLAY}/repo.yaml": REPO.format(generated=generated(plan), namespace=NAMESPACE)
-    }
+    head = generated(plan)
+    repo = template("spack/accepted/repo.yaml", head=head, namespace=NAMESPACE)
+    files = {f"spack/{OVERLAY}/repo.yaml": repo}
     for build in builds.values():
         folder = build.product.replace("-", "_")
-        files[f"spack/{OVERLAY}/packages/{folder}/package.py"] = RECIPE.format(
-            generated=generated(plan),
-            product=build.product,
-            folder=folder,
-            name="".join(part.capitalize() for part in build.product.split("-")),
-            version=build.version,
-            sha256=build.accepted_sha256,
-            # a line of its own in a Python file: nothing in it may end the line
-            why=one_line(build.not_upstream),
-        )
+        name = "".join(part.capitalize() for part in build.product.split("-"))
+        values = {"head": head, "build": build, "folder": folder, "name": name}
+        path = f"spack/{OVERLAY}/packages/{folder}/package.py"
+        files[path] = template("spack/accepted/package.py", **values)
     return files
 
 
