@@ -14,11 +14,18 @@ from test_slurm_loopback import needs_slurm, processes_with
 from test_slurm_loopback import run as loopback
 
 from mvstack.discover import look
+from mvstack.discover.nodes import read
 
 TOP = Path(__file__).resolve().parents[2]
 CAPTURES = TOP / "tests" / "data" / "discover"
 ADOPT = [sys.executable, "-P", "-m", "mvstack", "adopt", "lab"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src")}
+# Prints the job that a person submits where nothing can be run from here.
+LINE = """
+import sys
+from mvstack.discover.nodes import by_hand
+print(by_hand("slurm", "debug", [sys.executable, "-P", "-m", "mvstack", "discover", "--json"]))
+"""
 PARTITIONS = ["PartitionName=debug Nodes=n4", "PartitionName=broken Nodes=n2"]
 PARTITIONS += ["PartitionName=HUNG Nodes=n3"]
 
@@ -42,6 +49,12 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         kill -STOP $pid
         {shlex.join(ADOPT)} --to {site} --limit 5
         status=$?
+        cd {site}
+        eval "$({shlex.join([sys.executable, "-c", LINE])})"
+        for try in $(seq 200); do
+            [ -z "$(squeue --noheader --partition=debug)" ] && break
+            sleep 0.3
+        done
         squeue --noheader --format=%T.%j
         kill -CONT $pid
         exit $status
@@ -65,6 +78,12 @@ def test_what_answers_is_described_and_what_does_not_is_named(slurm: tuple[Path,
     assert "HUNG: srun: a node of HUNG did not answer in 20 s" in said
     assert "sbatch --partition=broken --nodes=1" in said
     assert "--replace --node broken=broken.json --node HUNG=HUNG.json" in said
+
+
+def test_the_job_for_a_person_writes_what_adopt_reads(slurm: tuple[Path, str]) -> None:
+    machine, why = read((slurm[0] / "debug.json").read_bytes())
+    assert machine and not why
+    assert (machine.cores, machine.scheduler) == (look().cores, "slurm")
 
 
 def test_no_job_is_left_behind(slurm: tuple[Path, str]) -> None:

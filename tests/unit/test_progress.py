@@ -51,6 +51,17 @@ def test_a_heartbeat_tells_the_note_and_the_last_line_of_the_log(tmp_path):
     assert re.match(r"\[1 of 3\] install MPICH 4\.0\.2: [\d.e-]+ s  \|  ", beats[0])
 
 
+def test_a_heartbeat_does_not_say_the_step_of_easybuild_twice(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("== building...\n")
+    progress, stream = plain(heartbeat=0.02)
+    with progress.step("install", "HPCC", log=log) as step:
+        step.note("building, 312 objects")
+        time.sleep(0.1)
+    beats = [line for line in stream.getvalue().splitlines() if "312 objects" in line]
+    assert beats and not any("==" in line for line in beats)
+
+
 def test_heartbeats_come_no_more_often_than_asked():
     progress, stream = plain(heartbeat=0.2)
     with progress.step("test"):

@@ -207,8 +207,10 @@ def _plain(event: str, step: Step) -> str:
     if event == "start":
         return "  ".join(filter(None, (f"{step.title} …", log)))
     if event == "heartbeat":
-        doing = (f"{step.title}: {step.elapsed}", step.text, last_line(step.log))
-        return "  |  ".join(filter(None, doing))
+        said = last_line(step.log)
+        if step.text and said.strip("=. ") in step.text:  # `== building...`, of which we count
+            said = ""
+        return "  |  ".join(filter(None, (f"{step.title}: {step.elapsed}", step.text, said)))
     if event == "skipped":
         return f"{step.title}: nothing to do" + (f" ({step.text})" if step.text else "")
     ended = f"{step.title}: {_ENDS[event][2]} {step.elapsed}"
