@@ -7,9 +7,12 @@ import re
 
 import pytest
 from recipes.model import Recipe
-from recipes.reading import RECIPES, read_recipes
+from recipes.reading import MENDS, RECIPES, read_recipes
+from ruamel.yaml import YAML
 
-PRODUCTS = RECIPES.parent / "products.py"
+from mvstack.builders.spack.clone import load_pins
+
+PRODUCTS = MENDS.parent / "build_systems" / "mend.py"
 MISSING = {"awp_odc", "mpich_testsuite", "npb_openshmem", "npb_upc", "q_chem"}
 RECIPE = {one.folder: one for one in read_recipes()}
 # `mpi` is the virtual package and no application.
@@ -46,6 +49,7 @@ def test_a_stand_in_mends_and_does_no_more(recipe: Recipe) -> None:
     assert not recipe.patches
     assert recipe.methods <= {
         "configure_args", "flag_handler", "setup_build_environment", "setup_run_environment",
+        "content_hash",
     }  # fmt: skip
 
 
@@ -80,3 +84,21 @@ def test_what_is_downloaded_by_hand_says_how(folder: str) -> None:
 def test_the_test_suite_covers_what_our_mpis_are_made_from() -> None:
     """MPICH 4.3.0: MVAPICH 4; 3.4.3: MVAPICH 3; 3.2.1: MVAPICH2 2.3.7."""
     assert {one.name for one in RECIPE["mpich_testsuite"].versions} >= {"4.3.0", "3.4.3", "3.2.1"}
+
+
+def test_a_mend_has_its_reason_and_what_upstream_did() -> None:
+    """And was looked at for the spack-packages that is pinned: a new pin asks for it again."""
+    told = YAML(typ="safe").load(MENDS.parent / "mends.yaml")
+    assert told["checked"] == load_pins().packages.tag
+    mended = {one.name for one in RECIPE.values() if one.path.is_relative_to(MENDS)}
+    assert set(told["mends"]) == mended
+    for row in told["mends"].values():
+        assert row["why"]
+        assert row["upstream"]
+        assert row.get("still") or row.get("without")
+
+
+def test_the_stack_stands_on_no_recipe_of_builtin() -> None:
+    """A recipe of builtin's that changes must not keep ours from loading."""
+    for path in RECIPES.parent.rglob("*.py"):
+        assert "spack_repo.builtin.packages" not in path.read_text(), path

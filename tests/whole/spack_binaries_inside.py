@@ -20,14 +20,21 @@ from spack.util.prefix import Prefix
 from spack_apps_inside import concrete, refusals
 
 
+def ours(spec):
+    """A spec with the namespace, of our two, that has its package."""
+    name = spec.partition("@")[0].split()[0]
+    mended = spack.repo.PATH.get_repo("mvapich_stack_mends").exists(name)
+    return f"mvapich_stack{'_mends' if mended else ''}.{spec}"
+
+
 def recipe(name: str) -> object:
-    return spack.repo.PATH.get_pkg_class(f"mvapich_stack.{name}")
+    return spack.repo.PATH.get_pkg_class(ours(name))
 
 
 def declared(name: str) -> dict:
     """Versions with their urls, and variants with their values, as Spack has understood them."""
     one = recipe(name)
-    package = spack.repo.PATH.get_pkg_class(f"mvapich_stack.{name}")(concrete_root(name))
+    package = spack.repo.PATH.get_pkg_class(ours(name))(concrete_root(name))
     variants: dict = {}
     for of_one in one.variants.values():
         for key, variant in of_one.items():
@@ -61,11 +68,11 @@ def url(package: object, version: object) -> str:
 
 def concrete_root(name: str) -> object:
     newest = str(max(recipe(name).versions))
-    return concrete(f"mvapich_stack.{name}@={newest}")
+    return concrete(f"{ours(name)}@={newest}")
 
 
 def package_of(spec: str) -> object:
-    return concrete(f"mvapich_stack.{spec}").package
+    return concrete(ours(spec)).package
 
 
 def fetched(package: object) -> dict:
@@ -98,7 +105,7 @@ def asked(question: str, *arguments: str) -> object:
         case "staged":
             return package_of(arguments[0]).has_code
         case "refusals":
-            return refusals(concrete(f"mvapich_stack.{arguments[0]}"))
+            return refusals(concrete(ours(arguments[0])))
         case "fetch":
             return fetched(package_of(arguments[0]))
         case "install":

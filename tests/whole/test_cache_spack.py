@@ -25,8 +25,8 @@ from mvstack.support.progress import Progress
 INSTALL = """
 import json, sys
 from pathlib import Path
-from mvstack.builders.spack import isolated, lock
-isolated.RECIPES = lock.RECIPES = Path(sys.argv[1])
+from mvstack.builders.spack import isolated
+isolated.RECIPES = Path(sys.argv[1])
 from mvstack.install import stages
 from mvstack.cache.use import site_caches
 from mvstack.support.errors import MvstackError

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recipes.model import GIVEN, Recipe, Variant
-from recipes.reading import read_recipes
+from recipes.reading import MENDS, read_recipes
 from recipes_record import STATES, Row, read_record
 
 from mvstack.model.constraint import matches_version, parse
+from mvstack.model.yamlfile import read_yaml
 from mvstack.render.templates import template
 
 RECIPE, ABSENT = "recipe", "—"
@@ -119,4 +120,7 @@ def recipes_page() -> str:
     """docs/recipes.md. Raises InvalidInput when a recipe or the record cannot be read."""
     recipes, record = read_recipes(), read_record()
     mended = sorted((one for one in recipes if one.builtin), key=lambda one: one.name)
-    return template("recipes.md", tables=tables(recipes, record), mended=mended, record=record)
+    told = read_yaml(MENDS.parent / "mends.yaml").data
+    return template(
+        "recipes.md", tables=tables(recipes, record), mended=mended, record=record, **told
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.isolated import RECIPES
+from mvstack.builders.spack.isolated import own_repositories
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.tree.records import kept_plan
@@ -67,7 +67,8 @@ class Facts:
 def known_facts(easyconfigs: Iterable[Path]) -> Facts:
     """What these easyconfigs and the repository's Spack recipes say. Raises InvalidInput."""
     specs = specs_from_easyconfigs(easyconfigs)
-    texts = {path.parent.name: path.read_text() for path in RECIPES.glob("packages/*/package.py")}
+    places = [p for one in own_repositories().values() for p in one.glob("packages/*/package.py")]
+    texts = {path.parent.name: path.read_text() for path in places}
     licences = {
         folder.lstrip("_").replace("_", "-"): found[1]
         for folder, text in texts.items()

@@ -12,6 +12,7 @@ from mvstack.support import hashes
 from mvstack.support.home import home
 
 RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
+MENDS = RECIPES.with_name("mvapich_stack_mends")
 MADE_BY_HAND = (".py", ".eb", ".patch", ".yaml", ".lua", ".c", ".f90", ".txt")
 
 
@@ -21,7 +22,7 @@ def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph
     A node's hash covers its spec, its recipe, the requirements on it, and all that the others
     share: target, compiler, externals, the pinned Spack.
     """
-    recipes = _recipes([repository / RECIPES, *site_repositories().values()])
+    recipes = _recipes([repository / RECIPES, repository / MENDS, *site_repositories().values()])
     required = _yaml("packages.yaml", files.get("spack/packages.yaml", "")).get("packages", {})
     policy = replace(home(), data=repository).file("policy", "spack.yaml")
     pins = _yaml(policy, policy.read_text() if policy.is_file() else "")

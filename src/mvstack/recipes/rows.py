@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mvstack.builders.spack.gates.deprecated import module_name, standing
-from mvstack.builders.spack.isolated import RECIPES
+from mvstack.builders.spack.isolated import own_repositories
 from mvstack.model.policy import Policy
 from mvstack.model.release import Package, Release
 from mvstack.plan import easyconfigs
@@ -54,9 +54,10 @@ def _twice(release: Release) -> Iterator[Problem]:
 def recipe_of(package: str) -> Path | None:
     """Our recipe of ``package``; None for builtin's, and for what only mends builtin's."""
     folder = module_name(package)
-    path = RECIPES / "packages" / folder / "package.py"
     mends = f"spack_repo.builtin.packages.{folder}.package"
-    return path if path.is_file() and mends not in path.read_text(encoding="utf-8") else None
+    places = (one / "packages" / folder / "package.py" for one in own_repositories().values())
+    whole = (one for one in places if one.is_file() and mends not in one.read_text("utf-8"))
+    return next(whole, None)
 
 
 def _version(package: str, version: str, where: str) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
 from mvstack.support.home import DATA
 from mvstack.support.words import listed
 from recipes.model import Recipe, Version, class_for
-from recipes.reading import RECIPES, read_recipes
+from recipes.reading import read_recipes
 from recipes.wanted import unmet
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -28,9 +28,9 @@ _NO_HASH = re.compile(r"^(licensed|no hash):", re.MULTILINE)
 _BECAUSE = re.compile(r"\b(builtin|upstream|Spack)\b", re.IGNORECASE)
 
 
-def check_recipes(folder: Path = RECIPES, policy: Policy | None = None) -> list[Recipe]:
-    """Every recipe below ``folder``. Raises InvalidInput with all that is wrong with them."""
-    recipes, known, hashes = read_recipes(folder), known_sources(), easyconfig_hashes()
+def check_recipes(*folders: Path, policy: Policy | None = None) -> list[Recipe]:
+    """Every recipe below ``folders``, else ours. Raises InvalidInput with all that is wrong."""
+    recipes, known, hashes = read_recipes(*folders), known_sources(), easyconfig_hashes()
     problems = [
         problem
         for recipe in recipes

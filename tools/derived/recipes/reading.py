@@ -25,9 +25,10 @@ from mvstack.support.home import DATA
 from recipes.directives import Directives, Outside, Said, outside
 from recipes.model import Recipe, class_for
 
-NAMESPACE = "mvapich_stack"
-RECIPES = DATA / "spack-repo" / "spack_repo" / NAMESPACE / "packages"
-_OURS = f"spack_repo.{NAMESPACE}."
+REPOSITORIES = DATA / "spack-repo" / "spack_repo"
+RECIPES = REPOSITORIES / "mvapich_stack" / "packages"
+MENDS = REPOSITORIES / "mvapich_stack_mends" / "packages"
+_OURS = "spack_repo.mvapich_stack"
 _BUILTIN = "spack_repo.builtin.packages."
 _METHODS = (FunctionType, property, classmethod, staticmethod)
 _PYTHON = (
@@ -37,11 +38,14 @@ _PYTHON = (
 )
 
 
-def read_recipes(folder: Path = RECIPES) -> list[Recipe]:
-    """Every recipe below ``folder``, sorted. Raises InvalidInput with all that cannot be read."""
+def read_recipes(*folders: Path) -> list[Recipe]:
+    """Every recipe below ``folders``, else of both our repositories; sorted in each.
+
+    Raises InvalidInput with all that cannot be read.
+    """
     found: list[Recipe] = []
     errors: list[MvstackError] = []
-    for path in sorted(folder.glob("*/package.py")):
+    for path in (p for f in folders or (RECIPES, MENDS) for p in sorted(f.glob("*/package.py"))):
         with gathered(errors):
             found.append(read_recipe(path))
     if errors:
@@ -128,7 +132,9 @@ class _Run:
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             with suppress(Exception):  # who uses the name meets the error
                 exec(code, names)
-        elif isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
+        elif isinstance(
+            statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Try)
+        ):
             exec(code, names)
 
     def _class(self, body: Callable[[], Any], name: str, *bases: type, **more: Any) -> Any:
@@ -173,10 +179,10 @@ def _beside(path: Path, origin: str, level: int) -> Path | None:
     """The file that ``from <dots><origin> import …`` in ``path`` means; None for Spack's own."""
     if level:
         return path.parents[level - 1].joinpath(*origin.split(".")).with_suffix(".py")
-    root = next((one for one in path.parents if one.name == NAMESPACE), None)
+    root = next((one for one in path.parents if one.name == "spack_repo"), None)
     if root is None or not origin.startswith(_OURS):
         return None
-    return root.joinpath(*origin.removeprefix(_OURS).split(".")).with_suffix(".py")
+    return root.parent.joinpath(*origin.split(".")).with_suffix(".py")
 
 
 def _line_of(error: BaseException, path: Path) -> int | None:

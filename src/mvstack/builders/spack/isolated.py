@@ -19,6 +19,12 @@ from mvstack.support.home import DATA
 RECIPES = DATA / "spack-repo" / "spack_repo" / "mvapich_stack"
 
 
+def own_repositories() -> dict[str, Path]:
+    """The package repositories of this one: the recipes, and the mends of builtin's."""
+    both = (RECIPES.with_name("mvapich_stack_mends"), RECIPES)
+    return {path.name: path for path in both if (path / "repo.yaml").is_file()}
+
+
 @dataclass(frozen=True)
 class Isolated:
     """One tree's Spack.
@@ -52,8 +58,8 @@ class Isolated:
     @property
     def repositories(self) -> dict[str, Path]:
         """The package repositories, the first to be asked first: namespace → folder."""
-        ours = {"mvapich_stack": RECIPES, "builtin": self.clones.builtin}
-        return {**self.repos, **site_repositories(), **ours}
+        builtin = {"builtin": self.clones.builtin}
+        return {**self.repos, **site_repositories(), **own_repositories(), **builtin}
 
     @property
     def indexes(self) -> Path:

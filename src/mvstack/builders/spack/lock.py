@@ -12,7 +12,7 @@ from mvstack.builders.spack.clone import REQUIREMENTS, Clones, Pins
 from mvstack.builders.spack.gates import check
 from mvstack.builders.spack.gates.deprecated import deprecated_versions
 from mvstack.builders.spack.gates.planned import gates_failed
-from mvstack.builders.spack.isolated import RECIPES
+from mvstack.builders.spack.isolated import own_repositories
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.runner import INSIDE, Spack
@@ -117,7 +117,7 @@ def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
     ``files`` are the rendered files of the environment by name. Comments and layout of YAML and of
     recipes do not count.
     """
-    repos = [*site_repositories().values(), RECIPES]
+    repos = [*site_repositories().values(), *own_repositories().values()]
     recipes = {path: str(path.relative_to(one)) for one in repos for path in contents(one)}
     return hashes.of(
         SCHEME,
@@ -144,7 +144,7 @@ def through_the_gates(answer: Lock, plan: Plan, clones: Clones, compiler: bool =
     The lock stays where it is: it is what the gates' messages speak of. That of the ``compiler``
     has no planned package and passes the gate of the operating system alone.
     """
-    bad = deprecated_versions(answer, {"builtin": clones.builtin, "mvapich_stack": RECIPES})
+    bad = deprecated_versions(answer, {"builtin": clones.builtin, **own_repositories()})
     broken = check(answer, plan, load_gates(), deprecated=bad)
     if broken := [one for one in broken if not compiler or one.rule == "os"]:
         raise gates_failed(broken, where=f"{plan.system}/{plan.partition}")

@@ -9,7 +9,7 @@ from mvstack.builders.base import Rendered
 from mvstack.model.meaning import meaning, of_paths, of_texts
 from mvstack.model.spack_lock import Lock, Node, read_lock
 from mvstack.plan import graph
-from mvstack.plan.spack import RECIPES, package_of, spack_graph
+from mvstack.plan.spack import MENDS, RECIPES, package_of, spack_graph
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Missing
@@ -123,7 +123,7 @@ def environment(rendered: Rendered) -> dict[str, str]:
         for name, value in node.ingredients.items()
     }
     found |= {f"recipe {name}": value for name, value in asked.others.items()}
-    recipes = rendered.repository / RECIPES
+    own = [rendered.repository / one for one in (RECIPES, MENDS)]
     pins = replace(home(), data=rendered.repository).file("policy", "spack.yaml")
     solver = ("spack/concretizer.yaml", "spack/config.yaml", "spack/compiler/spack.yaml")
     names = {
@@ -132,7 +132,8 @@ def environment(rendered: Rendered) -> dict[str, str]:
             graph.without_prose(meaning(pins.name, pins.read_text())) if pins.is_file() else None
         ),
         "modules of the recipes": of_paths(
-            [recipes / "repo.yaml", *recipes.glob("*.py")], rendered.repository
+            [path for one in own for path in (one / "repo.yaml", *one.glob("*.py"))],
+            rendered.repository,
         ),
     }
     found |= {f"{graph.OF_MPI}and packages: {name}": value for name, value in names.items()}

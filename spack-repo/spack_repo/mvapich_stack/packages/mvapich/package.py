@@ -530,7 +530,6 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
     def setup_build_environment(self, env):
         """The -O level for every part, what gfortran 10 and newer need, CUDA's stubs."""
-        super().setup_build_environment(env)
         for name in ("F90", "F90FLAGS"):
             env.unset(name)  # configure stops where they are set
         # --enable-fast reaches the MPI itself, and not its parts (mpl, ROMIO, hydra).

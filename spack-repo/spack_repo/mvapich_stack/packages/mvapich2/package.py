@@ -367,7 +367,6 @@ class Mvapich2(AutotoolsPackage):
 
     def setup_build_environment(self, env):
         """Let gfortran 10 and newer take the argument lists of mpif.h, in both kinds of source."""
-        super().setup_build_environment(env)
         for name in ("F90", "F90FLAGS"):
             env.unset(name)  # configure stops where they are set
         if self.spec.satisfies("%fortran=gcc@10:"):
