@@ -41,7 +41,7 @@ def answers(tmp_path_factory):
 
 def test_spack_takes_our_recipe_for_mvapich2(answers):
     assert answers["namespace"] == "mvapich_stack"
-    assert answers["versions"] == ["2.3.7", "2.3.7-1", "2.3.7-2"]
+    assert {"2.3.7", "2.3.7-1", "2.3.7-2"} <= set(answers["versions"])
     assert answers["provides"] == ["mpi@:3.1"]
 
 
