@@ -4,11 +4,11 @@ import re
 
 
 def providers(said):
-    """libfabric's provider as MPICH's summary names the one in use, whole and its parts.
+    """libfabric's provider as MPICH's summary, or Open MPI's MTL, names it; whole and its parts.
 
-    The lines ``provider: <name>, score = ...`` are candidates, most of them not used.
+    MPICH's lines ``provider: <name>, score = ...`` are candidates, most of them not used.
     """
-    found = set(re.findall(r"^libfabric provider: (\S+)", said, re.M))
+    found = set(re.findall(r"^(?:libfabric provider|\[.*mtl:ofi:prov): (\S+)", said, re.M))
     return found | {part for name in found for part in name.split(";")}
 
 
@@ -18,9 +18,9 @@ def transports(said):
     return {name for row in rows for name in re.findall(r"(\w+)/\w+", row)}
 
 
-# The device whose runtime says which provider or transports are in use, and where to look.
+# The devices whose runtime says which provider or transports are in use, and where to look.
 SAYS = {
-    "provider": ("ch4:ofi", providers, "FI_PROVIDER and `fi_info -l`"),
+    "provider": ("ch4:ofi mtl:ofi", providers, "FI_PROVIDER and `fi_info -l`"),
     "transports": ("ch4:ucx", transports, "UCX_TLS, `ucx_info -d`"),
     "memory": ("ch4:ucx", transports, "the transports of the GPU in `ucx_info -d`"),
 }
@@ -31,9 +31,9 @@ def fault(said, device, planned):
 
     Of each list that was planned one must be in use: TCP with a GPU's transport beside it is TCP.
     """
-    for kind, (netmod, read, look) in SAYS.items():
+    for kind, (devices, read, look) in SAYS.items():
         used, wanted = read(said), planned.get(kind)
-        if wanted and device == netmod and not used & set(wanted):
+        if wanted and device in devices.split() and not used & set(wanted):
             return (
                 f"the {kind} is {', '.join(sorted(used)) or 'not named'}; planned was "
                 f"{' or '.join(wanted)}. Look at {look}"

@@ -16,7 +16,11 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
     """MPI_Get_library_version, the libraries mapped by each rank, and the provider chosen."""
 
     sourcepath = "identity.c"
-    env_vars = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}
+    env_vars = {
+        "MPIR_CVAR_DEBUG_SUMMARY": "1",
+        "UCX_LOG_LEVEL": "info",
+        "OMPI_MCA_opal_common_ofi_verbose": "1",
+    }
     tags = {"smoke", "correct"}
 
     @run_after("setup")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.load import load_policy, load_release, load_system, release_names
 from mvstack.model.system import External, Wish
 from mvstack.model.vocabulary import words
 from mvstack.plan.choose import choose
@@ -246,6 +246,12 @@ def test_every_row_of_the_policy_is_reached():
             builds.add(choice.row.id)
             launchers.add(choice.launcher.id)
             refusals |= {item.rule for item in choice.passed_over}
+    for release in map(load_release, release_names()):
+        for system, partitions in release.systems.items():
+            was = release.then(load_system(system))
+            for choice in (choose(was, one, release, POLICY) for one in partitions):
+                builds.add(choice.row.id)
+                launchers.add(choice.launcher.id)
     assert {row.id for row in POLICY.builds} - builds == {"fallback-mpich"}
     assert {row.id for row in POLICY.launchers} - launchers == set()
     assert {row.id for row in POLICY.refusals} - refusals == set()

@@ -262,7 +262,7 @@ def test_variants_of_builtin_are_kept_with_their_words():
 
 
 def test_the_three_releases_are_there_and_none_is_deprecated():
-    assert [one.name for one in RECIPE.versions] == ["2.3.7-2", "2.3.7-1", "2.3.7"]
+    assert [one.name for one in RECIPE.versions] == ["2.3.7-2", "2.3.7-1", "2.3.7", "2.3.4"]
     assert "deprecated=" not in (FOLDER / "package.py").read_text()
 
 

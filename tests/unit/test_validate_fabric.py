@@ -26,6 +26,22 @@ def test_a_candidate_is_not_the_provider_in_use():
     assert providers(considered) == set()
 
 
+OPEN_MPI = """\
+[n1:18469] ompi/mca/mtl/ofi/mtl_ofi_component.c:583: mtl:ofi:provider_include = "tcp;ofi_rxm"
+[n1:18467] ompi/mca/mtl/ofi/mtl_ofi_component.c:735: fi_getinfo(): Success
+[n1:18467] ompi/mca/mtl/ofi/mtl_ofi_component.c:337: mtl:ofi:prov: tcp;ofi_rxm
+"""
+
+
+def test_open_mpi_names_the_provider_of_its_mtl():
+    """Printed by Open MPI 4.1.4 of Debian 12 with opal_common_ofi_verbose=1."""
+    assert providers(OPEN_MPI) == {"tcp;ofi_rxm", "tcp", "ofi_rxm"}
+    wanted = {"provider": ["cxi"]}
+    assert "the provider is ofi_rxm, tcp, tcp;ofi_rxm" in fault(OPEN_MPI, "mtl:ofi", wanted)
+    assert "the provider is not named" in fault("", "mtl:ofi", wanted)
+    assert fault(OPEN_MPI, "mtl:ofi", {"provider": ["tcp;ofi_rxm"]}) == ""
+
+
 def test_the_transports_of_the_endpoints():
     assert transports(UCX) == {"self", "sysv", "posix", "cma"}
 

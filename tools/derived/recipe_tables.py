@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from packaging.specifiers import SpecifierSet
 from recipes.reading import RECIPES
 
 from mvstack.model.policy import Policy
@@ -39,7 +40,12 @@ def fabric_tables(policy: Policy) -> dict[Path, str]:
     providers = {name: one.provider for name, one in ofi.items() if one.provider}
     sets = {
         netmod: {
-            name: {variable: setting.value for variable, setting in one.environment.items()}
+            name: {
+                variable: setting.value
+                for variable, setting in one.environment.items()
+                # of the versions that the recipe builds; 3.0 has a variable of its own besides
+                if SpecifierSet(setting.when.version or "").contains("4.1")
+            }
             for name, one in beneath.items()
             if one.environment
         }

@@ -47,7 +47,7 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
     What an interrupted run gathered is used again. Returns the manifest. Raises SourceError,
     Refused, InvalidInput when ``target`` holds something else.
     """
-    system, partitions = stages.load(asked.name)
+    system, partitions = stages.load(asked.name, asked.release)
     caches = asked.caches or site_caches()
     _ours(target)
     where, extent = (asked.release, asked.root), Extent(asked.profile)

@@ -46,6 +46,7 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
         with gathered(errors):
             read()
     releases = [load_release(name) for name in release_names()]
+    todays = [one for one in releases if not one.systems]
     for name in systems or system_names():
         with gathered(errors):
             named, partition = split_name(name)
@@ -55,7 +56,7 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
             system, partitions = stages.seen(system, partition)
             for partition in partitions:
                 fallback = Given(fallback=system.discover)
-                plans = [make_plan(system, partition, one, policy, fallback) for one in releases]
+                plans = [make_plan(system, partition, one, policy, fallback) for one in todays]
                 warnings += doubts(system, partition, policy)
                 try:
                     render(plans[0])
@@ -64,6 +65,12 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
                     warnings += [replace(one, where=where) for one in error.problems]
                 checked.append(f"{system.name}/{partition}")
             warnings += system_doubts(system)
+            for past in (one for one in releases if system.name in one.systems):
+                was = past.then(system)
+                plans = [make_plan(was, partition, past, policy) for partition in was.partitions]
+                for plan in (plan for plan in plans if not plan.mpi[0].gone):
+                    render(plan)
+                checked += [f"{system.name}/{plan.partition} of {past.name}" for plan in plans]
     if not systems:
         for one in _beside_systems():
             with gathered(errors):

@@ -9,6 +9,7 @@ from mvstack.install import stages
 from mvstack.model.system import System
 from mvstack.plan.types import Extent, Plan
 from mvstack.render.templates import labelled
+from mvstack.report.told import said_of
 from mvstack.support.console import emit, pairs
 
 app = options.commands()
@@ -31,7 +32,7 @@ def explain(
     as_json: options.Json = False,
 ) -> None:
     """Show which MPI each partition gets, and why, with the source of each reason."""
-    found, partitions = stages.load(system)
+    found, partitions = stages.load(system, release)
     extent = Extent(profile or "")
     plans = [stages.plan_for(found, name, release, root, extent=extent) for name in partitions]
     if as_json:
@@ -61,6 +62,8 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
         console.print(pairs(labelled("packages", plan=plan)))
         left = [f"not {x['name']} {x['version']}: {x['because']}" for x in plan.left_out]
         _listed("", left, console)
+    told = said_of(plan.system, plan.partition, "{product}/{version}".format(**vars(plan.mpi[0])))
+    _listed("measured with this MPI", [f"{one.what}: {one.why}" for one in told], console)
     passed_over = [f"{x['build']}: {x['because']}  [{x['source']}]" for x in plan.passed_over]
     _listed("passed over", passed_over, console)
     unsure = [

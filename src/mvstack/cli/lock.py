@@ -42,7 +42,7 @@ def lock(
     loaded = []
     for name in names:  # all of them first: solving takes minutes
         with gathered(errors):
-            loaded.append(stages.load(name))
+            loaded.append(stages.load(name, release))
     if to is not None:
         with gathered(errors):
             _writable(to)

@@ -86,9 +86,7 @@ def application(
 
 @app.command(epilog="Example: mvstack --site our-site new check Zeta")
 def check(
-    name: Annotated[
-        str, Argument(metavar="NAME", help="Package to check, named as in the release.")
-    ],
+    name: Annotated[str, Argument(metavar="NAME", help="Package to check, as in the release.")],
     to: Below = None,
 ) -> None:
     """Start a ReFrame check of a package."""

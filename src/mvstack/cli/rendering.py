@@ -47,31 +47,30 @@ def render(
         Path | None, Option(metavar="DIR", help="Folder to write to; else environments/rendered.")
     ] = None,
     profile: options.Profile = None,
+    release: options.ReleaseName = None,
     as_json: options.Json = False,
 ) -> None:
     """Write the files that builders, modules and checks read."""
-    if profile and to is None:
-        raise InvalidInput(
-            "environments/rendered follows the profiles in the system files",
-            "--profile without --to",
-            todo="name a folder with --to, or write `profile:` into the partition's file",
-        )
-    done = render_systems(systems or [], to, check_only, profile or "")
+    if (profile or release) and to is None:
+        what = "environments/rendered is of the newest release and the system files' profiles"
+        where = "--profile or --release without --to"
+        raise InvalidInput(what, where, todo="name a folder with --to")
+    done = render_systems(systems or [], to, check_only, profile or "", release)
     rows = [f"{folder}: {count} files" for folder, count in done.items()]
     say(done, as_json, *([f"{len(done)} partitions are up to date"] if check_only else rows))
 
 
 def render_systems(
-    names: list[str], to: Path | None, check: bool, profile: str = ""
+    names: list[str], to: Path | None, check: bool, profile: str = "", of: str | None = None
 ) -> dict[str, int]:
     """Render ``names`` below ``to``; folder → number of files.
 
     Without names these are the systems of the repository that have a folder below
     environments/rendered; with ``to``, all that anything is offered on but `local`.
 
-    ``profile`` is how much of the release, else as the partitions say. With ``check`` nothing is
-    written. Without ``to`` it is environments/rendered, for our own systems as they stand here.
-    Raises CheckFailed naming every file that is not fresh, and InvalidInput or Refused with all
+    ``profile`` is how much of the release ``of``, else as the partitions say. With ``check``
+    nothing is written. Without ``to`` it is environments/rendered, for our own systems. Raises
+    CheckFailed naming every file that is not fresh, and InvalidInput or Refused with all
     problems of all systems, before anything is written.
     """
     if to is None:
@@ -83,15 +82,16 @@ def render_systems(
     if base.exists() and not base.is_dir():
         todo = "give --to a folder; what is not there is made"
         raise InvalidInput("this is a file, not a folder", str(base), todo=todo)
-    release, policy = load_release(), load_policy()
+    release, policy = load_release(of), load_policy()
     rendered: dict[Path, dict[str, str]] = {}
     errors: list[MvstackError] = []
-    kept = [name for name in system_names() if name != "local" and (to or (base / name).is_dir())]
+    there = release.systems or [one for one in system_names() if one != "local"]
+    kept = [name for name in there if to or (base / name).is_dir()]
     for name in names or kept:
         with gathered(errors):
             if not names and not load_system(name).partitions:
                 continue  # nothing is offered there, and the file says why
-            system, parts = stages.load(name)
+            system, parts = stages.load(name, release.name)
             for part in parts:
                 given = Given(profile=profile, fallback=system.discover)
                 plan = make_plan(system, part, release, policy, given)

@@ -113,7 +113,7 @@ def rows_of(rows: Rows) -> Any:
 def _system(what: str, plans: Planned, root: Path | None) -> Iterator[Shown]:
     """The system as a whole, unless one partition is named; and its partitions."""
     name, partition = split_name(what)
-    system = load_system(name)
+    system = plans.release.then(load_system(name))
     if system.discover:
         todo = "mvstack explain local"
         raise InvalidInput(f"{system.name} is the machine that one is on", todo=todo)

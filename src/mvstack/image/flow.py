@@ -47,7 +47,7 @@ class Asked:
         Raises InvalidInput when it has several partitions and none is named, Refused without an
         image.
         """
-        system, partitions = stages.load(self.name)
+        system, partitions = stages.load(self.name, release or self.release)
         partition = stages.only_one(self.name, partitions, f"image {command}")
         plan = stages.plan_for(system, partition, release or self.release, self.root)
         return plan, make_image(system, plan, image_policy())

@@ -63,7 +63,8 @@ def plan(
     another machine than this one, Missing for what the distribution lacks.
     """
     name, partition = split_name(request.name)
-    asked, release = load_system(name), load_release(request.release)
+    release = load_release(request.release)
+    asked = release.then(load_system(name))
     names = meant(release, request.packages)
     # `local` needs compilers to be looked at; else it is seen first whether it is this machine
     if progress and asked.discover:

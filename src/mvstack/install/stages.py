@@ -55,10 +55,10 @@ def root_for(system: System, given: Path | None) -> str:
     return root
 
 
-def load(name: str) -> tuple[System, list[str]]:
+def load(name: str, release: str | None = None) -> tuple[System, list[str]]:
     """The system and the partitions that ``name`` (``system`` or ``system/partition``) means."""
     system_name, partition = split_name(name)
-    return seen(load_system(system_name), partition)
+    return seen(load_release(release).then(load_system(system_name)), partition)
 
 
 def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
@@ -170,7 +170,8 @@ def installed_here(
     Raises Refused when there is none.
     """
     system_name, partition = split_name(name)
-    system, newest = load_system(system_name), load_release(release).name
+    asked = load_release(release)
+    system, newest = asked.then(load_system(system_name)), asked.name
     if not system.discover:
         partition = partition or only_one(name, list(system.partitions), command)
         system_name = f"{system_name}/{partition}"

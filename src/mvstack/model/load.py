@@ -56,7 +56,8 @@ def parse_system(text: str, path: Path) -> System:
 
 def release_names() -> list[str]:
     """The releases of the site and of this repository, newest first."""
-    return [name.removesuffix(".yaml") for name in reversed(home().files("releases"))]
+    found = home().files("releases", "**/*.yaml")
+    return [name.removesuffix(".yaml") for name in reversed(found)]
 
 
 def load_release(name: str | None = None) -> Release:
@@ -75,7 +76,7 @@ def load_release(name: str | None = None) -> Release:
 
 def _release(name: str, folders: list[Path]) -> Release:
     """The release as the first of ``folders`` that has it writes it."""
-    while not (path := folders[0] / f"{name}.yaml").is_file() and folders[1:]:
+    while not (path := next(folders[0].rglob(f"{name}.yaml"), None)):
         folders = folders[1:]
     file = read_yaml(path)
     if not isinstance(file.data, dict) or "extends" not in file.data:
@@ -83,7 +84,7 @@ def _release(name: str, folders: list[Path]) -> Release:
     more = _placed(validated(Addition, file), file)
     # a site's 2026.11 that extends 2026.11 extends ours
     below = folders[1:] if more.extends == name else folders
-    known = {found.stem for folder in below for found in folder.glob("*.yaml")}
+    known = {found.stem for folder in below for found in folder.rglob("*.yaml")}
     if more.extends not in known or more.extends > name:
         raise InvalidInput(
             f"extends: there is no release {more.extends} before {name}",

@@ -45,12 +45,13 @@ class ProductRow(Strict):
 
     ``gpu_buffers``: its MPI calls take buffers in GPU memory, and packages over it are built so.
     ``version_text`` is the regular expression that MPI_Get_library_version or mpichversion must
-    match, with ``{version}`` for the version planned.
+    match, with ``{version}`` for the version planned; ``says_device``: and the device stands there.
     """
 
     title: Text
     form: Literal["source", "binary"]
     version_text: Annotated[Text, AfterValidator(_expression)]
+    says_device: bool = True
     gpu_buffers: bool = False
     sonames: dict[Text, Text]
     easybuild: PackageName | None = None

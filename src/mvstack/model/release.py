@@ -7,8 +7,11 @@ from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict
 from mvstack.model.constraint import Spec, SpecWords
+from mvstack.model.system import Compiler, External, System, Wish
 from mvstack.model.text import ModuleName, Name, PackageName, Page, Suffix, Text, Version, matching
-from mvstack.model.vocabulary import GpuKind, Product, Profile
+from mvstack.model.vocabulary import Builder, ExternalName, GpuKind, Pmi, Product, Profile
+from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.words import listed
 
 Licence = Literal["open", "registration", "commercial"]
 """Whether anybody may fetch it, has to register first, or has to buy it."""
@@ -28,11 +31,15 @@ Group = Literal[
 
 
 class MpiVersion(Strict):
-    """The version of one MPI product in this release, with the reason for it."""
+    """The version of one MPI product in this release, with the reason for it.
+
+    ``gone``: nobody can fetch it; the file that it was, and the page that had it.
+    """
 
     version: Version
     why: Text
     source: Text = ""
+    gone: Text = ""
 
 
 class Variant(Strict):
@@ -113,24 +120,59 @@ class Package(Strict):
         """Whether EasyBuild builds it; of some packages a row is for Spack alone."""
         return bool(self.toolchain) and self.where.builder != "spack"
 
-    @property
-    def takes_cuda_arch(self) -> tuple[str, ...]:
-        """The builders that compile it for one kind of GPU."""
-        return ("spack",) if "{cuda_arch}" in self.spack else ()
-
 
 ReleaseName = Annotated[str, matching(r"\d{4}\.\d{2}", "a year and month, such as 2026.11,", 7)]
-Status = Literal["development", "current", "deprecated", "removed"]
+Status = Literal["development", "current", "deprecated", "removed", "historic"]
+
+
+class Then(Strict):
+    """A partition as it was when a talk measured it: what differs from the system's file of today.
+
+    It is called as it is there, with a dash and a word after it where the talk had several.
+    """
+
+    title: Text = ""
+    os: Name | None = None
+    pmi: Pmi | None = None
+    compiler: Compiler | None = None
+    externals: dict[ExternalName, External] | None = None
+    mpi: Wish
+    source: Text
 
 
 class Release(Strict):
-    """One release file. ``mpi`` gives, for each product, the versions in order of preference."""
+    """One release file. ``mpi`` gives, for each product, the versions in order of preference.
+
+    A historic release is of its ``systems`` alone, and built by ``builder``.
+    """
 
     name: ReleaseName
     status: Status
     title: Text = ""
+    source: Text = ""
+    builder: Builder | None = None
+    systems: dict[Name, dict[Name, Then]] = Field(default_factory=dict)
     mpi: dict[Product, list[MpiVersion]]
     packages: list[Package] = Field(default_factory=list)
+
+    def then(self, system: System) -> System:
+        """``system`` as it was for this release; as it is for one that names no systems."""
+        if not self.systems:
+            return system
+        if system.name not in self.systems:
+            what = f"release {self.name} is of {listed(self.systems)}, not of {system.name}"
+            raise Refused(what, todo="name one of these, or another release")
+        changed = {}
+        for name, was in self.systems[system.name].items():
+            there = [one for one in system.partitions if name == one or name.startswith(f"{one}-")]
+            if not there:
+                what = f"{name}: system {system.name} has no partition of this name"
+                allowed = ", ".join(f"{one} or {one}-…" for one in system.partitions)
+                raise InvalidInput(what, self.at("systems", system.name, name), allowed=allowed)
+            said = {field: value for field, value in was if value and field != "source"}
+            changed[name] = system.partitions[max(there, key=len)].model_copy(update=said)
+        update = {"partitions": changed, "builder": self.builder or system.builder}
+        return system.model_copy(update=update)
 
 
 class Addition(Strict):

@@ -71,9 +71,10 @@ class When(Strict):
 
 
 class Setting(Reasoned):
-    """A variable that the MPI's module sets, with the reason."""
+    """A variable that the MPI's module sets, with the reason, for builds that ``when`` is of."""
 
     value: Text
+    when: When = When()
 
 
 class Transport(Strict):

@@ -75,7 +75,7 @@ Group = Annotated[
 ]
 Device = Annotated[
     str,
-    matching(r"ch[34](?::[a-z0-9]+)+(?:,[a-z0-9:]+)*", "a device such as ch4:ofi or ch3:mrail"),
+    matching(r"(?:ch[34]|mtl)(?::[a-z0-9]+)+(?:,[a-z0-9:]+)*", "a device such as ch4:ofi"),
 ]
 Variable = Annotated[str, matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
 GpuArch = Annotated[

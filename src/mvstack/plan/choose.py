@@ -197,15 +197,14 @@ def _candidates(
     machine = replace(facts, fallback=fallback)
     for row in policy.builds:
         use = row.use
-        if not holds(row.when, machine) or wish.product not in (None, use.product):
-            continue
-        if row.by_name and wish.product is None:
+        if wish.product not in (None, use.product) or (row.by_name and wish.product is None):
             continue
         # a wish for another device than the row's goes on to the refusals, which know why not
         devices = (wish.device,) if wish.device else tuple(use.devices)
         devices = devices[:1] if facts.provided else devices
         for entry in release.mpi.get(use.product, []):
-            if wish.version not in (None, entry.version):
+            planned = replace(machine, product=use.product, version=entry.version)
+            if wish.version not in (None, entry.version) or not holds(row.when, planned):
                 continue
             transport = use.transports.get(devices[0])
             libfabric = facts.libfabric or (
@@ -213,13 +212,7 @@ def _candidates(
             )
             if devices[0].startswith("ch4:ofi") and libfabric == "none":
                 libfabric = "external"
-            built = replace(
-                machine,
-                product=use.product,
-                version=entry.version,
-                device=devices[0],
-                libfabric=libfabric,
-            )
+            built = replace(planned, device=devices[0], libfabric=libfabric)
             yield Candidate(row, entry, devices, built, policy)
 
 

@@ -100,7 +100,8 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
     kinds = ("gcc", *easyconfigs.TOOLCHAINS.get(here.choice.product, ()))
     if lacking := package.not_built_by(here.builder, kinds):
         return lacking
-    if here.builder in package.takes_cuda_arch and not _cuda_arch(part, here.choice):
+    asked = {"spack": package.spack}.get(here.builder, "")
+    if "{cuda_arch}" in asked and not _cuda_arch(part, here.choice):
         known = ", ".join(here.choice.policy.gpus[part.gpu].architectures)
         return (
             "it is compiled for one kind of GPU, and the partition's gpu_model "

@@ -55,6 +55,8 @@ def mpi(part: Partition, build: Build, policy: Policy) -> list[str]:
     elif build.product == "mpich":
         words = ["device=ch4", f"netmod={netmod}"]
         words.append(f"pmi={'pmi2' if manager == 'slurm' else 'default'}")
+    elif build.product == "openmpi":
+        words = [f"fabrics={netmod}", f"schedulers={manager}"]
     else:
         words = [f"process_managers={manager}"]
     return [word for word in words if word]

@@ -73,6 +73,8 @@ class MpiBuild:
     provided: str = ""
     # how the links of a node are used together and alone; {} where there is one
     rails: dict[str, Any] = field(default_factory=dict)
+    # the source that nobody can fetch; "" for what can be built
+    gone: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Plan:
         """Plain data, with the keys in the order in which a person reads them."""
         result = asdict(self)
         for build in result["mpi"]:
-            for name in ("provided", "rails"):
+            for name in ("provided", "rails", "gone"):
                 if not build[name]:
                     del build[name]
         if not self.named:

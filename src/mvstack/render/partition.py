@@ -11,6 +11,7 @@ from mvstack.plan.graph import Node
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.spack import spack_files
 from mvstack.render.templates import generated, template
+from mvstack.support.errors import Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, home
 from mvstack.support.units import one_line
@@ -21,8 +22,14 @@ RENDERED = DATA / "environments" / "rendered"
 def render(plan: Plan) -> dict[str, str]:
     """The files of one partition, by name: ``{"plan.json": "…", "easystack.yaml": "…", …}``.
 
-    Raises Refused when the plan needs an easyconfig that is not there.
+    Raises Refused when the plan needs an easyconfig, or a source, that is not there.
     """
+    for build in (one for one in plan.mpi if one.gone):
+        what = f"{build.product} {build.version} cannot be had, so nothing is made of it"
+        own = f"`externals: {{{build.product}: {{version: {build.version}, prefix: …}}}}`"
+        todo = f"a site that has it names it in its system's file: {own}"
+        where = f"{plan.system}/{plan.partition}, release {plan.release}"
+        raise Refused(what, where, because=build.gone, todo=todo)
     readable = {"generated": generated(plan), **plan.as_dict()}
     files = {
         "plan.json": json.dumps(readable, indent=1) + "\n",

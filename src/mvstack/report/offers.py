@@ -68,8 +68,8 @@ class Planned:
 
     def every(self) -> Iterator[Offer]:
         """Every partition of every system, but for `local`, which is not looked for."""
-        for name in system_names():
-            system = load_system(name)
+        for name in self.release.systems or system_names():
+            system = self.release.then(load_system(name))
             yield from (self.offer(system, part) for part in system.partitions)
 
     def offer(self, system: System, name: str) -> Offer:

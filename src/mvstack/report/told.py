@@ -27,13 +27,17 @@ class Told(Strict):
 
 
 class Saying(Strict):
-    """Figures of one benchmark with one library; a chart has none that can be read off."""
+    """Figures of one benchmark with one library; a chart has none that can be read off.
+
+    ``mpi`` is that library as a release knows it: ``mvapich/3.0a``.
+    """
 
     kind: Literal["measured", "specification", "chart"]
     partition: Name
     library: Text = ""
     version: Text = ""
     benchmark: Text
+    mpi: Text = ""
     parameters: dict[Text, Any] = Field(default_factory=dict)
     figures: list[Told] = Field(default_factory=list)
     note: Text = ""
@@ -52,11 +56,15 @@ def sayings(path: Path) -> list[Saying]:
     return found
 
 
-def said_of(system: str, partition: str) -> tuple[Reason, ...]:
-    """A line for each figure: what was measured with what, and how much. Charts are named."""
+def said_of(system: str, partition: str, mpi: str = "") -> tuple[Reason, ...]:
+    """A line for each figure, of those with the library ``mpi`` if it is given. Charts are named."""
     path = home().files("references").get(f"{system}.yaml")
     said: list[Reason] = []
-    for row in [one for one in sayings(path) if one.partition == partition] if path else []:
+    for row in sayings(path) if path else []:
+        # a historic release may have several of a partition: cpu-openmpi, cpu-mpich
+        here = row.partition in (partition, partition.partition("-")[0])
+        if not here or mpi not in ("", row.mpi):
+            continue
         library = f"{row.library} {row.version}".strip() + _words(row.parameters)
         by = ", ".join(filter(None, [row.kind, library, row.note, row.source]))
         for figure in row.figures:

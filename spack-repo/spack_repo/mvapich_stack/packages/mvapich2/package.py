@@ -1,8 +1,8 @@
-"""MVAPICH2 2.3.7, 2.3.7-1 and 2.3.7-2, built from source: the last MVAPICH2.
+"""MVAPICH2 2.3.7, 2.3.7-1 and 2.3.7-2, built from source: the last MVAPICH2. And 2.3.4 of 2020.
 
-What its configure takes was read from 2.3.7; the two re-releases are taken to be the same. The
-table is easyconfigs/easyblocks/mvapich_options.py, and a test compares. All that decides a build
-stands in this file: Spack's package hash is of it alone.
+What its configure takes was read from 2.3.7 and 2.3.4; the two re-releases are taken to be the
+same as 2.3.7. The table is easyconfigs/easyblocks/mvapich_options.py, and a test compares. All that
+decides a build stands in this file: Spack's package hash is of it alone.
 """
 
 import os
@@ -98,6 +98,8 @@ class Mvapich2(AutotoolsPackage):
     version("2.3.7-2", sha256="03fc160c81a1d522b1e7c6723841e27fcab04d527484e4242d3e66d7c5024205")
     version("2.3.7-1", sha256="fdd971cf36d6476d007b5d63d19414546ca8a2937b66886f24a1d9ca154634e4")
     version("2.3.7", sha256="c39a4492f4be50df6100785748ba2894e23ce450a94128181d516da5757751ae")
+    # For the release 2020.08 alone. The hash is builtin's.
+    version("2.3.4", sha256="7226a45c7c98333c8e5d2888119cce186199b430c13b7b1dca1769909e68ea7a")
 
     provides("mpi@:3.1")
 
@@ -224,6 +226,8 @@ class Mvapich2(AutotoolsPackage):
                 msg=f"{_fabric} moves no GPU buffers: use fabrics=mrail, or mvapich +cuda",
             )
     conflicts("+multi_subnet", when="~rdma_cm", msg="subnets are joined by RDMA CM: use +rdma_cm")
+    for _newer in ("+hwlocv2", "+hsam", "~ibv_dlopen", "~omb", "file_systems=ime"):
+        conflicts(_newer, when="@2.3.4", msg=f"2.3.4 has no choice of {_newer}: use @2.3.7-2")
     conflicts("%c=nvhpc", when="+cuda", msg="nvcc is given GCC's flags: use %gcc with +cuda")
     conflicts("target=aarch64:", when="fabrics=psm", msg="PSM is for x86_64: use fabrics=mrail")
     conflicts("target=aarch64:", when="fabrics=psm2", msg="PSM2 is for x86_64: use fabrics=mrail")
@@ -470,8 +474,9 @@ class Mvapich2(AutotoolsPackage):
 
     def hwloc_args(self):
         """For the hwloc within: v1 or v2, and no library of the host that the spec lacks."""
-        args = ["--with-hwloc=" + ("v2" if self.spec.satisfies("+hwlocv2") else "v1")]
-        args += ["--disable-libudev"]
+        args = ["--disable-libudev"]
+        if not self.spec.satisfies("@2.3.4"):  # which has v1 alone
+            args.append("--with-hwloc=" + ("v2" if self.spec.satisfies("+hwlocv2") else "v1"))
         if self.spec.satisfies("~hwloc_graphics"):
             args += ["--disable-opencl", "--disable-gl", "--disable-nvml"]
         return args
