@@ -57,7 +57,7 @@ def sayings(path: Path) -> list[Saying]:
 
 
 def said_of(system: str, partition: str, mpi: str = "") -> tuple[Reason, ...]:
-    """A line for each figure, of those with the library ``mpi`` if it is given. Charts are named."""
+    """A line for each figure, if ``mpi`` is given of that library alone. Charts are named."""
     path = home().files("references").get(f"{system}.yaml")
     said: list[Reason] = []
     for row in sayings(path) if path else []:
