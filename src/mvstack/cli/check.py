@@ -68,8 +68,6 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
             for past in (one for one in releases if system.name in one.systems):
                 was = past.then(system)
                 plans = [make_plan(was, partition, past, policy) for partition in was.partitions]
-                for plan in (plan for plan in plans if not plan.mpi[0].gone):
-                    render(plan)
                 checked += [f"{system.name}/{plan.partition} of {past.name}" for plan in plans]
     if not systems:
         for one in _beside_systems():

@@ -56,8 +56,7 @@ def parse_system(text: str, path: Path) -> System:
 
 def release_names() -> list[str]:
     """The releases of the site and of this repository, newest first."""
-    found = home().files("releases", "**/*.yaml")
-    return [name.removesuffix(".yaml") for name in reversed(found)]
+    return [Path(name).stem for name in reversed(home().files("releases", "**/*.yaml"))]
 
 
 def load_release(name: str | None = None) -> Release:

@@ -31,10 +31,7 @@ Group = Literal[
 
 
 class MpiVersion(Strict):
-    """The version of one MPI product in this release, with the reason for it.
-
-    ``gone``: nobody can fetch it; the file that it was, and the page that had it.
-    """
+    """One product's version, with the reason; ``gone`` from the page that had which file."""
 
     version: Version
     why: Text
@@ -141,10 +138,7 @@ class Then(Strict):
 
 
 class Release(Strict):
-    """One release file. ``mpi`` gives, for each product, the versions in order of preference.
-
-    A historic release is of its ``systems`` alone, and built by ``builder``.
-    """
+    """For each MPI product the versions in order of preference; a historic one's ``systems``."""
 
     name: ReleaseName
     status: Status
@@ -167,8 +161,8 @@ class Release(Strict):
             there = [one for one in system.partitions if name == one or name.startswith(f"{one}-")]
             if not there:
                 what = f"{name}: system {system.name} has no partition of this name"
-                allowed = ", ".join(f"{one} or {one}-…" for one in system.partitions)
-                raise InvalidInput(what, self.at("systems", system.name, name), allowed=allowed)
+                where, allowed = self.at("systems", system.name, name), listed(system.partitions)
+                raise InvalidInput(what, where, allowed=f"{allowed}, or with a dash and a word")
             said = {field: value for field, value in was if value and field != "source"}
             changed[name] = system.partitions[max(there, key=len)].model_copy(update=said)
         update = {"partitions": changed, "builder": self.builder or system.builder}
