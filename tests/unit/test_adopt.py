@@ -164,6 +164,11 @@ def test_what_is_on_the_login_node_alone_is_said() -> None:
     here = ucx.model_copy(update={"headers": False, "transports": ["rc_mlx5"]})
     (own,) = merged(Machine(externals=[ucx]), Machine(programs=[here])).externals
     assert own.transports == ["rc_mlx5"] and own.headers and "login node alone" in own.told
+    newer = here.model_copy(update={"version": "1.16.0", "prefix": "/opt/ucx"})
+    made = merged(Machine(externals=[ucx]), Machine(programs=[newer]))
+    assert "ucx: version 1.16.0, and 1.15.0 on the login node" in made.notes
+    assert "ucx: prefix /opt/ucx, and /usr on the login node" in made.notes
+    assert made.externals[0].prefix == "/usr" and made.externals[0].transports == ["tcp"]
     (own,) = merged(Machine(externals=[ucx]), Machine()).externals
     assert own.transports == ["tcp"] and "is it on these nodes too?" in own.told
 
