@@ -272,10 +272,18 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
     for _fabric in LIBFABRIC:
         if _fabric not in UCX:
-            requires(
-                "netmod=ofi",
+            # A conflict, of which Spack says the message first; of a requirement it does not.
+            conflicts(
+                "netmod=ucx",
                 when=f"fabrics={_fabric}",
                 msg=f"UCX has no transport for {_fabric}: use netmod=ofi",
+            )
+    for _fabric, _needed in UCX.items():
+        for _word in _needed.split():
+            conflicts(
+                f"^ucx ~{_word[1:]}",
+                when=f"netmod=ucx fabrics={_fabric}",
+                msg=f"{_fabric} would not be driven: use ucx {_needed}",
             )
     conflicts("embedded=libfabric", when="netmod=ucx", msg="use netmod=ofi, or embed ucx")
     conflicts("embedded=ucx", when="netmod=ofi", msg="use netmod=ucx, or embed libfabric")
