@@ -132,6 +132,7 @@ def test_repositories_stand_in_their_order(tmp_path: Path) -> None:
     files = isolated(tmp_path).files()
     assert list(files["repos.yaml"]["repos:"]) == [
         "mvapich_stack_accepted",
+        "mvapich_stack_mends",
         "mvapich_stack",
         "builtin",
     ]
