@@ -21,6 +21,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
+import flux_job
 import references
 from planned_launcher import PlannedLauncher
 
@@ -88,6 +89,8 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         if "-hostfile hosts" in self.mpi["launch"]:  # mpirun_rsh asks no scheduler
             self.prerun_cmds += [f"{self.current_environ.extras['hosts']} > hosts"]
         self.postrun_cmds = [*self.postrun_cmds, f"echo {ENDED}"]
+        if hasattr(self.job, "fluxjob"):
+            flux_job.ask_for(self)
 
     def output(self):
         """What the job printed. A launcher of another MPI fails here, before anything else."""

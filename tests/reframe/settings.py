@@ -8,6 +8,8 @@ The plan is the file that MVSTACK_PLAN names, else plan.json in the current fold
 import json
 import os
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 
@@ -62,12 +64,21 @@ def environment(mpi):
     }
 
 
+def bindings_of_flux():
+    """Folders of the Python bindings of the `flux` on PATH, for this Python."""
+    flux = shutil.which("flux")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return list(map(str, Path(flux).parents[1].glob(f"lib*/flux/{version}"))) if flux else []
+
+
 PLAN, LMOD = read_plan(), find_lmod()
 MODULES = f"{PLAN['tree']}/modules/Core"
 os.environ["LMOD_CMD"] = f"{LMOD}/libexec/lmod"
 os.environ["MODULEPATH"] = MODULES
 FIRST = PLAN["mpi"][0]
 SCHEDULER = PLAN.get("scheduler") or ("squeue" if FIRST["launcher"] == "srun" else "local")
+if SCHEDULER == "flux":  # ReFrame imports them
+    sys.path += bindings_of_flux()
 ENVIRONMENTS = [environment(mpi) for mpi in PLAN["mpi"]]
 
 site_configuration = {

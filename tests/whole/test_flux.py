@@ -1,0 +1,157 @@
+"""Checks, launch line and job script through a real Flux: two brokers on this machine.
+
+The MPI is the one that `mvstack up local` made here, otherwise Debian's. Flux is the one on PATH:
+flux-core, from its source or from Spack; Debian 12 has no package of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mvstack.model.load import load_policy, load_release, parse_system
+from mvstack.plan.make import make_plan
+from mvstack.render.templates import template
+from mvstack.test.results import problems
+from mvstack.test.run import run_checks
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
+from checks_tree import LMOD, debian_plan, installed_plan
+
+pytestmark = pytest.mark.slow
+
+MACHINE = """\
+name: fluxed
+os: debian12
+scheduler: flux
+partitions:
+  node:
+    nodes: 2
+    cores: 2
+    target: x86_64_v3
+    fabric: shm
+    launcher: flux
+    compiler: {version: "12.2.0"}
+"""
+
+
+@pytest.fixture(scope="module")
+def flux(tmp_path_factory):
+    """Start an instance of two brokers, and give its environment; end it afterwards."""
+    if not shutil.which("flux"):
+        pytest.skip(
+            "skipped: unreachable: Flux is not installed (flux-core, of no Debian 12 package)"
+        )
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if not list(Path(shutil.which("flux") or "").parents[1].glob(f"lib*/flux/{version}")):
+        pytest.skip(f"skipped: Flux's Python bindings are not for {version}")
+    told = tmp_path_factory.mktemp("flux") / "environment"
+    started = subprocess.Popen(
+        [
+            "flux",
+            "start",
+            "--test-size=2",
+            "sh",
+            "-c",
+            f"env > {told}.new; mv {told}.new {told}; cat",
+        ],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not told.exists():
+            assert started.poll() is None and time.monotonic() < until, "flux start did not start"
+            time.sleep(0.2)
+        lines = (line.partition("=") for line in told.read_text().splitlines())
+        given = {
+            name: value for name, _, value in lines if name.startswith(("FLUX_", "PYTHONPATH"))
+        }
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in given.items():
+                patch.setenv(name, value)
+            yield
+        assert started.stdin is not None
+        started.stdin.close()
+        started.wait(60)
+    finally:
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return make_plan(
+        parse_system(MACHINE, Path("fluxed.yaml")), "node", load_release(), load_policy()
+    )
+
+
+@pytest.fixture(scope="module")
+def plan(flux, planned, tmp_path_factory):
+    """An installed MPI, in a plan that has what the policy says of Flux."""
+    if not LMOD.exists():
+        pytest.skip("Lmod is not installed (apt: lmod)")
+    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
+    if found is None:
+        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    mpi = found["mpi"][0] | {"launch": planned.mpi[0].launch, "launcher": "flux"}
+    return found | {"mpi": [mpi], "scheduler": planned.scheduler, "starter": planned.starter}
+
+
+def said(*words, **options):
+    made = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    return made.stdout + made.stderr
+
+
+def test_every_check_runs_in_an_allocation_of_its_own(plan, tmp_path):
+    # no benchmarks: both brokers bind their ranks to the same cores of this machine
+    results = run_checks(plan, tmp_path, ["correct"])
+    assert problems(results) == []
+    asked = said("flux", "jobs", "-a", "--no-header", "--format={name} {nnodes} {status_abbrev}")
+    jobs = [line.split() for line in asked.splitlines()]
+    # those of checks of the fabric are on both nodes
+    assert jobs and {nodes for _, nodes, _ in jobs} == {"1", "2"}, asked
+    assert {state for _, _, state in jobs} == {"CD"}, asked
+
+
+def test_ranks_that_get_no_pmi_are_told(plan, tmp_path):
+    changed = copy.deepcopy(plan)
+    changed["mpi"][0]["launch"] = plan["mpi"][0]["launch"].replace("run", "run -o pmi=off")
+    results = run_checks(changed, tmp_path, ["correct"])
+    why = {case["why"] for case in results["cases"] if case["check"].startswith("WorldSize")}
+    assert any("PMI mismatch: 4 processes started as one job of 4 each saw" in one for one in why)
+
+
+def test_gpus_are_hidden_from_what_did_not_ask_for_any(flux):
+    assert said("flux", "run", "printenv", "CUDA_VISIBLE_DEVICES").strip() == "-1"
+    launches = [row.launch for row in load_policy().launchers if "flux" in row.when.launcher]
+    assert {" -g 1 " in line for line in launches} == {True, False}
+
+
+def test_the_job_script_of_the_module_runs(plan, planned, tmp_path):
+    usage = template("usage.txt", plan=planned, build=planned.mpi[0])
+    script = re.search(r"    #!/bin/bash\n(?:    .*\n)+", usage)[0].replace("\n    ", "\n").strip()
+    own, under_test = planned.mpi[0].module, plan["mpi"][0]["module"]
+    script = script.replace(own, under_test)
+    opened = f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core\nmodule load"
+    (tmp_path / "job.sh").write_text(script.replace("module load", opened) + "\n")
+    core = f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core; "
+    world = Path(__file__).parents[1] / "reframe/src/world.c"
+    load = f"module load mvapich-stack/{plan['release']} {under_test}; mpicc -o PROGRAM {world}"
+    assert "rror" not in said("bash", "-c", core + load, cwd=tmp_path)
+    words = planned.job["submit"].replace("batch", "batch --output=out").split()
+    assert words[:2] == ["flux", "batch"]
+    answer = said(*words, cwd=tmp_path).strip()
+    answer += said("flux", "job", "wait-event", "--timeout=120", answer, "clean")
+    printed = (tmp_path / "out").read_text()
+    ranks = re.findall(r"^rank (\d) of 4 sum 6", printed, re.M)
+    assert sorted(ranks) == ["0", "1", "2", "3"], (answer, printed)
