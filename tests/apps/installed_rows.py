@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.model.release import Release
+from mvstack.plan.targets import family_of
 from mvstack.report.seen import Row, by_hand, hash_of
 from mvstack.tree.records import kept_plan
 
@@ -30,6 +31,8 @@ def rows_of(tree: Path) -> list[Row]:
     plan = kept_plan(tree)
     built = _last(tree / "records" / "builds.jsonl")
     cases = _cases(tree / "records" / "results")
+    family = family_of(plan["target"])
+    elsewhere = "" if family == "x86_64" else f" on {family}"
     rows = []
     for package in plan["packages"]:
         row = built.get(package["easyconfig"])
@@ -52,7 +55,7 @@ def rows_of(tree: Path) -> list[Row]:
                 package=package["name"],
                 version=package["version"],
                 builder="easybuild",
-                mpi=package["mpi"] or f"gcc/{plan['compiler']['version']}",
+                mpi=(package["mpi"] or f"gcc/{plan['compiler']['version']}") + elsewhere,
                 date=time.strftime("%F", time.gmtime()),
                 state=state,
                 of=hash_of(package["easyconfig"]),

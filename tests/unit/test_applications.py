@@ -59,9 +59,9 @@ def test_one_easyconfig_counts_over_every_mpi() -> None:
     assert hash_of("Nothing-1.0.eb") == ""
 
 
-def tree_of(tmp_path: Path, result: str, *cases: dict[str, object]) -> Path:
+def tree_of(tmp_path: Path, result: str, *cases: dict[str, object], target: str = "zen3") -> Path:
     plan = plan_in(tmp_path)
-    plan = replace(plan, packages=plan.packages[:1])
+    plan = replace(plan, packages=plan.packages[:1], target=target)
     install(plan)
     records = Records(Path(plan.tree))
     records.plan(plan.as_dict())
@@ -109,6 +109,12 @@ def test_a_tree_tells_what_was_built_and_run(
 
 def test_what_failed_to_build_is_said_to_have_failed(tmp_path: Path) -> None:
     assert rows_of(tree_of(tmp_path, "failed"))[0].state == "failed"
+
+
+def test_a_row_of_another_architecture_says_so(tmp_path: Path) -> None:
+    assert rows_of(tree_of(tmp_path, "built"))[0].mpi == "mvapich/4.1-ucx"
+    (found,) = rows_of(tree_of(tmp_path / "arm", "built", target="neoverse_v1"))
+    assert found.mpi == "mvapich/4.1-ucx on aarch64"
 
 
 def test_the_page_shows_a_row_for_as_long_as_its_recipe_is_the_same(
