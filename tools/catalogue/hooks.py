@@ -15,6 +15,15 @@ LINK = re.compile(r"(?<!!)\[(?P<text>[^]]+)\]\((?P<to>(?!\w+:|#)[^)\s]+)\)")
 #: What the theme loads from a server to search in files.
 SHIM, OWN = "https://unpkg.com/iframe-worker/shim", "assets/file_worker.js"
 STYLE = "assets/catalogue.css"
+#: How much more than another guide a page counts in a search.
+WEIGHTS = {
+    "systems/index": 1,
+    "systems/": 8,
+    "software/index": 1,
+    "software/": 8,
+    "policy": 2,
+    "adding/": 0.5,
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -36,6 +45,8 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
         outside = posixpath.normpath(posixpath.join("docs", there))
         return link["text"] if outside in link["text"] else f"{link['text']} (`{outside}`)"
 
+    weight = next((of for start, of in WEIGHTS.items() if page.file.src_uri.startswith(start)), 1)
+    page.meta.setdefault("search", {"boost": weight})
     return marked(LINK.sub(shown, markdown))
 
 

@@ -39,6 +39,14 @@ class Table:
     rows: tuple[Row, ...]
     patches: tuple[tuple[str, str, str], ...]
 
+    @property
+    def needs(self) -> dict[str, list[str]]:
+        """What it depends on, each spec with all of its conditions."""
+        found: dict[str, list[str]] = {}
+        for spec, when in self.recipe.needs:
+            found.setdefault(spec, []).append(when)
+        return found
+
 
 def tables(recipes: Iterable[Recipe], record: Iterable[Row]) -> list[Table]:
     """A table for each recipe that is wholly ours, in order of names."""

@@ -80,7 +80,7 @@ def _disjoint(*sets: Iterable[Any]) -> Words:
 
 # Directives of which nothing is checked here.
 _NOT_READ = (
-    *("depends_on", "maintainers", "extends", "resource", "filter_compiler_wrappers", "tags"),
+    *("maintainers", "extends", "resource", "filter_compiler_wrappers", "tags"),
     *("can_splice", "build_system", "redistribute", "sanity_check_is_file"),
 )
 
@@ -96,6 +96,7 @@ class Directives:
     def names(self) -> dict[str, Any]:
         """What ``from spack.package import *`` brings, as far as class bodies use it."""
         read = ("version", "variant", "conflicts", "requires", "provides", "license", "patch")
+        read += ("depends_on",)
         return {
             **{name: self._directive(name) for name in read},
             **dict.fromkeys(_NOT_READ, lambda *_, **__: None),
@@ -177,6 +178,9 @@ class Directives:
 
     def _refused(self, kind: str, spec: str, *, when: str, msg: str = "", **_: Any) -> None:
         self._say("conflicts", Conflict(kind, spec, when, _one_line(msg), self._line()))
+
+    def _depends_on(self, spec: str, *, when: str, **_: Any) -> None:
+        self._say("needs", (spec, when))
 
     def _provides(self, *specs: str, **_: Any) -> None:
         self._say("provides", *specs)

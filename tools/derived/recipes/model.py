@@ -68,7 +68,8 @@ class Recipe:
 
     ``builtin`` is the package of Spack's own repository that it inherits ("" when none).
     ``helpers`` are the classes of Spack that it inherits (build systems, CudaPackage). ``patches``
-    are files with what they are applied to (``@4.0``; "" for all).
+    are files with what they are applied to (``@4.0``; "" for all), ``needs`` the specs of what it
+    depends on, with the condition.
     """
 
     path: Path
@@ -87,6 +88,7 @@ class Recipe:
     conflicts: tuple[Conflict, ...]
     provides: tuple[str, ...]
     patches: tuple[tuple[str, str], ...]
+    needs: tuple[tuple[str, str], ...] = ()
 
     @property
     def folder(self) -> str:

@@ -69,7 +69,7 @@ def read_recipe(path: Path) -> Recipe:
             helpers.append(origin.rpartition(".")[2])
     said: dict[str, tuple[Any, ...]] = {
         name: tuple(each for one in own for each in run.said[one][name])
-        for name in ("licence", "versions", "variants", "conflicts", "provides", "patches")
+        for name in ("licence", "versions", "variants", "conflicts", "provides", "patches", "needs")
     }
     return Recipe(
         path=path,
