@@ -68,6 +68,23 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_a_server(site: Path) 
     assert sorted(lost) == []
 
 
+def test_a_command_that_no_test_runs_is_marked_below_it(site: Path) -> None:
+    """The page of a system: its launch line; a guide: what takes a cluster."""
+    for name, start in (("systems/expanse", "srun"), ("spack", "spack test run")):
+        text = re.sub(r"<span[^>]*>|</span>", "", (site / f"{name}.html").read_text())
+        after = text[text.index(f"\n{start}" if name == "spack" else f"<code>{start}") :]
+        assert after.partition("</pre></div>")[2].lstrip().startswith('<p class="unrun">Not run')
+
+
+def test_drawings_say_in_words_what_they_show(site: Path) -> None:
+    text = (site / "systems" / "expanse.html").read_text()
+    said = re.findall(r'<svg class="drawing" role="img"[^>]*aria-label="([^"]+)"', text)
+    assert any("56 nodes of 40 cores" in one and "4 × V100" in one for one in said)
+    assert any("mvapich/4.1-ucx" in one for one in said if one.startswith("Tree of modules"))
+    text = (site / "software" / "lammps.html").read_text()
+    assert "a Lennard-Jones melt" in text and "The time of the melt" in text
+
+
 def test_each_system_and_package_has_its_page(site: Path) -> None:
     for name in (one for one in system_names() if one != "local"):
         text = (site / "systems" / f"{name}.html").read_text()
@@ -107,13 +124,31 @@ def page(site: Path) -> Iterator[Page]:
         browser.close()
 
 
-def test_search_finds_a_system(page: Page, site: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("gordon", "systems/gordon"),
+        ("lammps expanse", "software/lammps"),  # which leads to the lines for Expanse
+        ("FI_PROVIDER", "policy"),
+        ("gpu h100", "systems/"),
+    ],
+)
+def test_a_search_finds_the_right_page_first(
+    page: Page, site: Path, words: str, first: str
+) -> None:
     page.goto(f"file://{site}/index.html")
     page.locator("input.md-search__input").click()
-    page.keyboard.type("gordon")
+    page.keyboard.type(words)
+    page.wait_for_function(
+        "document.querySelector('.md-search-result__meta').innerText.match(/\\d/)"
+    )
     found = page.locator(".md-search-result__link").first
     found.wait_for(timeout=20_000)
-    assert "gordon" in (found.get_attribute("href") or "")
+    where = (found.get_attribute("href") or "").split("?")[0]
+    assert where.removeprefix(f"file://{site}/").startswith(first)
+    if first == "systems/":
+        page.goto(where)
+        assert "H100" in page.locator("article").inner_text()
 
 
 def test_a_button_copies_the_lines_that_load(page: Page, site: Path) -> None:

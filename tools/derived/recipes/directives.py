@@ -95,8 +95,10 @@ class Directives:
 
     def names(self) -> dict[str, Any]:
         """What ``from spack.package import *`` brings, as far as class bodies use it."""
-        read = ("version", "variant", "conflicts", "requires", "provides", "license", "patch")
-        read += ("depends_on",)
+        read = (
+            *("version", "variant", "conflicts", "requires", "provides", "license", "patch"),
+            "depends_on",
+        )
         return {
             **{name: self._directive(name) for name in read},
             **dict.fromkeys(_NOT_READ, lambda *_, **__: None),
