@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from textwrap import wrap
 
 from mvstack.model.system import System
 from mvstack.plan.types import Plan
@@ -98,9 +99,13 @@ def bars(title: str, unit: str, rows: Sequence[tuple[str, float]]) -> str:
         return ""
     most = max(value for _, value in rows) or 1
     parts = [_text(1, 16, f"{title}, {unit}", "name")]
-    for number, (label, value) in enumerate(rows):
-        y = 30 + 40 * number
-        parts += [_text(1, y + 10, label), _box(1, y + 15, max(1, 290 * value / most), 12, "bar")]
-        parts.append(_text(max(1, 290 * value / most) + 7, y + 26, f"{value:,.5g} {unit}"))
+    y = 30.0
+    for label, value in rows:
+        for line in wrap(label, 54):
+            parts.append(_text(1, y + 10, line))
+            y += 16
+        length = max(1, 290 * value / most)
+        parts += [_box(1, y, length, 12, "bar"), _text(length + 7, y + 11, f"{value:,.5g} {unit}")]
+        y += 24
     said = "; ".join(f"{label}: {value:g}" for label, value in rows)
-    return _svg(30 + 40 * len(rows), f"{title} in {unit}. {said}.", parts)
+    return _svg(y, f"{title} in {unit}. {said}.", parts)

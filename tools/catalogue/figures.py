@@ -103,8 +103,11 @@ def compared(rows: Iterable[dict[str, Any]]) -> list[str]:
     for row in rows:
         if row.get("kind") == "measured" and isinstance(row.get("value"), (int, float)):
             of = ", ".join(f"{key} {value}" for key, value in (row.get("of") or {}).items())
-            made = f"{row.get('library', '')} {row.get('version') or ''}".strip()
+            made = f"{row['system']}/{row['partition']}, {row.get('library', '')} "
+            made += str(row.get("version") or "")
             key = (row.get("benchmark", ""), row["metric"], row.get("unit") or "")
-            groups.setdefault(key, []).append((f"{made}: {of}" if of else made, row["value"]))
+            groups.setdefault(key, []).append(
+                (f"{made}: {of}" if of else made.strip(), row["value"])
+            )
     drawn = [bars(f"{key[0]} {key[1]}", key[2], group) for key, group in groups.items()]
     return [one for one in drawn if one]
