@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from drawings import module_tree, partitions
-from figures import checks, compared, measured, published
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from plots import checks, compared, measured, published
 
 from mvstack.model.load import load_system, system_names
 from mvstack.plan.types import Package
