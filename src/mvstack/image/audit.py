@@ -20,8 +20,9 @@ from mvstack.model.base import Strict
 from mvstack.support.errors import Missing
 from mvstack.support.units import clean
 
-# Keys are looked for below these; a key among the examples of a package is no secret.
-_KEYS_BELOW = any_of(("/etc/**", "/root/**", "/home/**", "/var/lib/**", "/opt/*", "/srv/**"))
+# Keys are looked for below these; a key among the tests or examples of a package is no secret.
+_KEYS_BELOW = any_of(("/etc/**", "/root/**", "/home/**", "/var/lib/**", "/opt/**", "/srv/**"))
+_OF_A_PACKAGE = re.compile(r"/opt/.*/(?:tests?|testing|testdata|examples?|samples?|demos?|docs?)/")
 _KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9 ]+ )?PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-")
 _LARGEST_KEY = 1 << 20  # bytes; a file with a key in it is small
 _PRIVATE = "private key"
@@ -108,7 +109,9 @@ def _fits(rule: Rule, paths: re.Pattern[str], node: Node) -> bool:
 def _keys(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
         small = node.is_file and 0 < node.status.st_size <= _LARGEST_KEY
-        if small and _KEYS_BELOW.fullmatch(node.path) and _KEY.search(node.read()):
+        if not small or not _KEYS_BELOW.fullmatch(node.path) or _OF_A_PACKAGE.match(node.path):
+            continue
+        if _KEY.search(node.read()):
             yield Finding(node.path, _PRIVATE, SECRET)
 
 
