@@ -18,10 +18,15 @@ from mvstack.support.errors import MvstackError
 ROOT = "MVSTACK_TEST_SPACK_ROOT"
 
 
+def install_root() -> Path:
+    """The install root below which Spack is cloned, once for all tests."""
+    return Path(os.environ.get(ROOT) or Path(tempfile.gettempdir(), f"mvstack-spack-{os.getuid()}"))
+
+
 @functools.cache
 def _cloned() -> tuple[Clones, Path] | str:
     """The clones and their Python, or why they are missing: a silent server is asked once."""
-    root = Path(os.environ.get(ROOT) or Path(tempfile.gettempdir(), f"mvstack-spack-{os.getuid()}"))
+    root = install_root()
     try:
         cloned = clones(root, load_pins())
         return cloned, python(cloned.home)

@@ -44,7 +44,9 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 LOOPBACK = HERE.parent / "slurm" / "loopback"
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
-TELLING = re.compile(r"^(world of \d+|fortran world of \d+|MVAPICH2? (?:Version|Device)\s*:.*)$")
+TELLING = re.compile(
+    r"^((?:fortran )?world of \d+|any source of \d+|MVAPICH2? (?:Version|Device)\s*:.*)$"
+)
 PART = re.compile(r"^\w+::(test_\w+) \.\. (PASSED|FAILED|SKIPPED)$", re.M)
 
 

@@ -292,11 +292,11 @@ class Package(types.SimpleNamespace):
 def test_the_launcher_of_the_tests_is_the_builds_own(managers, words):
     package = Mvapich2()
     package.spec, package.prefix = Spec(asked_of(process_managers=managers)), Prefix("/mpi")
-    assert package.launch == words
+    assert package.launch() == words
 
 
 def test_without_a_launcher_the_tests_are_skipped():
     package = Mvapich2()
     package.spec, package.prefix = Spec(asked_of(process_managers=("none",))), Prefix("/mpi")
     with pytest.raises(Exception, match="something outside this build"):
-        package.launch  # noqa: B018
+        package.launch()

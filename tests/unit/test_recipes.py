@@ -8,10 +8,9 @@ from recipes.checks import check_recipes, easyconfig_hashes
 from recipes.reading import read_recipes
 from recipes.wanted import unmet, wanted
 
-from mvstack.builders.spack.gates.deprecated import standing
 from mvstack.image.components import known_facts
 from mvstack.model.load import load_policy
-from mvstack.recipes.rows import recipe_of
+from mvstack.recipes.rows import recipe_of, versions
 from mvstack.sources.spec import known_sources
 
 RECIPES = read_recipes()
@@ -96,7 +95,7 @@ def test_the_package_that_sites_install_reads_the_same_of_our_recipes() -> None:
     """It has no reader of recipes, and takes versions and licences from their text."""
     licences = known_facts([]).licences
     for recipe in RECIPES:
-        found = standing(recipe.path.read_text())
-        assert {*found.current, *found.deprecated} == {one.name for one in recipe.versions}
+        found = versions(recipe.path.read_text())
+        assert set(found) == {one.name for one in recipe.versions}
         assert licences.get(recipe.name, "") == recipe.licence
         assert recipe_of(recipe.name) == (None if recipe.builtin else recipe.path)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from recipes.reading import read_recipes
 
 from mvstack.model.constraint import parse
+from mvstack.model.load import load_policy
 
-SPACK_TESTS = Path(__file__).parent.parent / "spack"
+TOP = Path(__file__).resolve().parents[2]
+SPACK_TESTS = TOP / "tests" / "spack"
 sys.path.insert(0, str(SPACK_TESTS))
 
 from cover import Row, read_set  # noqa: E402
+from recipe_loaded import loaded  # noqa: E402
 
+SHARED = TOP / "spack-repo/spack_repo/mvapich_stack/build_systems"
 RECIPES = {recipe.name: recipe for recipe in read_recipes()}
 ROWS, PACKAGES = read_set(SPACK_TESTS / "binaries.yaml")
 
@@ -74,3 +79,48 @@ def test_only_a_person_can_say_unconfirmed() -> None:
     text = RECIPES["mvapich-plus"].path.read_text()
     declared = re.search(r'variant\(\s*"unconfirmed".*?\n    \)', text, re.DOTALL)
     assert declared and "sticky=True" in declared.group(0)
+
+
+@pytest.mark.parametrize(("rpm", "staged"), [("mirror", False), ("installer", True)])
+def test_plus_has_one_package_hash_before_and_after_its_spec_is_concrete(
+    rpm: str, staged: bool
+) -> None:
+    """Spack hashes what a package stages, and asks just before the spec is concrete."""
+    package = loaded(SHARED.parent / "packages" / "mvapich_plus" / "package.py").MvapichPlus()
+    for concrete in (False, True):
+        package.spec = SimpleNamespace(
+            concrete=concrete, variants={"rpm": rpm}, satisfies=f"rpm={rpm}".__eq__
+        )
+        assert package.has_code is staged
+
+
+def test_a_dependent_gets_the_wrapper_of_each_language() -> None:
+    """The words of builtin's mpich for recipes; the variables are those of our own builds."""
+    package = loaded(SHARED / "mpi_as_binary.py").MpiAsBinary()
+    package.prefix = SimpleNamespace(bin="/mpi/bin")
+    package.spec = SimpleNamespace()
+    package.setup_dependent_package(None, None)
+    assert vars(package.spec) == {
+        "mpicc": "/mpi/bin/mpicc",
+        "mpicxx": "/mpi/bin/mpicxx",
+        "mpifc": "/mpi/bin/mpif90",
+        "mpif77": "/mpi/bin/mpif77",
+    }
+    said: dict[str, str] = {}
+    package.setup_run_environment(SimpleNamespace(set=said.__setitem__))
+    wrappers = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort"}
+    wrappers |= {"MPIF77": "mpif77", "MPIF90": "mpif90"}
+    assert said == {name: f"/mpi/bin/{wrapper}" for name, wrapper in wrappers.items()}
+
+
+@pytest.mark.parametrize("name", ["mvapich2_gdr", "mvapich2_x", "mvapich_plus", "mvapich2"])
+def test_the_transport_that_the_policy_plans_is_below_the_recipe(name: str) -> None:
+    """The lock of lassen broke the gate of transports: nothing brought rdma-core below its GDR."""
+    repo = Path(__file__).parents[2] / "spack-repo" / "spack_repo" / "mvapich_stack"
+    text = (repo / "packages" / name / "package.py").read_text()
+    for base in re.findall(r"mvapich_stack\.build_systems\.(\w+) import", text):
+        text += (repo / "build_systems" / f"{base}.py").read_text()
+    below = set(re.findall(r'depends_on\(\s*"([a-z0-9-]+)', text))
+    rows = [row.use for row in load_policy().builds if row.use.product == name.replace("_", "-")]
+    planned = {one.library for use in rows for one in use.transports.values()} - {"none"}
+    assert planned and planned <= below

@@ -44,7 +44,7 @@ def launch_of(folder: str, said: str) -> Any:
     package.spec.update(slurm=own, mpi=own)
     if folder == "mvapich":
         return package.srun()
-    return package.launch if folder == "mvapich2" else package.launcher(2)
+    return package.launch() if folder == "mvapich2" else package.launcher(2)
 
 
 def could(folder: str, said: str) -> bool:

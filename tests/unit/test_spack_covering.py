@@ -4,6 +4,7 @@ Nothing here needs Spack.
 """
 
 import json
+import re
 import sys
 import types
 from pathlib import Path
@@ -22,6 +23,7 @@ import cover  # noqa: E402
 import overlay  # noqa: E402
 
 tables = loaded(PACKAGE / "package.py")
+mvapich2 = loaded(PACKAGE.with_name("mvapich2") / "package.py")
 GIVEN = YAML(typ="safe").load(SET.read_text())
 ROWS, _ = cover.read_set(SET)
 
@@ -95,18 +97,34 @@ def test_what_the_set_covers_are_the_values_of_the_recipe():
             assert set(values) == known[name] | ({"none"} & set(values)), name
 
 
+SETS = [cover.read_set(path)[0] for path in sorted(SET.parent.glob("*.yaml"))]
+EVERY = [row for rows in SETS for row in rows]
+
+
 def test_rows_have_names_of_their_own_and_refusals_say_why():
-    assert len({row.id for row in ROWS}) == len(ROWS)
-    for row in ROWS:
+    named = [(row.spec.split("@")[0], row.id) for row in EVERY]
+    assert len(set(named)) == len(named)  # the record keeps one line for each
+    for row in EVERY:
         assert row.state in ("run", "built", "concretizes", "refused")
         assert bool(row.because) == (row.state == "refused"), row.id
         assert row.why or row.state == "refused", row.id
 
 
 def test_what_srun_starts_runs_beside_a_slurm():
-    for row in ROWS:
+    for row in EVERY:
         if row.state == "run":
             assert row.slurm == ("process_managers=slurm" in row.spec), row.id
+
+
+def test_each_netmod_of_4_0_is_run_with_each_pmi():
+    runs = [words(row) for row in EVERY if row.state == "run" and "mvapich@=4.0 " in row.spec]
+    standard = defaults()
+    had = {
+        (row.get("netmod", standard["netmod"])[0], row.get("pmi", standard["pmi"])[0])
+        for row in runs
+    }
+    pmis = ("simple", "pmi1", "pmi2", "pmix")
+    assert had == {(netmod, pmi) for netmod in ("ofi", "ucx") for pmi in pmis}
 
 
 # --- the recipe's tables of fabrics -----------------------------------------------------------
@@ -200,6 +218,20 @@ def test_the_third_generation_checks_all_arguments_unless_told():
     assert "error_checking=all" in tables.Mvapich.variants_said(text.replace("4.0", "3.0"), [])
 
 
+# --- use -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pmi", "word"),
+    [("simple", "pmi2"), ("pmi1", "none"), ("pmi2", "pmi2"), ("pmix", "pmix")],
+)
+def test_srun_is_asked_for_a_plugin_that_slurm_has(pmi, word):
+    """srun(1): for PMI 1 there is none, its libpmi talks to srun by itself."""
+    package = tables.Mvapich()
+    package.spec = types.SimpleNamespace(variants={"pmi": types.SimpleNamespace(value=pmi)})
+    assert package.slurms_word == word
+
+
 # --- configure -------------------------------------------------------------------------------
 
 
@@ -290,6 +322,61 @@ def test_a_gpu_that_configure_lost_is_refused(tmp_path, gpu, word):
             package_of(tmp_path, f"+{gpu}").gpu_is_there()
 
 
+LOG = """\
+configure:19: checking for cudaStreamSynchronize in -lcudart
+configure:20: gcc -o conftest conftest.c -lcudart
+configure:21: result: yes
+configure:77: checking for cuMemGetAddressRange in -lcuda
+configure:78: gcc -o conftest conftest.c -lcuda
+/usr/bin/ld: cannot find -lcuda: No such file or directory
+collect2: error: ld returned 1 exit status
+configure:80: result: no
+configure:90: checking for munmap
+configure:91: result: no
+"""
+
+
+def test_a_refusal_says_what_configure_looked_for_in_vain(tmp_path):
+    config = tmp_path / "src/mpl/include/mplconfig.h"
+    config.parent.mkdir(parents=True)
+    config.write_text("/* #undef MPL_HAVE_CUDA */\n")
+    (tmp_path / "src/mpl/config.log").write_text(LOG)
+    with pytest.raises(Exception) as refused:
+        package_of(tmp_path, "+cuda").gpu_is_there()
+    assert str(refused.value) == (
+        "configure went on without cuda: src/mpl/include/mplconfig.h defines no MPL_HAVE_CUDA; no "
+        "to checking for cuMemGetAddressRange in -lcuda (/usr/bin/ld: cannot find -lcuda: No such "
+        "file or directory)"
+    )
+    (tmp_path / "src/mpl/config.log").write_text(LOG.replace("result: no", "result: yes"))
+    with pytest.raises(Exception, match=r"MPL_HAVE_CUDA; .*src/mpl/config\.log says why"):
+        package_of(tmp_path, "+cuda").gpu_is_there()
+
+
+@pytest.mark.parametrize(
+    ("library", "gpu", "word"),
+    [
+        ("libfabric", "rocm", "HAVE_ROCR"),
+        ("ucx", "cuda", "HAVE_CUDA"),
+        ("ucx", "rocm", "HAVE_ROCM"),
+    ],
+)
+def test_a_gpu_that_an_embedded_library_lost_is_refused(tmp_path, library, gpu, word):
+    option = {"cuda": "CUDA", "rocm": "HIP"}[gpu]
+    for name, line in (
+        ("src/mpl/include/mplconfig.h", f"#define MPL_HAVE_{option} 1\n"),
+        ("modules/yaksa/src/frontend/include/yaksa_config.h", f"#define HAVE_{option} 1\n"),
+        (f"modules/{library}/config.h", f"#define {word} 1\n"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(line)
+    package_of(tmp_path, f"+{gpu}", f"embedded={library}").gpu_is_there()
+    (tmp_path / f"modules/{library}/config.h").write_text(f"#define {word} 0\n")
+    with pytest.raises(Exception, match=f"without {gpu}: modules/{library}.* no {word}"):
+        package_of(tmp_path, f"+{gpu}", f"embedded={library}").gpu_is_there()
+    package_of(tmp_path, f"+{gpu}").gpu_is_there()  # the library is from outside
+
+
 def test_a_library_that_needs_no_gpu_is_refused_after_the_install(tmp_path):
     package = package_of(tmp_path, "+cuda")
     package.prefix = str(tmp_path)
@@ -298,6 +385,32 @@ def test_a_library_that_needs_no_gpu_is_refused_after_the_install(tmp_path):
     package.needed_by_libmpi = lambda prefix: ["libc.so.6"]
     with pytest.raises(Exception, match=r"does not need libcudart: \+cuda was lost"):
         package.gpu_is_linked()
+
+
+def test_yaksa_asks_cuda_13_for_the_mode_of_a_device(tmp_path, monkeypatch):
+    hooks = tmp_path / "modules/yaksa/src/backend/cuda/hooks/yaksuri_cuda_init_hooks.c"
+    hooks.parent.mkdir(parents=True)
+    hooks.write_text(
+        "struct cudaDeviceProp prop;\ncerr = cudaGetDeviceProperties(&prop, i);\n"
+        "if (prop.computeMode != cudaComputeModeDefault) {\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    replaced = {"string": True}
+
+    def filter_file(old, new, name, **how):
+        assert how == replaced
+        text = Path(name).read_text()
+        assert old in text
+        Path(name).write_text(text.replace(old, new))
+
+    monkeypatch.setattr(tables, "filter_file", filter_file, raising=False)
+    package_of(tmp_path, "@4.0:").patch()
+    assert "cudaGetDeviceProperties" in hooks.read_text()
+    package_of(tmp_path, "@4.0:", "+cuda").patch()
+    assert hooks.read_text() == (
+        "int mode = -1;\ncerr = cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, i);\n"
+        "if (mode != cudaComputeModeDefault) {\n"
+    )
 
 
 def test_the_spawn_of_other_pmi2_is_left_out_with_slurm(tmp_path):
@@ -318,6 +431,26 @@ def test_the_spawn_of_other_pmi2_is_left_out_with_slurm(tmp_path):
     assert made.index("#endif") < made.index("pmi2_publish")
     assert changed(made) == made
     assert changed("int main;") == "int main;"
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "taken"),
+    [
+        ("2.3.7-1", "2.3.7", True),  # what the GA tree of 2.3.7-1 says of itself
+        ("2.3.7-1", "2.3.7-1", True),
+        ("2.3.7-1", "2.3.7-2", False),
+        ("2.3.7", "2.3.7-2", False),
+        ("2.3.7-1", "2.3.6", False),
+    ],
+)
+def test_a_re_release_may_say_the_name_of_the_first(version, said, taken):
+    class Built(mvapich2.Mvapich2):
+        fabric = "sock"
+
+    package = Built()
+    package.version = version
+    _, says, _ = package.expected
+    assert bool(re.search(says, f"MVAPICH2 Version:     \t{said}\n")) == taken
 
 
 # --- the tool --------------------------------------------------------------------------------
@@ -361,8 +494,9 @@ def test_only_telling_lines_go_into_the_record():
     output = (
         "/some/where/bin/mpiexec -n 2 world\nworld of 2\nMVAPICH Version:        4.0\n"
         "MVAPICH configure:      --prefix=/some/where\nMVAPICH Version:        4.0\n"
+        "MPIR_CVAR_NOLOCAL=1 mpiexec\nany source of 4\n"
     )
-    assert cover.said_in_short(output) == "world of 2; MVAPICH Version: 4.0"
+    assert cover.said_in_short(output) == "world of 2; MVAPICH Version: 4.0; any source of 4"
 
 
 @pytest.mark.parametrize("word", ["mvapich@4.0", "mvapich=" + "0" * 64, "mvapich@4.0=" + "0" * 63])

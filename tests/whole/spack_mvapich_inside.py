@@ -45,6 +45,8 @@ def package(text, gcc="12.2.0"):
         spec.constrain(words)
     substitute_abstract_variants(spec)
     for name in PREFIXES:
+        if spec.satisfies(f"embedded={name}"):
+            continue
         dependency = Spec(name)
         dependency.set_prefix(f"/of/{name}")
         spec._add_dependency(dependency, depflag=dt.LINK, virtuals=())
@@ -67,6 +69,17 @@ def required(text):
         for when, dependencies in recipe.dependencies.items()
         if spec.satisfies(when)
         for dependency in dependencies.values()
+    )
+
+
+def forbidden(text):
+    """What a spec may not be built over: the conflicts that hold for it."""
+    spec = package(text).spec
+    return sorted(
+        str(refused)
+        for when, conflicts in recipe.conflicts.items()
+        if spec.satisfies(when)
+        for refused, _ in conflicts
     )
 
 
@@ -141,11 +154,13 @@ print(
             "tests": sorted(name for name in dir(recipe) if name.startswith("test_")),
             "arguments": {text: arguments(text) for text in asked["arguments"]},
             "required": {text: required(text) for text in asked["required"]},
+            "forbidden": {text: forbidden(text) for text in asked["required"]},
             "refusals": {text: refusals(text) for text in asked["refusals"]},
             "build": {
                 gcc: variables("mvapich@=4.0", "setup_build_environment", gcc)
                 for gcc in ("9.5.0", "12.2.0")
             },
+            "old": variables("mvapich@=3.0", "setup_build_environment"),
             "cuda": variables("mvapich@=4.0 +cuda cuda_arch=80", "setup_build_environment"),
             "run": {text: variables(text, "setup_run_environment") for text in asked["run"]},
             "withdrawn": withdrawn(),

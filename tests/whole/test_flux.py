@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 
 import pytest
+from job_script import written
 
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
-from mvstack.render.templates import template
 from mvstack.test.results import problems
 from mvstack.test.run import run_checks
 
@@ -138,16 +138,7 @@ def test_gpus_are_hidden_from_what_did_not_ask_for_any(flux):
 
 
 def test_the_job_script_of_the_module_runs(plan, planned, tmp_path):
-    usage = template("usage.txt", plan=planned, build=planned.mpi[0])
-    script = re.search(r"    #!/bin/bash\n(?:    .*\n)+", usage)[0].replace("\n    ", "\n").strip()
-    own, under_test = planned.mpi[0].module, plan["mpi"][0]["module"]
-    script = script.replace(own, under_test)
-    opened = f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core\nmodule load"
-    (tmp_path / "job.sh").write_text(script.replace("module load", opened) + "\n")
-    core = f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core; "
-    world = Path(__file__).parents[1] / "reframe/src/world.c"
-    load = f"module load mvapich-stack/{plan['release']} {under_test}; mpicc -o PROGRAM {world}"
-    assert "rror" not in said("bash", "-c", core + load, cwd=tmp_path)
+    written(plan, planned, tmp_path)
     words = planned.job["submit"].replace("batch", "batch --output=out").split()
     assert words[:2] == ["flux", "batch"]
     answer = said(*words, cwd=tmp_path).strip()

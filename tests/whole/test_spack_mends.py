@@ -11,7 +11,9 @@ import pytest
 from ruamel.yaml import YAML
 from spack_here import run, spack_here
 
-from mvstack.builders.spack.isolated import RECIPES
+from mvstack.builders.spack.isolated import own_repositories
+
+RECIPES = own_repositories()["mvapich_stack"]
 
 INSIDE = Path(__file__).with_name("spack_mends_inside.py")
 MENDS = RECIPES.with_name("mvapich_stack_mends")

@@ -133,6 +133,12 @@ def test_slurm_is_linked_only_when_its_library_is_asked_for(answers, text):
 
 
 @pytest.mark.parametrize("text", SPECS)
+def test_nothing_of_the_host_is_taken_by_chance(answers, text):
+    assert {"--without-pbs", "--without-hcoll"} <= set(answers["arguments"][text])
+    assert answers["old"]["ac_cv_header_tm_h"] == "no"
+
+
+@pytest.mark.parametrize("text", SPECS)
 def test_every_gpu_that_is_not_asked_for_is_switched_off(answers, text):
     words = answers["arguments"][text]
     for variant, flag in (("+cuda", "cuda"), ("+rocm", "hip"), ("+level_zero", "ze")):
@@ -165,9 +171,10 @@ def test_each_version_is_told_of_pmi_in_its_own_words(answers):
 
 def test_the_default_drives_infiniband(answers):
     assert option(answers["arguments"]["mvapich@=4.0"], "--with-device") == "ch4:ucx"
-    asked = " ".join(answers["required"]["mvapich@=4.0"])
+    assert any(one.startswith("ucx@1.9") for one in answers["required"]["mvapich@=4.0"])
+    refused = [one.replace(" ", "") for one in answers["forbidden"]["mvapich@=4.0"]]
     for word in ("verbs", "rc", "dc", "ud", "mlx5_dv", "rdmacm", "thread_multiple", "cma"):
-        assert f"+{word}" in asked
+        assert f"^ucx~{word}" in refused
 
 
 def test_libfabric_must_have_the_provider_of_the_fabric(answers):
@@ -237,7 +244,9 @@ def test_a_build_of_the_site_is_found_and_those_of_others_are_not(answers):
 
 
 def test_there_are_stand_alone_tests(answers):
-    assert {"test_world", "test_world_fortran", "test_what_it_says"} <= set(answers["tests"])
+    assert {"test_world", "test_world_fortran", "test_any_source", "test_what_it_says"} <= set(
+        answers["tests"]
+    )
 
 
 def test_a_plain_srun_speaks_the_pmi_of_the_build(answers):

@@ -15,10 +15,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from spack_here import spack_here
+from spack_stock import STACK, TOP, Stock
 
-TOP = Path(__file__).resolve().parents[2]
-INSIDE = TOP / "spack-repo" / "spack_repo" / "mvapich_stack"
 TARBALL = "MVSTACK_TEST_MVAPICH_TARBALL"
 UPSTREAM = "c532f7bdd5cca71f78c12e0885c492f6e276e283711806c84d0b0f80bb3e3b74"
 # What a site has written into its packages.yaml long ago: where its libraries and tools are.
@@ -50,44 +48,14 @@ int main(int argc, char **argv)
 """
 
 
-class Stock:
-    """A clone of Spack with a home of its own, configured by its own commands."""
-
-    def __init__(self, folder: Path) -> None:
-        pinned = spack_here(folder / "state")
-        self.folder, self.home = folder, folder / "home"
-        self.home.mkdir()
-        if (config := Path.home() / ".gitconfig").is_file():
-            shutil.copy2(config, self.home)  # a site's proxies and mirrors of git
-        clone = ["git", "clone", "--quiet", "--depth=1", f"file://{pinned.clones.spack}"]
-        subprocess.run([*clone, str(folder / "spack")], check=True, capture_output=True)
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPACK_", "PYTHON"))}
-        self.environment = {**kept, "HOME": str(self.home), "SPACK_PYTHON": str(pinned.python)}
-        # the one repository that it would clone: the pinned one is here already
-        self.packages = pinned.clones.packages
-
-    def run(self, *words: str, check: bool = True) -> str:
-        """One spack command; both its outputs."""
-        done = subprocess.run(
-            [str(self.folder / "spack" / "bin" / "spack"), *words],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-        )
-        text = done.stdout + done.stderr
-        assert done.returncode == 0 or not check, text[-3000:]
-        return text
-
-
 @pytest.fixture
 def stock(tmp_path: Path) -> Stock:
     found = Stock(tmp_path)
-    found.run("repo", "set", "--destination", str(found.packages), "builtin")
+    found.takes(found.packages)
     return found
 
 
-@pytest.mark.parametrize("what", [f"file://{TOP}", str(INSIDE)], ids=["git-url", "path"])
+@pytest.mark.parametrize("what", [f"file://{TOP}", str(STACK)], ids=["git-url", "path"])
 def test_one_command_brings_our_recipes(stock: Stock, what: str) -> None:
     stock.run("repo", "add", what)
     listed = stock.run("repo", "list")
@@ -138,3 +106,30 @@ def test_our_mvapich_installs_from_a_tarball_in_a_mirror(stock: Stock) -> None:
     source.write_text(OWN_EDGE)
     subprocess.run([f"{prefix}/bin/mpicc", str(source), "-o", str(graph)], check=True)
     subprocess.run([*ranks[:-1], str(graph)], check=True, timeout=60)
+
+
+def test_a_rendered_environment_is_solved_by_hand(stock: Stock) -> None:
+    """By the commands of its first lines, on the operating system that it is for."""
+    rendered = TOP / "environments" / "rendered" / "qemu-debian12" / "mvapich" / "spack"
+    folder = stock.folder / "environment"
+    shutil.copytree(rendered, folder)
+    commands = [
+        line[1:].split()
+        for line in (folder / "spack.yaml").read_text().splitlines()
+        if line.startswith("#   spack ")
+    ]
+    assert [words[1:3] for words in commands] == [["repo", "add"], ["repo", "add"], ["-e", "<this"]]
+    for repository in commands[:2]:
+        stock.run("repo", "add", repository[3].replace("<checkout>", str(TOP)))
+    store = ["-c", f"config:install_tree:root:{stock.folder}/store", "-e", str(folder)]
+    # Somebody's own compiler, found before the environment came: it may not be taken unsaid.
+    own = {"spec": "gcc@14.3.0 languages='c,c++,fortran'", "prefix": "/opt/gcc"}
+    own |= {"extra_attributes": {"compilers": {"c": "/opt/gcc/bin/gcc", "cxx": "/opt/gcc/bin/g++"}}}
+    (stock.home / ".spack").mkdir(exist_ok=True)
+    text = json.dumps({"packages": {"gcc": {"externals": [own]}}})
+    (stock.home / ".spack" / "packages.yaml").write_text(text)
+    stock.run(*store, "concretize")
+    nodes = json.loads((folder / "spack.lock").read_text())["concrete_specs"].values()
+    assert {node["arch"]["platform_os"] for node in nodes} == {"debian12"}
+    assert {node["version"] for node in nodes if node["name"] == "gcc"} == {"12.2.0"}
+    assert [node["namespace"] for node in nodes if node["name"] == "mvapich"] == ["mvapich_stack"]

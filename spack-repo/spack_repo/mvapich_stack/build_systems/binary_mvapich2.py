@@ -43,6 +43,8 @@ class BinaryMvapich2(MpiAsBinary, Package):
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("fortran", type="build")
+    # All are built for OFED: their library loads libibverbs when a program starts.
+    depends_on("rdma-core")
     depends_on("slurm", when="process_managers=slurm")
     depends_on("pmix", when="pmi_version=pmix")
     depends_on("libpciaccess")

@@ -19,6 +19,7 @@ class MpiAsBinary(PackageBase):
         for variable, wrapper in (
             ("MPICC", "mpicc"),
             ("MPICXX", "mpicxx"),
+            ("MPIFC", "mpifort"),
             ("MPIF77", "mpif77"),
             ("MPIF90", "mpif90"),
         ):

@@ -1,7 +1,7 @@
 """Software that its maker gives out as RPMs only, by hand: never fetched, unpacked from a mirror.
 
-Nobody publishes hashes of these RPMs. So the site that put the file there writes its SHA-256 beside
-it (`sha256sum FILE > FILE.sha256`), and bytes that do not match are refused.
+Nobody publishes hashes of these RPMs. So the site that put the file there writes its SHA-256
+beside it (`sha256sum FILE > FILE.sha256`), and bytes that do not match are refused.
 """
 
 import hashlib

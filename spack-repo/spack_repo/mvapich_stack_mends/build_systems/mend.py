@@ -4,14 +4,15 @@ Recipes of builtin (v2025.11.0) that name an MPI and were left alone, each with 
 
 abyss            without --enable-mpich its configure links -lmpi, which MVAPICH has
 cbtf-krell       its own CMake files know MVAPICH2 at most; nothing here could make it know more
-charmpp          backend=mpi takes headers and libraries of any MPI; who wants it asks for it (namd)
+charmpp          backend=mpi takes headers and libraries of any MPI; who wants it asks for it
+                 (namd)
 dbcsr            its rule for MPICH 4.1 is of no use: MVAPICH 4 takes TYPE(C_PTR) (see cp2k)
 cloverleaf-ref, gpcnet, hpl, intel-mpi-benchmarks, ior, minife, neuron, npb, raxml, raxml-ng
                  call the MPI's own compiler wrappers, and ask nothing of the MPI
 exabayes         its conflict is with MVAPICH2; it calls the MPI's own compiler wrappers
 gromacs          asks MPIX_Query_cuda_support, which MVAPICH 4 declares in mpi.h: it finds it there
-hdf5             asks for mpich+fortran; mvapich has Fortran unless it is switched off, and to stand
-                 in for hdf5 would make every public binary of it useless
+hdf5             asks for mpich+fortran; mvapich has Fortran unless it is switched off, and to
+                 stand in for hdf5 would make every public binary of it useless
 hermes           +mpiio ends with an error; what its -DHERMES_MPICH needs was not seen
 hpx5             --with-mpi=system tries mpi.h and -lmpi, which is right
 hpcc, parallel-netcdf
@@ -110,8 +111,8 @@ def needs_gpu_aware_mpi():
 def ask_not_for(variant, package, dependency):
     """Take ``variant`` out of what the class ``package`` asks of ``dependency``.
 
-    No directive of a class that inherits can take back a constraint of builtin's: it is replaced by
-    itself without the variant.
+    No directive of a class that inherits can take back a constraint of builtin's: it is replaced
+    by itself without the variant.
     """
     for needed in package.dependencies.values():
         if dependency in needed and variant in needed[dependency].spec.variants:
@@ -124,8 +125,11 @@ def admit(package, condition, others):
     rows = package.requirements.get(Spec(condition), [])
     if not rows:
         tty.warn(f"{package.__module__}: builtin requires nothing of {condition}: mend it no more")
-    widened = tuple(Spec(one) for one in others)
-    rows[:] = [(allowed + widened, policy, message) for allowed, policy, message in rows]
+    widened = [Spec(one) for one in others]
+    rows[:] = [
+        (allowed + tuple(one for one in widened if one not in allowed), policy, message)
+        for allowed, policy, message in rows
+    ]
 
 
 def takes_gpu_buffers(spec):

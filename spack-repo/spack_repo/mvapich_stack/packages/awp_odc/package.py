@@ -9,8 +9,8 @@ from spack.package import *
 class AwpOdc(MakefilePackage, CudaPackage):
     """Anelastic wave propagation by finite differences (AWP-ODC-OS), in C, CUDA and MPI.
 
-    Its messages go through pinned host memory (cudaMallocHost in src/pmcl3d.c): it runs over an MPI
-    that knows no GPU, and gains nothing from one that does.
+    Its messages go through pinned host memory (cudaMallocHost in src/pmcl3d.c): it runs over an
+    MPI that knows no GPU, and gains nothing from one that does.
     """
 
     homepage = "https://hpgeoc.github.io/awp-odc-os/"

@@ -1,8 +1,8 @@
 """MVAPICH 3.0, 4.0 and 4.1: the MPI library of The Ohio State University for Spack.
 
 What each version's configure takes was read from its configure scripts (3.0: of the release
-candidate; 4.1: taken from 4.0) and is held in easyconfigs/easyblocks/mvapich_options.py too; a test
-compares. All that decides a build stands in this file: Spack's package hash is of it alone.
+candidate; 4.1: taken from 4.0) and is held in easyconfigs/easyblocks/mvapich_options.py too; a
+test compares. All that decides a build stands in this file: Spack's package hash is of it alone.
 """
 
 import os
@@ -89,6 +89,13 @@ GPUS = (
     ("rocm", "hip", "hip", "libamdhip64"),
     ("level_zero", "ze", "oneapi-level-zero", "libze_loader"),
 )
+# What proves in an embedded library's config.h that it moves buffers of that GPU.
+EMBEDDED_GPUS = {
+    "libfabric": {"cuda": "HAVE_CUDA", "rocm": "HAVE_ROCR", "level_zero": "HAVE_ZE"},
+    "ucx": {"cuda": "HAVE_CUDA", "rocm": "HAVE_ROCM"},
+}
+# Words of the checks of configure that decide whether a GPU is used.
+NEEDED = {"cuda": "cuda|nvcc", "rocm": "hip|hsa|roc", "level_zero": r"\bze|level_zero"}
 # Variants of builtin's recipe, or of ours before, that decide nothing: their one value, and why.
 DEPRECATED = {
     "cma": (True, "4.x does not link without CMA: use MPIR_CVAR_CH4_CMA_ENABLE=0 at run time"),
@@ -223,30 +230,21 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
     depends_on("libpciaccess", when="embedded=hwloc")
 
     for _words in ("none", "hwloc"):
-        with when(f"netmod=ofi embedded:={_words}"):
-            depends_on("libfabric")
-            for _fabric, _needed in LIBFABRIC.items():
-                depends_on(f"libfabric {_needed}", when=f"fabrics={_fabric}")
-            depends_on("libfabric +cuda", when="+cuda")
-            depends_on("libfabric +rocm", when="+rocm")
-            depends_on("libfabric +level_zero", when="+level_zero")
-        with when(f"netmod=ucx embedded:={_words}"):
-            # 1.9: the first with the calls that ch4:ucx makes; its configure refuses older ones.
-            depends_on("ucx@1.9: +thread_multiple")
-            for _fabric, _needed in UCX.items():
-                depends_on(f"ucx {_needed}", when=f"fabrics={_fabric}")
-            depends_on("ucx +cma", when="@4.0:")
-            depends_on("ucx +xpmem", when="+xpmem")
-            depends_on("ucx +cuda +gdrcopy", when="+cuda")
-            depends_on("ucx +rocm", when="+rocm")
+        depends_on("libfabric", when=f"netmod=ofi embedded:={_words}")
+        # 1.9: the first with the calls that ch4:ucx makes; its configure refuses older ones.
+        depends_on("ucx@1.9:", when=f"netmod=ucx embedded:={_words}")
+        for _fabric, _needed in LIBFABRIC.items():
+            _when = f"netmod=ofi embedded:={_words} fabrics={_fabric}"
+            depends_on(f"libfabric {_needed}", when=_when)
 
     # The embedded libraries build what they find: without these a fabric is left out unsaid.
     for _library, _fabrics in EMBEDDED.items():
         for _fabric, (_others, _) in _fabrics.items():
             for _needed in _others:
                 depends_on(_needed, when=f"embedded={_library} fabrics={_fabric}")
-    # CUDA 13 took cudaDeviceProp.computeMode away, which yaksa reads in 3.0 and 4.0.
-    depends_on("cuda@:12", when="+cuda")
+    depends_on("cuda", when="+cuda")
+    # CUDA 13 took cudaDeviceProp.computeMode away, which yaksa reads; patch() mends 4.x.
+    depends_on("cuda@:12", when="@:3 +cuda")
 
     depends_on("pmix", when="pmi=pmix")
     depends_on("cray-pmi", when="pmi=cray")
@@ -264,8 +262,9 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
-    # offered for no splice. 4.1's is not known. Programs in C and with mpi_f08 and MPI-IO that were
-    # linked to MPICH 4.0.2 ran with 3.0rc in its place (2026-11-21); Spack's splice was not run.
+    # offered for no splice. 4.1's is not known. Programs in C and with mpi_f08 and MPI-IO that
+    # were linked to MPICH 4.0.2 ran with 3.0rc in its place (2026-11-21); Spack's splice was not
+    # run.
     can_splice("mpich@3.4 device=ch4 +fortran", when="@3.0 +fortran file_systems=auto")
 
     # --- what does not go together, and what to say instead -----------------------------------
@@ -278,6 +277,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                 when=f"fabrics={_fabric}",
                 msg=f"UCX has no transport for {_fabric}: use netmod=ofi",
             )
+    # What UCX must have is said by conflicts alone, which lead the solver to the same UCX. Where a
+    # person has asked for another, it says these messages first, and not those of a requirement.
     for _fabric, _needed in UCX.items():
         for _word in _needed.split():
             conflicts(
@@ -285,6 +286,23 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                 when=f"netmod=ucx fabrics={_fabric}",
                 msg=f"{_fabric} would not be driven: use ucx {_needed}",
             )
+    for _when, _needed in (
+        ("netmod=ucx", "ucx thread_multiple"),
+        ("netmod=ucx @4.0:", "ucx cma"),
+        ("netmod=ucx +xpmem", "ucx xpmem"),
+        ("netmod=ucx +cuda", "ucx cuda"),
+        ("netmod=ucx +cuda", "ucx gdrcopy"),
+        ("netmod=ucx +rocm", "ucx rocm"),
+        ("netmod=ofi +cuda", "libfabric cuda"),
+        ("netmod=ofi +rocm", "libfabric rocm"),
+        ("netmod=ofi +level_zero", "libfabric level_zero"),
+    ):
+        _library, _word = _needed.split()
+        conflicts(
+            f"^{_library} ~{_word}",
+            when=_when,
+            msg=f"{_when} needs it beneath: use {_library} +{_word}",
+        )
     conflicts("embedded=libfabric", when="netmod=ucx", msg="use netmod=ofi, or embed ucx")
     conflicts("embedded=ucx", when="netmod=ofi", msg="use netmod=ucx, or embed libfabric")
     conflicts(
@@ -477,13 +495,27 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
             ) from err
 
     def patch(self):
-        """Let mpicc link what a shared libfabric needs; let Slurm's PMI 2 compile.
+        """Let mpicc link what a shared libfabric needs; let Slurm's PMI 2 and CUDA 13 compile.
 
         configure asks `pkg-config --static`: programs would need the development packages of every
-        fabric that libfabric was built for.
+        fabric that libfabric was built for. CUDA 13 has no cudaDeviceProp.computeMode any more,
+        which 4.x's yaksa reads: a call that every CUDA knows says the same.
         """
         if self.spec.satisfies("netmod=ofi") and not self.spec.satisfies("embedded=libfabric"):
-            filter_file("pkg-config --static --libs", "pkg-config --libs", "configure", string=True)
+            filter_file(
+                "pkg-config --static --libs", "pkg-config --libs", "configure", string=True
+            )
+        if self.spec.satisfies("@4.0: +cuda"):
+            hooks = "modules/yaksa/src/backend/cuda/hooks/yaksuri_cuda_init_hooks.c"
+            for old, new in (
+                ("struct cudaDeviceProp prop;", "int mode = -1;"),
+                (
+                    "cudaGetDeviceProperties(&prop, i)",
+                    "cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, i)",
+                ),
+                ("prop.computeMode", "mode"),
+            ):
+                filter_file(old, new, hooks, string=True)
         if self.spec.satisfies("@4.0: pmi=pmi2 process_managers=slurm"):
             self.leave_out_foreign_spawn(join_path("src", "util", "mpir_pmi2.inc"))
 
@@ -540,6 +572,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         """The -O level for every part, what gfortran 10 and newer need, CUDA's stubs."""
         for name in ("F90", "F90FLAGS"):
             env.unset(name)  # configure stops where they are set
+        if self.spec.satisfies("@:3"):
+            env.set("ac_cv_header_tm_h", "no")  # its hydra does not hear --without-pbs
         # --enable-fast reaches the MPI itself, and not its parts (mpl, ROMIO, hydra).
         for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
             env.set("MPICHLIB_" + name, "-" + self.optimisation)
@@ -589,16 +623,17 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         else:
             slurms_library = ["--with-pmilib=slurm"] if slurms else []
             words = {
-                # No word at all: 4.x reads --with-pmi=simple as a path. Its own libpmi speaks both.
+                # No word at all: 4.x reads --with-pmi=simple as a path. Its own libpmi speaks
+                # both.
                 "simple": [],
                 "pmi1": ["--with-pmi=pmi1", *slurms_library],
                 "pmi2": ["--with-pmi=pmi2", *slurms_library],
                 "pmix": ["--with-pmi=pmix", f"--with-pmix={self.root('pmix')}"],
                 "cray": ["--with-pmi=pmi2", f"--with-pmi2={self.root('cray-pmi')}"],
             }
-        # Unless refused, hydra's proxy links the host's libslurm unasked.
+        # Unless refused, hydra links the host's libslurm, or libpbs, unasked.
         slurm = f"--with-slurm={self.root('slurm')}" if slurms else "--without-slurm"
-        return [pm, *words[pmi], slurm]
+        return [pm, *words[pmi], slurm, "--without-pbs"]
 
     def library_args(self):
         """Where the transport, hwloc and copy modules come from."""
@@ -617,10 +652,19 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                 "--disable-params-check",
                 "--enable-optimizations",
             ]
+        if inside and spec.satisfies("+rocm"):
+            # Each has a word of its own for it, and takes what it finds unless that is said.
+            word, package = {"libfabric": ("rocr", "hsa-rocr-dev"), "ucx": ("rocm", "hip")}[
+                library
+            ]
+            args.append(f"--with-{word}={self.root(package)}")
         hwloc = "embedded" if spec.satisfies("embedded=hwloc") else self.root("hwloc")
         option = "--with-hwloc-prefix" if spec.satisfies("@:3") else "--with-hwloc"
-        args.append(f"{option}={hwloc}")
-        args.append(f"--with-xpmem={self.root('xpmem')}" if "+xpmem" in spec else "--without-xpmem")
+        # HCOLL, of a vendor's stack, would be taken where it is found.
+        args += [f"{option}={hwloc}", "--without-hcoll"]
+        args.append(
+            f"--with-xpmem={self.root('xpmem')}" if "+xpmem" in spec else "--without-xpmem"
+        )
         return args
 
     def gpu_args(self):
@@ -630,7 +674,9 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
             if option == "hip" and spec.satisfies("@:3"):
                 continue
             asked = spec.satisfies("+" + name)
-            args.append(f"--with-{option}={self.root(package)}" if asked else f"--without-{option}")
+            args.append(
+                f"--with-{option}={self.root(package)}" if asked else f"--without-{option}"
+            )
         if spec.satisfies("+cuda"):
             chosen = [one for one in spec.variants["cuda_arch"].value if one != "none"]
             every = "all" if spec.satisfies("@:3") else "all-major"
@@ -651,6 +697,10 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
             io.append(f"--with-daos={self.root('daos')}")
         # The level is always said: `ndebug` alone leaves configure's default, and `opt` means 03
         # (zero three) to 4.0, which is no level at all.
+        # Its default, O2,sse2, also fills the cells of shared memory by streaming stores
+        # (mpl_trmem.c, iqueue_send.h). That function alone, 512 B to 64 KiB handed from one core
+        # of an EPYC to the other, took 2.2 to 4.9 times as long as memcpy (2026-11-23).
+        # alwaysinline is no default: it belongs to --enable-fast=all, and was not timed.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
         return [
             "--with-device=ch4:" + spec.variants["netmod"].value,
@@ -718,16 +768,39 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                     f"asked for {self.optimisation}"
                 )
 
-    def must_define(self, header, words):
-        """Refuse what configure went on without: `words` maps a thing to its word in a header."""
-        with open(join_path(self.stage.source_path, *header.split("/")), errors="replace") as made:
+    def must_define(self, part, header, words):
+        """Refuse what configure went on without: `words` maps a thing to its word in a header.
+
+        `part`: the folder of that configure, whose config.log tells what was looked for in vain.
+        """
+        top = join_path(self.stage.source_path, *part.split("/"))
+        with open(join_path(top, *header.split("/")), errors="replace") as made:
             defined = re.findall(r"^#\s*define (\w+) 1$", made.read(), re.M)
         for thing, word in words.items():
             if word not in defined:
                 raise InstallError(
-                    f"configure went on without {thing}: {header} defines no {word}; the "
-                    "config.log of that part says why"
+                    f"configure went on without {thing}: {part}/{header} defines no {word}; "
+                    + self.in_vain(join_path(top, "config.log"), NEEDED.get(thing, thing))
                 )
+
+    @staticmethod
+    def in_vain(log, needed):
+        """What a config.log says that was looked for, matches `needed`, and was not there."""
+        if not os.path.exists(log):
+            return "it left no config.log"
+        with open(log, errors="replace") as source:
+            checks = re.findall(
+                rf"^configure:\d+: (checking [^\n]*(?:{needed})[^\n]*)\n"
+                r"(.*?)^configure:\d+: result: (\w+)$",
+                source.read(),
+                re.M | re.S,
+            )
+        found = []
+        for asked, between, result in checks:
+            if result == "no":
+                error = re.search(r"^.*(?:cannot find|error:).*$", between, re.M)
+                found.append(asked + (f" ({error[0]})" if error else ""))
+        return "; ".join(f"no to {one}" for one in found) or f"{log} says why"
 
     @run_after("configure")
     def every_fabric_is_there(self):
@@ -735,17 +808,20 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         for library, fabrics in EMBEDDED.items():
             if self.spec.satisfies(f"embedded={library}"):
                 words = {one: proof for one, (_, proof) in fabrics.items() if one in self.fabrics}
-                self.must_define(f"modules/{library}/config.h", words)
+                self.must_define(f"modules/{library}", "config.h", words)
 
     @run_after("configure")
     def gpu_is_there(self):
-        """Refuse mpl, or yaksa that packs on the GPU, where it went on without the GPU."""
+        """Refuse mpl, yaksa or an embedded transport that went on without the GPU."""
         for name, option, _, _ in GPUS:
             if self.spec.satisfies(f"+{name}"):
                 word = f"HAVE_{option.upper()}"
-                self.must_define("src/mpl/include/mplconfig.h", {name: f"MPL_{word}"})
-                yaksa = "modules/yaksa/src/frontend/include/yaksa_config.h"
-                self.must_define(yaksa, {name: word})
+                self.must_define("src/mpl", "include/mplconfig.h", {name: f"MPL_{word}"})
+                yaksa = "src/frontend/include/yaksa_config.h"
+                self.must_define("modules/yaksa", yaksa, {name: word})
+                for library, proofs in EMBEDDED_GPUS.items():
+                    if self.spec.satisfies(f"embedded={library}") and name in proofs:
+                        self.must_define(f"modules/{library}", "config.h", {name: proofs[name]})
 
     @run_after("install")
     def gpu_is_linked(self):
@@ -826,7 +902,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
     def slurms_word(self):
         """What srun --mpi= must say."""
         pmi = self.spec.variants["pmi"].value
-        # Slurm's libpmi talks to srun by itself; our own PMI 1 and 2 are served by its plugin pmi2.
+        # Slurm's libpmi talks to srun by itself; our own PMI 1 and 2 are served by its plugin
+        # pmi2.
         return {"pmix": "pmix", "pmi1": "none"}.get(pmi, "pmi2")
 
     @property
@@ -836,8 +913,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
     # --- stand-alone tests: `spack test run mvapich` -------------------------------------------
 
-    def two_ranks(self, wrapper, source):
-        """What two ranks of a source of the folder test/ print, started as this build's are."""
+    def ranks(self, wrapper, source, count=2, **variables):
+        """What ranks of a source of the folder test/ print, started as this build's are."""
         # Beside this file, so that a recipe which inherits this one finds it as well.
         path = join_path(os.path.dirname(__file__), "test", source)
         program = join_path(os.getcwd(), os.path.splitext(source)[0])
@@ -851,10 +928,13 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
             launch = self.srun()
         else:
             raise SkipTest("process_managers=none: something outside this build starts its ranks")
+        words = [*launch, "-n", str(count), program, str(count)]
+        print(*[f"{name}={value}" for name, value in variables.items()], *words)
         # A wrong provider or PMI hangs rather than fails.
-        words = [*launch, "-n", "2", program, "2"]
-        output = Executable(words[0])(*words[1:], output=str, error=str, timeout=180)
-        print(*words, output, sep="\n")
+        output = Executable(words[0])(
+            *words[1:], output=str, error=str, timeout=180, extra_env=variables
+        )
+        print(output)
         return output
 
     def srun(self):
@@ -862,8 +942,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         slurm = self.spec["slurm"].prefix.bin
         sinfo = Executable(join_path(slurm, "sinfo"))
         said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
-        # Outside of an allocation it goes to the default partition, whose name ends in an asterisk;
-        # a state that ends in one is of nodes that do not respond.
+        # Outside of an allocation it goes to the default partition, whose name ends in an
+        # asterisk; a state that ends in one is of nodes that do not respond.
         free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
         if not free and not os.environ.get("SLURM_JOB_ID"):
             raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
@@ -877,14 +957,21 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                 rf"(?m)^MVAPICH Version *:\s+{re.escape(str(self.version))}(?![0-9.])",
                 rf"(?m)^MVAPICH Device *:\s+ch4:{self.spec.variants['netmod'].value}\s*$",
             ],
-            self.two_ranks("mpicc", "world.c"),
+            self.ranks("mpicc", "world.c"),
         )
 
     def test_world_fortran(self):
         """two ranks of a program that uses mpi_f08"""
         if self.spec.satisfies("~fortran"):
             raise SkipTest("built without Fortran")
-        check_outputs([r"(?m)^fortran world of 2$"], self.two_ranks("mpifort", "worldf.f90"))
+        check_outputs([r"(?m)^fortran world of 2$"], self.ranks("mpifort", "worldf.f90"))
+
+    def test_any_source(self):
+        """four ranks receive from any source: by memory and netmod, and by the netmod alone"""
+        # Ranks of odd and of even numbers are then as if on two nodes; or each on its own.
+        for variables in ({}, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}, {"MPIR_CVAR_NOLOCAL": "1"}):
+            output = self.ranks("mpicc", "any_source.c", 4, **variables)
+            check_outputs([r"(?m)^any source of 4$"], output)
 
     def test_what_it_says(self):
         """mpichversion says the version and the device without being launched"""

@@ -19,6 +19,8 @@ class Mvapich2J(Package):
     """
 
     homepage = PAGE
+    # Spack asks for one, and then for that of the version, below.
+    url = f"file:///{FILE}"
     manual_download = True
 
     license("LicenseRef-MVAPICH2-J", checked_by="mvapich-stack")  # comes with the tarball

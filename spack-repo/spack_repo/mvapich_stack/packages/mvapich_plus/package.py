@@ -51,7 +51,9 @@ class MvapichPlus(RpmByHand, MpiAsBinary, Package):
     """
 
     homepage = "https://mvapich.cse.ohio-state.edu/"
-    url = "https://mvapich.cse.ohio-state.edu/download/mvapich/plus/5.0.0/mvapich-plus-installer.sh"
+    url = (
+        "https://mvapich.cse.ohio-state.edu/download/mvapich/plus/5.0.0/mvapich-plus-installer.sh"
+    )
     list_url = PAGE
     manual_download = True
     mirror_folder = "mvapich-plus"
@@ -99,7 +101,11 @@ class MvapichPlus(RpmByHand, MpiAsBinary, Package):
         description="What starts the ranks; slurm: srun, none: another resource manager",
     )
     variant(
-        "el", default="8", values=("8", "9"), multi=False, description="Release of Enterprise Linux"
+        "el",
+        default="8",
+        values=("8", "9"),
+        multi=False,
+        description="Release of Enterprise Linux",
     )
     variant(
         "ofed", default="24.10", values=("24.10",), multi=False, description="OFED it was built on"
@@ -147,7 +153,9 @@ class MvapichPlus(RpmByHand, MpiAsBinary, Package):
     requires("gpu=cuda", when="+cuda", msg="+cuda is gpu=cuda: leave one of them out")
     for _gpu in ("rocm", "mi300a"):
         requires("+rocm", when=f"gpu={_gpu}", msg=f"use gpu={_gpu}, or +rocm alone")
-    requires("gpu=rocm", "gpu=mi300a", when="+rocm", msg="+rocm is gpu=rocm or gpu=mi300a: set one")
+    requires(
+        "gpu=rocm", "gpu=mi300a", when="+rocm", msg="+rocm is gpu=rocm or gpu=mi300a: set one"
+    )
     for _release, _systems in EL.items():
         for _system in _systems:
             conflicts(  # and no requirement, as above
@@ -250,8 +258,11 @@ class MvapichPlus(RpmByHand, MpiAsBinary, Package):
 
     @property
     def has_code(self):
-        """Only the installer is staged; the RPM is taken from a mirror when it is unpacked."""
-        return not self.spec.concrete or self.spec.satisfies("rpm=installer")
+        """Only the installer is staged; the RPM is taken from a mirror when it is unpacked.
+
+        Whether the spec is concrete may not count: Spack takes the package's hash just before.
+        """
+        return "rpm" not in self.spec.variants or self.spec.satisfies("rpm=installer")
 
     def do_fetch(self, mirror_only=False):
         """Look into mirrors alone. Spack would fetch by the url even what is to be had by hand."""
@@ -305,8 +316,8 @@ class MvapichPlus(RpmByHand, MpiAsBinary, Package):
         lines = ["if the page has the RPM under another name, store it under this one"]
         if str(self.version) != "4.1":
             lines.append(
-                f"note      the compiler ({self.spec.variants['compiler'].value}) is confirmed for "
-                "4.1 only"
+                f"note      the compiler ({self.spec.variants['compiler'].value}) is confirmed "
+                "for 4.1 only"
             )
         return lines
 

@@ -20,6 +20,8 @@ class NpbUpc(MakefilePackage):
     """
 
     homepage = PAGE
+    # Spack asks for one, and then for that of the version, below.
+    url = f"file:///{FILE}"
     manual_download = True
 
     # no hash: none is published, and one is never made up. So it is downloaded by hand.
@@ -87,7 +89,9 @@ class NpbUpc(MakefilePackage):
                     f"found   {', '.join(made) or 'none'}\n"
                     f"to do   compare {folder}/Makefile with what this recipe gives to make",
                 )
-            os.rename(join_path(folder, made[0]), join_path("programs", f"{name}.{size}.{threads}"))
+            os.rename(
+                join_path(folder, made[0]), join_path("programs", f"{name}.{size}.{threads}")
+            )
             make("-C", folder, "clean")
 
     def install(self, spec, prefix):

@@ -17,6 +17,8 @@ class QChem(Package):
     """
 
     homepage = "https://www.q-chem.com/"
+    # Spack asks for one, and then for that of the version, below.
+    url = "file:///qchem-6.0.tar.gz"
     manual_download = True
 
     license("LicenseRef-Q-Chem", checked_by="mvapich-stack")

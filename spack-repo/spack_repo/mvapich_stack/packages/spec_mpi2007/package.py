@@ -13,11 +13,13 @@ class SpecMpi2007(Package):
     """Applications as benchmarks of MPI, of the Standard Performance Evaluation Corporation.
 
     Licensed: nothing of it is fetched. The recipe takes the tree on the medium that the site
-    bought, packed with `tar -C <mounted medium> -czf spec-mpi2007-<version>.tar.gz .`, and runs its
-    own installer. A run needs a configuration file of the site's. Unrun.
+    bought, packed with `tar -C <mounted medium> -czf spec-mpi2007-<version>.tar.gz .`, and runs
+    its own installer. A run needs a configuration file of the site's. Unrun.
     """
 
     homepage = PAGE
+    # Spack asks for one, and then for that of the version, below.
+    url = "file:///spec-mpi2007-2.0.1.tar.gz"
     manual_download = True
 
     license("LicenseRef-SPEC-MPI2007", checked_by="mvapich-stack")

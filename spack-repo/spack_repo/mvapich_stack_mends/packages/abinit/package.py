@@ -11,7 +11,12 @@ except Exception as error:
 
 # What builtin's two requirements leave out: the condition of each, and the MVAPICHs that meet it.
 ADMITTED = {
-    "+gpu_aware_mpi+cuda": ("^mvapich-plus gpu=cuda", "^mvapich2-gdr gpu=cuda"),
+    "+gpu_aware_mpi+cuda": (
+        "^mvapich +cuda",
+        "^mvapich2 +cuda",
+        "^mvapich-plus gpu=cuda",
+        "^mvapich2-gdr gpu=cuda",
+    ),
     "+gpu_aware_mpi+rocm": (
         "^mvapich +rocm",
         "^mvapich-plus gpu=rocm",
@@ -25,7 +30,7 @@ class Abinit(Mend, BuiltinAbinit):
     """The electronic structure program ABINIT, over MVAPICH.
 
     Builtin's +gpu_aware_mpi lists the MPIs that it takes: MVAPICH with ROCm, MVAPICH-Plus and
-    MVAPICH2-GDR are not among them, and are refused.
+    MVAPICH2-GDR are not among them, and are refused; since v2026.03.0 MVAPICH with CUDA, too.
     """
 
     for gpu in AMD_GPUS:

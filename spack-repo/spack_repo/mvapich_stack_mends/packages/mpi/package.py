@@ -20,9 +20,9 @@ except Exception as error:
 class Mpi(BuiltinMpi):
     """Builtin's test of an MPI starts its ranks with the MPI's own mpirun, and compiles Fortran.
 
-    An MPI whose ranks srun starts has no mpirun, and one built without Fortran no mpif90: there the
-    test of builtin fails whatever the MPI does. Here that part is skipped, with the reason; the
-    recipe of the MPI has tests of its own.
+    An MPI whose ranks srun starts has no mpirun, and one built without Fortran no mpif90: there
+    the test of builtin fails whatever the MPI does. Here that part is skipped, with the reason;
+    the recipe of the MPI has tests of its own.
     """
 
     def test_mpi_hello(self):

@@ -1,8 +1,8 @@
 """OSU Micro-Benchmarks, over any MPI, an OpenSHMEM or a UPC, for host memory and for GPUs.
 
-Not builtin's recipe, which has no stand-alone test, leaves pt2pt/persistent and congestion off PATH
-and builds for MPI alone. The options are those of configure.ac of 7.5; a release before one of them
-refuses it by a conflict, from the CHANGES file of 7.5.
+Not builtin's recipe, which has no stand-alone test, leaves pt2pt/persistent and congestion off
+PATH and builds for MPI alone. The options are those of configure.ac of 7.5; a release before one
+of them refuses it by a conflict, from the CHANGES file of 7.5.
 """
 
 import os
@@ -116,7 +116,9 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
     conflicts("+xccl", when="~cuda ~rocm", msg="NCCL needs +cuda, RCCL +rocm: add one, or ~xccl")
     conflicts("+cuda", when="+rocm", msg="one kind of GPU in one build: use +cuda or +rocm")
     for _gpu in ("cuda", "rocm"):
-        conflicts("+sycl", when=f"+{_gpu}", msg=f"configure takes one of them: drop {_gpu} or sycl")
+        conflicts(
+            "+sycl", when=f"+{_gpu}", msg=f"configure takes one of them: drop {_gpu} or sycl"
+        )
     conflicts("+sycl", when="@:7.3", msg="Intel GPUs are known since 7.4: use @7.4:, or ~sycl")
     conflicts(
         "+xccl",
@@ -242,8 +244,8 @@ class OsuMicroBenchmarks(AutotoolsPackage, CudaPackage, ROCmPackage):
             raise SkipTest("the MPI has no launcher of its own, and there is no srun here")
         sinfo = which("sinfo", required=True)
         said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
-        # Outside of an allocation it goes to the default partition, whose name ends in an asterisk;
-        # a state that ends in one is of nodes that do not respond.
+        # Outside of an allocation it goes to the default partition, whose name ends in an
+        # asterisk; a state that ends in one is of nodes that do not respond.
         free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
         if not free and not os.environ.get("SLURM_JOB_ID"):
             raise SkipTest(f"srun starts this MPI's ranks, and has no node to: {said}")

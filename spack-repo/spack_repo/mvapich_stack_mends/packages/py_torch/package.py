@@ -21,6 +21,10 @@ class PyTorch(Mend, BuiltinPyTorch):
     """
 
     def flag_handler(self, name, flags):
-        if name == "cxxflags" and self.spec.satisfies("+cuda+mpi") and takes_gpu_buffers(self.spec):
+        if (
+            name == "cxxflags"
+            and self.spec.satisfies("+cuda+mpi")
+            and takes_gpu_buffers(self.spec)
+        ):
             flags.append("-DMPIX_CUDA_AWARE_SUPPORT=1")
         return flags, None, None

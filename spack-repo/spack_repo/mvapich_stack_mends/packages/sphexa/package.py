@@ -14,7 +14,7 @@ class Sphexa(Mend, BuiltinSphexa):
     """The particle hydrodynamics program SPH-EXA, over MVAPICH.
 
     With +gpu_aware_mpi it hands pointers to GPU memory to MPI. Builtin's recipe requires that of
-    MVAPICH with CUDA, and neither of MVAPICH with ROCm nor of MVAPICH-Plus and MVAPICH2-GDR.
+    MVAPICH with CUDA (since v2026.03.0 of MVAPICH-Plus instead), and of no MVAPICH with ROCm.
     """
 
     with when("+gpu_aware_mpi"):
@@ -23,6 +23,7 @@ class Sphexa(Mend, BuiltinSphexa):
                 f"mvapich +rocm amdgpu_target={gpu}",
                 when=f"+rocm amdgpu_target={gpu} ^[virtuals=mpi] mvapich",
             )
+        depends_on("mvapich +cuda", when="+cuda ^[virtuals=mpi] mvapich")
         depends_on("mvapich-plus gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich-plus")
         depends_on("mvapich2-gdr gpu=cuda", when="+cuda ^[virtuals=mpi] mvapich2-gdr")
         conflicts(

@@ -1,0 +1,57 @@
+"""The patches for spack-packages: each applies to its develop, loads there, and one solves."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from spack_stock import TOP, Stock, clone_of
+
+PATCHES = sorted((TOP / "spack-repo" / "upstream").glob("*.patch"))
+INSIDE = Path(__file__).with_name("spack_upstream_inside.py")
+SPEC = "mvapich netmod=ucx process_managers=slurm pmi=pmix"
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory):
+    return Stock(tmp_path_factory.mktemp("stock"))
+
+
+@pytest.fixture(scope="module")
+def develop(stock):
+    """A copy of spack-packages' develop that may be changed, and what it is called."""
+    name, clone = clone_of(stock.kept, "develop")
+    copy = stock.folder / f"patched-{clone.name}"
+    subprocess.run(["git", "clone", "--quiet", str(clone), str(copy)], check=True)
+    return name, copy
+
+
+def apply(folder, patch, *words):
+    command = ["git", "-C", str(folder), "apply", *words, str(patch)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
+def test_a_patch_applies_to_develop(develop, patch):
+    name, folder = develop
+    done = apply(folder, patch, "--check")
+    assert done.returncode == 0, f"{name}: {done.stderr}"
+
+
+def test_the_patched_recipes_load_and_one_concretizes(stock, develop):
+    _, folder = develop
+    for patch in PATCHES:
+        assert apply(folder, patch).returncode == 0, patch.name
+    stock.takes(folder)
+    names = ",".join(patch.stem.replace("_", "-") for patch in PATCHES)
+    said = stock.run("python", str(INSIDE), names, SPEC)
+    found = json.loads(said.splitlines()[-1])
+    assert found["audit"] == []
+    assert found["namespace"] == "builtin"
+    assert "pmi=pmix" in found["root"]
+
+
+def test_the_page_names_every_patch():
+    page = (TOP / "docs" / "upstream.md").read_text()
+    assert PATCHES
+    assert [one.name for one in PATCHES if one.stem.replace("_", "-") not in page] == []
