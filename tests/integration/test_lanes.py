@@ -1,0 +1,28 @@
+"""The script that passes the tests, as people call it: without a word, and with a wrong one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+RUN = Path(__file__).resolve().parents[1] / "run"
+
+
+def lane(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTEST_ADDOPTS": "--collect-only -q -n0"}
+    return subprocess.run(
+        [RUN, *words], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_lane_needs_no_more_words():
+    done = lane("fast")
+    assert "unbound variable" not in done.stderr, done.stderr[-2000:]
+    assert "== summary" in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_what_is_no_lane_and_no_file_is_refused():
+    done = lane("fats")
+    assert done.returncode == 2
+    assert "fats: no such file, and the lanes are fast and all" in done.stderr
