@@ -297,6 +297,10 @@ def launched(got: Accepted, build: MpiBuild) -> str:
         return f"{launcher} with pmi {pmi}"
     if launcher in ("mpirun_rsh", "jsrun") and not build.product.startswith("mvapich2"):
         return f"{build.product} has no {launcher}"
+    plugin = {"pmi1": "none"}.get(pmi, pmi)  # srun(1): Slurm has none for PMI 1
+    told = build.environment.get("SLURM_MPI_TYPE", {}).get("value", plugin)
+    if told != plugin or ("--mpi=" in build.launch and f"--mpi={plugin} " not in build.launch):
+        return f"srun is asked for a plugin that is not that of pmi {pmi}: {build.launch}"
     return "" if build.launch.partition(" ")[0] in LINES[launcher] else f"{build.launch}"
 
 

@@ -54,8 +54,7 @@ def refuse_collisions(records: Iterable[Record]) -> None:
     for record in sorted(records, key=lambda one: one.begin):
         before = last.get(record.name)
         if before and (before.end is None or before.end > record.begin):
-            both = " and in ".join(
-                " -> ".join(one.pipeline) or "the parent" for one in (before, record)
-            )
-            raise Collision(f"{record.name} ran at the same time in {both}")
+            # by name: which of the two began first differs from run to run
+            both = sorted(" -> ".join(one.pipeline) or "the parent" for one in (before, record))
+            raise Collision(f"{record.name} ran at the same time in {' and in '.join(both)}")
         last[record.name] = record

@@ -24,7 +24,9 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src")}
 LINE = """
 import sys
 from mvstack.discover.nodes import by_hand
-print(by_hand("slurm", "debug", [sys.executable, "-P", "-m", "mvstack", "discover", "--json"]))
+from mvstack.model.load import load_policy
+slurm = load_policy().schedulers["slurm"].look
+print(by_hand(slurm, "debug", [sys.executable, "-P", "-m", "mvstack", "discover", "--json"]))
 """
 PARTITIONS = ["PartitionName=debug Nodes=n4", "PartitionName=broken Nodes=n2"]
 PARTITIONS += ["PartitionName=HUNG Nodes=n3"]
@@ -128,6 +130,8 @@ def test_files_from_nodes_of_other_hardware_complete_it(
     [
         (["--node", "gpu"], "PARTITION=FILE"),
         (["--node", "gpu=/nowhere.json"], "no such file"),
+        (["--node", "gpu=/etc"], "give the file itself, not a folder"),
+        (["--to", "/etc/passwd"], "this is a file, not a folder"),
         (["--node", f"gpu={TOP / 'tests' / 'data' / 'ci-changes.yaml'}"], "not a capture"),
     ],
 )

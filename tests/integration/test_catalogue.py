@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from locking import holds, read
 from playwright.sync_api import Page, sync_playwright
 
 from mvstack.model.load import load_release, load_system, system_names
@@ -100,15 +101,19 @@ def test_a_page_claims_no_more_than_was_seen(site: Path) -> None:
     assert not re.search(r"<td>(built|run)</td>", text)
 
 
-def test_a_partition_is_concretized_when_all_of_its_packages_are(site: Path) -> None:
-    """Rows of the record count as long as their recipe is the same, as in docs/applications.md."""
+def test_a_partition_is_concretized_as_long_as_its_lock_holds(site: Path) -> None:
+    """Rows of the records count as long as environment and recipe are the same."""
     names = [name for name in system_names() if name != "local"]
     texts = [(site / "systems" / f"{name}.html").read_text() for name in names]
     seen = [one for text in texts for one in re.findall(r"<th>seen</th>\s*<th>(.*?)</th>", text)]
     assert len(seen) == sum(len(load_system(name).partitions) for name in names)
     for one in seen:
-        parts = re.fullmatch(r"(?:explained|rendered); (\d+) of (\d+) packages concretized", one)
-        assert one in ("explained", "rendered", "concretized") or (parts and parts[1] != parts[2])
+        word, _, rest = one.partition("; ")
+        parts = re.fullmatch(r"(\d+) of (\d+) packages concretized", rest)
+        assert word in ("explained", "rendered", "concretized")
+        assert not rest or (parts and 0 < int(parts[1]) < int(parts[2]))
+    locked = sum(one.startswith("concretized") for one in seen)
+    assert locked == sum(holds(row) for row in read() if row.release == load_release().name)
 
 
 @pytest.fixture(scope="module")

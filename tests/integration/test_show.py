@@ -19,6 +19,10 @@ def test_a_partition_says_how_to_load_and_run_it_in_lines_to_copy(mvstack: Mvsta
     tree = "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu"
     assert f"    source {tree}/init/bash\n" in said
     assert "    module load mvapich-stack/2026.11 mvapich/4.1-ucx\n" in said
+    (shown,) = json.loads(mvstack("show", "expanse/cpu", "--json").out)
+    load = ["module load mvapich-stack/2026.11 mvapich/4.1-ucx"]
+    assert shown["lines"]["load it"] == [f"source {tree}/init/bash", *load]
+    assert shown["lines"]["run in a job"] == ["srun --mpi=pmi2 -n 256 ./program"]
     assert said.count("    srun --mpi=pmi2 -n 256 ./program\n") == 2  # alone, and in the job
     assert "    #SBATCH --ntasks-per-node=128\n" in said
     for words in ("infiniband", "728", "not installed", "mvstack explain expanse/cpu", "lammps"):
@@ -52,6 +56,13 @@ def test_a_package_is_known_by_its_name_and_its_module(mvstack: Mvstack, name: s
     assert on["expanse/cpu"] == "lammps/20250722" and on["azure-hbv4/hpc"] == "lammps/4feb2025"
 
 
+def test_an_mpi_is_known_by_the_module_of_a_build(mvstack: Mvstack) -> None:
+    """As `list mpi` names it."""
+    (shown,) = json.loads(mvstack("show", "mvapich/4.1-ucx", "--json").out)
+    assert (shown["kind"], shown["name"]) == ("MPI", "mvapich")
+    assert mvstack("show", "mvapich/4.1-mrail").code == 3
+
+
 def test_what_a_package_was_seen_to_do_is_that_of_the_record(
     mvstack: Mvstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,13 +74,14 @@ def test_what_a_package_was_seen_to_do_is_that_of_the_record(
         "date": "2026-01-01",
     }
     row = Row(**fields, mpi="mvapich@4.1 on expanse/cpu", state="built", of=package.spack)
-    monkeypatch.setattr("mvstack.report.offers.read_record", lambda: [row])
+    monkeypatch.setattr("mvstack.report.seen.read_record", lambda: [row])
+    monkeypatch.setattr("mvstack.report.seen.read_rows", lambda *_: [])  # no lock of any partition
     (shown,) = json.loads(mvstack("show", "hpcc", "--json").out)
     assert shown["facts"]["seen"] == ["spack 2026-01-01: built, over mvapich@4.1 on expanse/cpu"]
     seen = {row["partition"]: row["seen"] for row in shown["rows"]}
     assert seen["expanse/cpu"].startswith("rendered; 1 of ")
     other = row.model_copy(update={"state": "failed"})
-    monkeypatch.setattr("mvstack.report.offers.read_record", lambda: [other])
+    monkeypatch.setattr("mvstack.report.seen.read_record", lambda: [other])
     offers = {one.title: one.seen for one in planned().every()}
     assert offers["expanse/cpu"] == "rendered"
 
@@ -138,6 +150,26 @@ def test_the_list_has_every_partition_and_what_nothing_is_offered_on(mvstack: Mv
     assert first == [
         *("system", "mpi", "fabric", "gpu", "launcher", "builder", "status", "installed")
     ]
+
+
+def test_the_reasons_of_a_historic_release_are_asked_of_that_release(mvstack: Mvstack) -> None:
+    (shown,) = json.loads(mvstack("show", "expanse/cpu", "--release", "2023.08", "--json").out)
+    (why,) = shown["facts"]["why"]
+    assert why == "mvstack explain expanse/cpu --release 2023.08"
+    assert "mvapich2 2.3.7" in mvstack(*why.split()[1:]).out
+
+
+def test_a_release_of_some_systems_lists_those_alone(mvstack: Mvstack) -> None:
+    rows = json.loads(mvstack("list", "--release", "2014.08", "--json").out)
+    assert [one["system"] for one in rows] == ["gordon/cpu", "gordon/vsmp"]
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_release_without_packages_is_no_traceback(
+    mvstack: Mvstack, words: tuple[str, ...]
+) -> None:
+    said = mvstack("list", "packages", "--release", "2014.08", *words)
+    assert (said.code, said.out) == (0, "[]\n" if words else "no packages\n")
 
 
 def test_mpi_builds_are_listed_with_the_partitions_that_get_them(mvstack: Mvstack) -> None:

@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.isolated import Isolated
+from mvstack.builders.spack.lock import Environment
 from mvstack.cli import main as cli
-from mvstack.plan.types import Plan
 from mvstack.support.errors import CheckFailed, MvstackError, Problem
+
+GATES = lock.through_the_gates
 
 
 @pytest.fixture
@@ -57,7 +59,8 @@ def test_nothing_is_left_unless_it_is_asked_for(here: Tree) -> None:
 
 
 def test_one_that_fails_stops_no_other(here: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gates(_answer: Any, plan: Plan, *_: Any) -> None:
+    def gates(environment: Environment, _answer: Any) -> None:
+        plan = environment.plan
         if plan.partition == "cpu":
             raise CheckFailed(Problem("two MPIs", f"{plan.system}/{plan.partition}"))
 
@@ -93,3 +96,66 @@ def test_compiler_and_stack_do_not_share_a_configuration(
     monkeypatch.setattr(Isolated, "command", noted)
     run(here, "expanse/cpu")
     assert len(set(seen)) == 2
+
+
+# --- mvstack gate ---------------------------------------------------------------------------------
+
+
+def gate(tree: Tree, *words: str) -> Any:  # noqa: F811
+    """``mvstack gate WORD…`` over the program that stands for Spack."""
+    return CliRunner().invoke(cli.app, ["gate", "--root", str(tree.top / "root"), *words])
+
+
+def test_a_lock_by_hand_is_held_to_the_gates_of_the_partition_that_it_is_said_to_be_of(
+    here: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(lock, "through_the_gates", lambda one, _: seen.append(one.what))
+    assert run(here, "expanse/cpu", "--to", str(here.top / "locks")).exit_code == 0
+    here.calls()
+    seen.clear()
+    place = here.top / "locks" / "expanse" / "cpu"
+    done = gate(here, str(place / "spack.lock"), "--json")  # its folders say which partition
+    assert done.exit_code == 0, done.output
+    assert [row["what"] for row in json.loads(done.stdout)] == ["compiler", "stack"]
+    assert seen == ["the compiler of expanse/cpu", "expanse/cpu"]
+    (here.top / "mine.lock").write_text((place / "spack.lock").read_text())
+    done = gate(here, str(here.top / "mine.lock"), "alps/cpu")
+    assert done.exit_code == 0 and "alps/cpu: stack: 3 packages pass the gates" in done.stdout
+    assert here.calls() == []  # nothing is solved
+    assert list((here.top / "tmp").iterdir()) == []
+
+
+def test_a_lock_that_breaks_a_gate_ends_with_1(here: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "through_the_gates", GATES)
+    monkeypatch.setattr(Environment, "differences", lambda _: [])
+    done = gate(here, str(here.top / "lock.json"), "expanse/cpu")
+    assert isinstance(done.exception, CheckFailed) and done.exception.exit_code == 1
+    told = {problem.message for problem in done.exception.problems}
+    assert {"gate hash", "gate solver", "gate roots"} <= told  # the fake solver's hashes are none
+
+
+def test_a_system_of_several_partitions_is_not_enough(here: Tree) -> None:
+    done = gate(here, str(here.top / "lock.json"), "expanse")
+    assert isinstance(done.exception, MvstackError) and done.exception.exit_code == 3
+    assert "name the one that is meant" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        (None, ("expanse/cpu",), "cannot be read"),
+        ("{}", ("expanse/cpu",), "is no Spack lock file"),
+        ("", (), "no Spack lock file"),
+    ],
+)
+def test_what_is_no_lock_is_told_before_spack_is_cloned(
+    here: Tree, text: str | None, words: tuple[str, ...], says: str
+) -> None:
+    file = here.top / "some.lock"
+    if text is not None:
+        file.write_text(text)
+    done = gate(here, str(file), *words)
+    assert isinstance(done.exception, MvstackError) and done.exception.exit_code == 3
+    assert says in str(done.exception) and str(file) in str(done.exception)
+    assert not (here.top / "root").exists()

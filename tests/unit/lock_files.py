@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lock_mutations import rehashed
+
 from mvstack.model.spack_lock import Lock, parse_lock
 
 DATA = Path(__file__).parent.parent / "data" / "locks"
@@ -26,8 +28,8 @@ def raw(name: str) -> dict[str, Any]:
 
 
 def lock(data: dict[str, Any]) -> Lock:
-    """A lock file from JSON that a test changed."""
-    return parse_lock(json.dumps(data))
+    """A lock file from JSON that a test changed, with the hashes that Spack would give it."""
+    return parse_lock(json.dumps(rehashed(data)))
 
 
 def together(*all_data: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from mvstack.discover.machine import REQUIRED, Compiler, Library, Machine
 from mvstack.discover.merge import JOBS, merged, partitions, unseen
 from mvstack.discover.nodes import by_hand, read
 from mvstack.discover.system_file import Nodes, cluster_yaml
-from mvstack.model.load import parse_system
+from mvstack.model.load import load_policy, parse_system
 from mvstack.model.yamlfile import parse_yaml
 from mvstack.support.errors import InvalidInput
 
@@ -181,7 +182,10 @@ def test_a_machine_is_the_same_after_its_json() -> None:
 
 
 def test_every_scheduler_has_a_line_for_a_person() -> None:
-    for name in ("slurm", "pbs", "lsf", "flux", "none"):
-        line = by_hand(name, "gpu", ["mvstack", "discover", "--json"])
+    queued = []
+    for name, row in load_policy().schedulers.items():
+        line = by_hand(row.look, "gpu", ["mvstack", "discover", "--json"])
         assert "mvstack discover --json > " in line and "gpu.json" in line
+        queued += [name] if row.submit and re.search(r"(-q |-p |=)gpu\b", line) else []
+    assert queued == ["slurm", "pbs", "torque", "lsf", "flux"]
     assert unseen("down").how["cores"] == "down"

@@ -161,6 +161,12 @@ MUTATIONS: dict[str, Callable[[], Policy]] = {
     "srun by the library's own PMI": lambda: without(
         "srun-simple", of=launcher("srun-mvapich", pmi=["simple", "pmi2"])
     ),
+    "srun by a plugin that Slurm has not": lambda: launcher(
+        "srun-mvapich2", launch="srun --mpi=pmi1 -n {ranks} {program}"
+    ),
+    "plain srun by such a plugin": lambda: launcher(
+        "srun-mvapich2", environment={"SLURM_MPI_TYPE": setting("pmi1")}
+    ),
     "hydra's line by srun": lambda: launcher("hydra", launch="srun -n {ranks} {program}"),
     "Slurm's plugins not asked": lambda: POLICY.model_copy(
         update={

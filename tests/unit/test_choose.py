@@ -209,7 +209,8 @@ def sweep():
             for launcher in LAUNCHERS:
                 yield {"fabric": fabric, "gpu": gpu, "launcher": launcher}
             facts = {"fabric": fabric, "gpu": gpu}
-            for pmi, nic in (("cray", None), ("simple", None), ("pmi2", "broadcom")):
+            own_nics = (("cray", None), ("simple", None), ("pmi1", None), ("pmi2", "broadcom"))
+            for pmi, nic in own_nics:
                 yield {**facts, "pmi": pmi, "nic": nic}
             own = {"mvapich-plus": External(version="4.1", prefix="/sw/plus")}
             yield {**facts, "pmi": "cray", "externals": own}

@@ -110,7 +110,8 @@ def test_each_difference_is_told_once_and_the_other_way_round_too(
 def by_locks(old: dict[str, Any], new: dict[str, Any], tmp_path: Any) -> Difference:
     plan = plan_in(tmp_path, ("builder: easybuild", "builder: spack"))
     sides = [
-        Graph("c/c", "spack", "lock file", locked(locks.lock(one), plan)) for one in (old, new)
+        Graph("c/c", "spack", "lock file", locked(locks.parse_lock(locks.json.dumps(one)), plan))
+        for one in (old, new)
     ]
     return partition("cluster/cpu", *sides)
 

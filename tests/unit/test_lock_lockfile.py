@@ -64,7 +64,10 @@ BROKEN: list[tuple[str, Any]] = [
         lambda d: _mpi(d)["dependencies"][0]["parameters"].update(virtuals=3),
     ),
     ("which the file lacks", lambda d: _mpi(d)["dependencies"][0].update(hash="gone")),
-    ("needs itself", lambda d: _mpi(d)["dependencies"][0].update(hash=_mpi(d)["hash"])),
+    (
+        "needs itself",
+        lambda d: _mpi(d)["dependencies"][0].update(name="mvapich", hash=_mpi(d)["hash"]),
+    ),
 ]
 
 

@@ -201,6 +201,20 @@ def test_what_render_would_refuse_is_warned_of_by_check(
     assert (f"mine.yaml:12: {says}" in said) if says else "easyconfig" not in said
 
 
+@pytest.mark.parametrize(
+    ("os", "warned"), [("centos6", True), ("centos7", False), ("rocky9", False)]
+)
+def test_a_gcc_that_is_too_old_to_build_another_is_warned_of(os: str, warned: bool) -> None:
+    """Spack takes no gcc before 4.8 for a compiler of C; its solver says so in riddles."""
+    text = TEXT.format(gpus="gpu: none", external="cmake: {prefix: /usr}", **PLAIN)
+    text = text.replace("os: rocky9", f"os: {os}")
+    for origin in ("spack", "external"):
+        own = text.replace('{version: "12.2.0"}', f'{{version: "12.2.0", origin: {origin}}}')
+        said = [one.message for one in doubts(parse_system(own, Path("mine.yaml")), "cpu", POLICY)]
+        about = [one for one in said if "takes none before 4.8" in one]
+        assert len(about) == (warned and origin == "spack"), said
+
+
 def test_another_compiler_than_gcc_is_refused() -> None:
     text = TEXT.format(gpus="gpu: none", external="cmake: {prefix: /usr}", **PLAIN)
     text = text.replace('{version: "12.2.0"}', '{name: clang, version: "17.0.6"}')

@@ -123,6 +123,15 @@ def test_accepted_bytes_reach_the_easyconfig() -> None:
     assert "# not upstream's bytes: site patch 12" in text
 
 
+def test_the_help_of_a_package_says_that_its_bytes_were_accepted() -> None:
+    plan = PLANS["azure-hbv4/hpc"]
+    first, *rest = plan.packages
+    taken = dataclasses.replace(first, not_upstream="site patch 12", accepted_sha256="ab" * 32)
+    files = render(dataclasses.replace(plan, packages=[taken, *rest]))
+    text = files[f"easyconfigs/{first.easyconfig}"]
+    assert "not upstream's bytes: site patch 12" in values_of(text)["usage"]
+
+
 @pytest.mark.parametrize("name", EASYBUILD)
 def test_accepted_bytes_are_those_of_the_source_and_patches_keep_their_hashes(name: str) -> None:
     plan = PLANS[name]

@@ -56,6 +56,19 @@ def test_components_and_extensions_have_sources_too() -> None:
     ]
 
 
+def test_a_file_that_two_kinds_of_software_are_of_has_one_hash(tmp_path: Path) -> None:
+    """OMB-Py is in the tarball of OSU-Micro-Benchmarks; v1.tar.gz of two places is two files."""
+    text = "source_urls = ['https://{}.org']\nsources = ['v1.tar.gz']\nchecksums = ['{}']\n"
+    first = write(tmp_path, text.format("a", "1" * 64))
+    same = write(tmp_path, text.format("a", "2" * 64), "same.eb")
+    other = write(tmp_path, text.format("b", "2" * 64), "other.eb")
+    for path in (same, other):
+        path.write_text(path.read_text().replace("'Alpha'", "'Beta'"))
+    assert len(specs_from_easyconfigs([first, other])) == 2
+    with pytest.raises(InvalidInput, match=r"v1\.tar\.gz has other hashes than in .*alpha\.eb"):
+        specs_from_easyconfigs([first, same])
+
+
 def test_a_file_of_several_easyconfigs_is_one_source() -> None:
     assert len(specs_from_easyconfigs([DATA / "plain.eb", DATA / "plain.eb"])) == 1
 

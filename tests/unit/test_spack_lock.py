@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.spack_lock import parse_lock
 from mvstack.plan.make import make_plan
 from mvstack.plan.spack import package_of, spack_graph
-from mvstack.plan.types import Accepted, Given, Plan, plan_of
+from mvstack.plan.types import Accepted, Given, Package, Plan, plan_of
 from mvstack.support.errors import CheckFailed, Missing
 from mvstack.support.home import DATA
 
@@ -186,9 +187,29 @@ def test_accepted_bytes_are_a_recipe_over_ours(tmp_path: Path) -> None:
     assert set(files) == {f"{top}/repo.yaml", f"{top}/packages/mvapich/package.py"}
     text = files[f"{top}/packages/mvapich/package.py"]
     compile(text, "package.py", "exec")
-    assert "class Mvapich(Ours):" in text and f'sha256="{"a" * 64}"' in text
+    assert "class Mvapich(Recipe):" in text and f'sha256="{"a" * 64}"' in text
     assert "\nimport os" not in text
     assert "namespace: mvapich_stack_accepted" in files[f"{top}/repo.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "base", "name"),
+    [
+        ("osu-micro-benchmarks@=7.5.2", "mvapich_stack_mends", "OsuMicroBenchmarks"),
+        ("openblas@=0.3.30 threads=openmp", "builtin", "Openblas"),
+        ("npb-upc@=3.3", "mvapich_stack", "NpbUpc"),
+    ],
+)
+def test_accepted_bytes_of_a_package_are_a_recipe_over_its_own(
+    tmp_path: Path, spec: str, base: str, name: str
+) -> None:
+    plan = plan_in(tmp_path)
+    one = Package("X", "1.0", "X", "x/1.0", "", "", spec, accepted_sha256="b" * 64)
+    folder = spec.partition("@")[0].replace("-", "_")
+    files = overlay(dataclasses.replace(plan, packages=[one]))
+    text = next(text for path, text in files.items() if path.endswith(f"{folder}/package.py"))
+    assert f"from spack_repo.{base}.packages.{folder}.package import {name} as" in text
+    assert f'version("1.0", sha256="{"b" * 64}"' in text
 
 
 # --- sources --------------------------------------------------------------------------------------

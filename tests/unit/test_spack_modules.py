@@ -79,6 +79,11 @@ def test_help_says_whose_bytes_these_are(plan: Plan) -> None:
     plan = replace(plan, mpi=[build])
     text = module_text(plan, mpi(plan), FOUND, LOADER)
     assert "not upstream's bytes: made here" in text and "a" * 64 in text
+    for one in parts_of(plan):
+        if one.package:
+            other = replace(one.package, not_upstream="made here", accepted_sha256="b" * 64)
+            said = module_text(plan, replace(one, package=other), FOUND, LOADER)
+            assert f"not upstream's bytes: made here (sha256 {'b' * 64})" in said
 
 
 def test_a_compiler_elsewhere_is_put_on_the_path(plan: Plan) -> None:
@@ -138,3 +143,9 @@ def test_repositories_stand_in_their_order(tmp_path: Path) -> None:
     ]
     assert list(files["mirrors.yaml"]["mirrors:"]) == ["cache", "mvapich-stack-sources"]
     assert files["bootstrap.yaml"]["bootstrap"]["sources"] == []
+
+
+def test_spack_keeps_no_answers(tmp_path: Path) -> None:
+    """A kept one has the hash of a recipe as it was, and gave a root the package of another."""
+    concretizer = isolated(tmp_path).files()["concretizer.yaml"]["concretizer"]
+    assert concretizer["concretization_cache"] == {"enable": False}

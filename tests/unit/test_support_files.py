@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -35,3 +36,18 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
         write_atomically(tmp_path / "file", "\ud800")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "old"
+
+
+def test_a_disk_that_is_read_only_is_told_by_the_name_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a disk refuses to remove the new file as well, which was never made."""
+
+    def refuse(path: object, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr("os.open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(OSError, match="Read-only") as caught:
+        write_atomically(tmp_path / "file", "x")
+    assert caught.value.filename == str(tmp_path / "file")

@@ -179,12 +179,12 @@ def test_a_header_asks_for_nodes_in_the_words_of_reframes_own(monkeypatch):
 )
 def test_the_help_of_a_module_shows_a_job(launcher, scheduler, lines, submit):
     plan = planned(launcher, scheduler)
-    said = template("usage.txt", plan=plan, build=plan.mpi[0])
+    said = template("mpi_usage.txt", plan=plan, build=plan.mpi[0])
     assert all(f"    {line}\n" in said for line in [*lines, "#!/bin/bash"])
     assert f"`{submit}` submits a job" in said and "-q debug\n" in said
     assert "128 ./PROGRAM" in said and "#SBATCH --gpus" not in said
     alone = planned("hydra", "none")
-    assert "submits" not in template("usage.txt", plan=alone, build=alone.mpi[0])
+    assert "submits" not in template("mpi_usage.txt", plan=alone, build=alone.mpi[0])
 
 
 @pytest.mark.parametrize(
@@ -198,13 +198,13 @@ def test_the_help_of_a_module_shows_a_job(launcher, scheduler, lines, submit):
 )
 def test_a_launcher_that_asks_no_scheduler_is_told_the_nodes(site, scheduler, hosts):
     plan = planned("mpirun_rsh", scheduler)
-    said = template("usage.txt", plan=plan, build=plan.mpi[0])
+    said = template("mpi_usage.txt", plan=plan, build=plan.mpi[0])
     assert (
         f"    {hosts} > hosts\n    mpirun_rsh -export -np 128 -hostfile hosts ./PROGRAM\n" in said
     )
     assert site(plan.as_dict())["environments"][0]["extras"]["hosts"] == hosts
     other = planned("hydra", scheduler)
-    assert "> hosts" not in template("usage.txt", plan=other, build=other.mpi[0])
+    assert "> hosts" not in template("mpi_usage.txt", plan=other, build=other.mpi[0])
 
 
 def test_many_nodes_without_a_scheduler_are_refused_unless_that_is_said():

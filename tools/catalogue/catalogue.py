@@ -9,6 +9,7 @@ from plots import checks, compared, measured, published
 
 from mvstack.model.load import load_system, system_names
 from mvstack.plan.types import Package
+from mvstack.render.partition import RENDERED
 from mvstack.report.offers import Offer, planned
 from mvstack.report.seen import Row, best
 
@@ -23,6 +24,7 @@ def pages() -> dict[str, str]:
         for package in offer.plan.packages if offer.plan else []:
             by_name.setdefault(package.name, []).append((package, offer))
     packages = {one.name: one for one in release.packages}
+    first = {one.module for one in release.packages if one.profile == "default"}
     common = {"release": release, "systems": systems, "offers": offers, "packages": packages}
     made = {
         "index.md": _made("index.md", **common),
@@ -47,7 +49,7 @@ def pages() -> dict[str, str]:
         made[f"software/{name.lower()}.md"] = _made(
             "package.md",
             versions=versions,
-            on=_together(by_name.get(name, []), rows),
+            on=_together(by_name.get(name, []), rows, first),
             record=best([row for module in modules for row in rows[module]]),
             checks=checks().get(name, []),
             figures=[one for one in published() if _is_of(one, name)],
@@ -57,14 +59,21 @@ def pages() -> dict[str, str]:
 
 
 def _together(
-    found: list[tuple[Package, Offer]], rows: dict[str, list[Row]]
+    found: list[tuple[Package, Offer]], rows: dict[str, list[Row]], first: set[str]
 ) -> dict[tuple[str, str, str], list[Offer]]:
-    """The partitions that get a package, by its module, its MPI and how far it came there."""
+    """The partitions that get a package, by its module, its MPI and how far it came there.
+
+    A lock of the partition is of the modules in ``first``, the default ones.
+    """
     groups: dict[tuple[str, str, str], list[Offer]] = {}
     for package, offer in found:
         there = [row for row in rows[package.module] if row.mpi.endswith(f" on {offer.title}")]
         state = {"resolves": "concretized"}.get(there[0].state, there[0].state) if there else ""
-        key = (package.module, package.mpi, state or offer.seen.partition(";")[0])
+        if not state:
+            state = offer.seen.partition(";")[0]
+            if state == "concretized" and package.module not in first:
+                state = "rendered" if (RENDERED / offer.title).is_dir() else "explained"
+        key = (package.module, package.mpi, state)
         groups.setdefault(key, []).append(offer)
     return groups
 

@@ -11,6 +11,7 @@ from typing import Any
 from mvstack.cache.elf import linked
 from mvstack.support.errors import InvalidInput
 from mvstack.support.processes import run
+from mvstack.support.words import few
 
 # Names that programs take from an MPI library: C, the profiling names, Fortran and its modules,
 # and the objects that mpi.h and mpif.h refer to.
@@ -24,7 +25,6 @@ _CONSTANTS = (
     "offsetof(MPI_Status, MPI_SOURCE)",
 )
 _ALLOWED = "a library, or a prefix with lib/libmpi.so or lib64/libmpi.so"
-SHOWN = 5  # names in one line
 SECONDS = 60  # for mpicc, and for what it compiled
 
 
@@ -167,35 +167,30 @@ def differences(
     if old.soname != new.soname:
         yield Difference("soname", old.soname, new.soname, not_found)
     if gone := sorted(named - new.sonames - {old.soname}):
-        yield Difference("soname of a binding", _some(gone), _some(sorted(new.sonames)), not_found)
+        yield Difference("soname of a binding", few(gone), few(sorted(new.sonames)), not_found)
     wanted = old.names if needed is None else needed & old.names
     if lacking := sorted(wanted - new.names):
         yield Difference(
             "names",
             f"{len(wanted)} names",
-            f"lacks {len(lacking)}: {_some(lacking)}",
+            f"lacks {len(lacking)}: {few(lacking)}",
             "programs that call them end with an undefined symbol",
         )
     if grown := [name for name in _changed(old.sizes, new.sizes) if name in wanted]:
         yield Difference(
             "sizes of objects",
-            _some([f"{name} {old.sizes[name]} bytes" for name in grown]),
-            _some([f"{name} {new.sizes[name]} bytes" for name in grown]),
+            few([f"{name} {old.sizes[name]} bytes" for name in grown]),
+            few([f"{name} {new.sizes[name]} bytes" for name in grown]),
             "the linker copied the old object into programs",
         )
     if changed := _changed(old_constants, new_constants):
         yield Difference(
             "constants of mpi.h",
-            _some([f"{name} {old_constants[name]:#x}" for name in changed]),
-            _some([f"{name} {new_constants[name]:#x}" for name in changed]),
+            few([f"{name} {old_constants[name]:#x}" for name in changed]),
+            few([f"{name} {new_constants[name]:#x}" for name in changed]),
             "the compiler put the old values into programs",
         )
 
 
 def _changed(old: dict[str, int], new: dict[str, int]) -> list[str]:
     return sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more

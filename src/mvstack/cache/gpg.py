@@ -16,7 +16,7 @@ from pathlib import Path
 from mvstack.cache.place import NotBelieved
 from mvstack.sources.accepted import state_dir
 from mvstack.support import locks
-from mvstack.support.errors import InvalidInput, Missing, Refused
+from mvstack.support.errors import InvalidInput, Missing, Refused, telling
 from mvstack.support.processes import Done, english, run, variable
 
 VARIABLE = "MVSTACK_GNUPGHOME"
@@ -258,14 +258,9 @@ def _at_home(agent: bool) -> Iterator[str]:
     With an ``agent`` there is one program at a time, for the agent that is ended is everybody's.
     """
     folder = home()
-    try:
+    todo = f"name another in {VARIABLE}"
+    with telling(Missing, "the folder for keys cannot be made", where=str(folder), todo=todo):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise Missing(
-            f"the folder for keys cannot be made: {error.strerror}",
-            str(folder),
-            todo=f"name another in {VARIABLE}",
-        ) from None
     with contextlib.ExitStack() as stack:
         name = str(folder)
         if len(name) > _LONGEST_HOME:

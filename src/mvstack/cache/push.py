@@ -11,9 +11,9 @@ from mvstack.cache import gpg, store, unpack
 from mvstack.cache.manifest import Manifest
 from mvstack.cache.pack import Installed, installed, libraries, pack
 from mvstack.cache.place import NotBelieved, Place, Unreachable
-from mvstack.support import locks
-from mvstack.support.errors import Locked, Refused
+from mvstack.support.errors import Refused
 from mvstack.support.progress import Progress
+from mvstack.tree.folder import locked
 
 
 def push(
@@ -33,16 +33,7 @@ def push(
     """
     place.writable()
     rows = []
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(locks.share(Path(plan["root"]) / ".lock"))
-        except locks.Held as held:
-            raise Locked(
-                "another process is installing into this root",
-                plan["root"],
-                found=held.holder,
-                todo="wait until it has ended",
-            ) from None
+    with locked(Path(plan["root"]), reading=True):
         made, nodes = installed(plan)
         if not nodes:
             todo = f"mvstack install {made.system}/{made.partition}"

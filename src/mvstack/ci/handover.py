@@ -25,7 +25,7 @@ from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.use import Caches
 from mvstack.model.ci import Settings, Site
-from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.errors import InvalidInput, Problem, Refused, telling
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import variable
 
@@ -103,14 +103,12 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
         home.mkdir(mode=0o700)
         with variable(gpg.VARIABLE, str(home)):
             for file in files:
+                what = "a key that is to be trusted cannot be read"
+                todo = "give what `mvstack cache keys export --to FILE` wrote"
+                with telling(InvalidInput, what, where=str(file), todo=todo):
+                    text = file.read_bytes()
                 try:
-                    gpg.trust(file.read_bytes())
-                except OSError as error:
-                    raise InvalidInput(
-                        f"a key that is to be trusted cannot be read: {error.strerror}",
-                        str(file),
-                        todo="give what `mvstack cache keys export --to FILE` wrote",
-                    ) from None
+                    gpg.trust(text)
                 except InvalidInput as error:
                     raise InvalidInput(error.problems[0].message, str(file)) from None
             yield

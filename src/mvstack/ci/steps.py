@@ -22,7 +22,7 @@ from mvstack.install import stages
 from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import System
 from mvstack.plan.types import Extent, Plan
-from mvstack.support.errors import Missing, Refused
+from mvstack.support.errors import Missing, Refused, telling
 from mvstack.support.files import write_atomically
 from mvstack.support.git import git
 from mvstack.support.progress import Progress
@@ -190,14 +190,9 @@ def _own_key(wanted: str) -> Iterator[gpg.Key]:
     if not file:
         yield gpg.own_key(wanted)
         return
-    try:
+    todo = "make it a variable of type File, protected, in the project's CI/CD settings"
+    with telling(Missing, "the signing key cannot be read", where=KEY, todo=todo):
         text = Path(file).read_bytes()
-    except OSError as error:
-        raise Missing(
-            f"the signing key cannot be read: {error.strerror}",
-            KEY,
-            todo="make it a variable of type File, protected, in the project's CI/CD settings",
-        ) from None
     with keyring():
         yield gpg.take_own(text)
 

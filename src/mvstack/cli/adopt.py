@@ -15,6 +15,7 @@ from mvstack.discover import look
 from mvstack.discover.merge import Answer, partitions
 from mvstack.discover.nodes import by_hand, by_srun, read, slurm_partitions
 from mvstack.discover.system_file import Nodes, cluster_yaml
+from mvstack.model.load import load_policy
 from mvstack.model.text import Name
 from mvstack.support.console import confirm, say
 from mvstack.support.errors import InvalidInput, Refused, relative
@@ -50,8 +51,9 @@ def adopt(
     replace: Annotated[bool, Option("--replace", help="Replace the file if it is there.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Look at this cluster from a login node and write its system file, all unknown named."""
+    """Describe this cluster, from a login node, in a system file; say what it could not find."""
     valid("NAME", Name, name)
+    given = dict(map(_given, node or []))
     file = site_folder(to) / "systems" / f"{name}.yaml"
     if file.exists() and not (replace or (sys.stdin.isatty() and confirm(f"Replace {file}?"))):
         todo = "give another name or --replace"
@@ -59,7 +61,6 @@ def adopt(
     shown = options.progress(as_json)
     with shown.step("look", "at this node"):
         login = look()
-    given = dict(map(_given, node or []))
     slurm = slurm_partitions() if login.scheduler == "slurm" else {}
     if unknown := [one for one in partition or [] if slurm and one not in slurm]:
         what, allowed = f"Slurm has no partition {unknown[0]}", ", ".join(slurm)
@@ -67,11 +68,11 @@ def adopt(
     queues = dict.fromkeys([*(partition or slurm), *given])
     asked = [one for one in queues if slurm and one not in given]
     ask = partial(by_srun, command=DISCOVER, limit=limit, options=srun or [])
-    what = f"at a node of {', '.join(queues) or 'no partition'}"
-    # side by side: one that is down is waited for once
-    with shown.step("look", what), ThreadPoolExecutor(max_workers=8) as pool:
-        told = dict(zip(asked, pool.map(ask, asked), strict=True))
-    told |= given
+    told = given
+    if asked:  # side by side: one that is down is waited for once
+        what = f"at a node of {', '.join(asked)}"
+        with shown.step("look", what), ThreadPoolExecutor(max_workers=8) as pool:
+            told = {**dict(zip(asked, pool.map(ask, asked), strict=True)), **given}
     answers = {one: told.get(one, (None, "no Slurm here to ask")) for one in queues}
     parts, alike = partitions(login, answers, slurm)
     parts = parts or {"node": Nodes(login)}
@@ -86,7 +87,8 @@ def adopt(
     lines += [f"{one}: {why}" for one, why in lost.items()]
     if lost:
         lines.append("to look at the nodes that did not answer, run these, then the last line:")
-        lines += [f"    {by_hand(login.scheduler or '', one, DISCOVER)}" for one in lost]
+        look_there = load_policy().schedulers[login.scheduler or "none"].look
+        lines += [f"    {by_hand(look_there, one, DISCOVER)}" for one in lost]
         again = " ".join(f"--node {one}={one}.json" for one in lost)
         lines.append(f"    mvstack adopt {name} --to {relative(file.parents[1])} --replace {again}")
     next_ = f"mvstack --site {relative(file.parents[1])} check {name}"

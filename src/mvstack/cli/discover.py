@@ -46,7 +46,8 @@ def discover(
         say({"capture": str(capture)}, as_json, said)
         return
     if not root.exists():
-        raise InvalidInput("no such file or folder", str(root))
+        todo = "give what `discover --capture` wrote, or a folder with a machine's files"
+        raise InvalidInput("there is no such file or folder", str(root), todo=todo)
     if not SYSTEM_NAME.fullmatch(name):
         allowed = "up to 40 small letters, digits and . _ -, beginning with a letter"
         raise InvalidInput("not a valid system name", "--name", found=name, allowed=allowed)

@@ -41,11 +41,11 @@ def list_(
     shown = [{k: v for k, v in row.items() if k not in FOR_SCRIPTS} for row in rows]
     if what == "packages":
         shown = rows
-    say(rows, as_json, rows_of(shown))
+    say(rows, as_json, rows_of(shown) if shown else f"no {what}")
 
 
 def _systems(plans: Planned, root: Path | None) -> list[Row]:
-    """A row a partition, also of nodes that get nothing; `local` is not looked for."""
+    """A row a partition, also of nodes that get nothing; `local` is not looked at."""
     rows: list[Row] = []
     for offer in plans.every():
         part, system = offer.part, offer.system
@@ -56,7 +56,7 @@ def _systems(plans: Planned, root: Path | None) -> list[Row]:
         row |= {"seen": offer.seen, "because": offer.because}
         rows.append({**row, "installed": installed(place, f"{system.name}-{offer.name}")})
     keys = dict.fromkeys(rows[0] if rows else (), "")
-    for system in map(load_system, system_names()):
+    for system in map(load_system, plans.release.systems or system_names()):
         own = {"builder": system.builder, "status": system.status}
         if system.discover:
             there = installed(Path(root_for(system, root)), system.name)

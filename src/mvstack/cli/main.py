@@ -23,7 +23,7 @@ PANELS = {
     "Stack": ("install", "test", "report", "up", "abi"),
     "Sources and caches": ("bundle", "sources", "cache"),
     "Pipelines and images": ("diff", "ci", "image"),
-    "Write": ("render", "lock", "new"),
+    "Write": ("render", "lock", "gate", "new"),
 }
 COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}
 # The module of each: its own, but for these.
@@ -31,6 +31,7 @@ MODULES = {name: name for name in COMMANDS}
 MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {
     "render": "rendering",
     "find": "show",
+    "gate": "lock",
 }
 
 

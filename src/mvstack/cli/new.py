@@ -106,7 +106,7 @@ def site_folder(to: Path | None) -> Path:
     site = home().site
     if site is None:
         what = "no site folder is named; mvapich-stack's own files are never changed"
-        todo = "mvstack new site DIR, then mvstack --site DIR new …"
+        todo = "`mvstack new site DIR` makes one; then name it: mvstack --site DIR …"
         raise InvalidInput(what, "--site", todo=todo)
     return site
 

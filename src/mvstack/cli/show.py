@@ -74,14 +74,15 @@ def show(
     root: options.Root = None,
     as_json: options.Json = False,
 ) -> None:
-    """Show a system, package or MPI: what it has, how far it came, how to load and run it."""
+    """Show a system, package or MPI: what it has, its state, how to load and run it."""
     plans = planned(release)
     name = split_name(what)[0]
     if name in system_names() or name.endswith((".yaml", ".yml")) or name == "-":
         found = list(_system(what, plans, root))
     else:
         known = _others(plans)
-        found = [_other(kind, own, plans) for kind, own in known.get(what.lower(), {}).items()]
+        kinds = known.get(what.lower()) or _of_build(what.lower(), plans)
+        found = [_other(kind, own, plans) for kind, own in kinds.items()]
     if not found:
         close = nearest(what, [*system_names(), *known])
         raise InvalidInput(
@@ -117,6 +118,7 @@ def _system(what: str, plans: Planned, root: Path | None) -> Iterator[Shown]:
     if system.discover:
         todo = "mvstack explain local"
         raise InvalidInput(f"{system.name} is the machine that one is on", todo=todo)
+    then = f" --release {plans.release.name}" * bool(plans.release.systems)
     if not partition:
         yield _shown("system", system.name, system.title, [], system=system)
     for one in partitions_of(system, partition) if partition or system.partitions else ():
@@ -129,7 +131,7 @@ def _system(what: str, plans: Planned, root: Path | None) -> Iterator[Shown]:
             offer=offer,
             system=system,
             plan=offer.plan,
-            what=f"{name}/{one}",
+            what=f"{name}/{one}{then}",
             root=place,
             here=installed(place, f"{system.name}-{one}"),
             figures=said_of(system.name, one),
@@ -157,6 +159,12 @@ def _others(plans: Planned) -> dict[str, dict[str, str]]:
     for kind, own, name in names:
         found.setdefault(name.lower(), {}).setdefault(kind, own)
     return found
+
+
+def _of_build(module: str, plans: Planned) -> dict[str, str]:
+    """The product that ``module`` is a build of, as _others() has it; {} for none."""
+    builds = (build for one in plans.every() if one.plan for build in one.plan.mpi)
+    return next(({"MPI": one.product} for one in builds if one.module == module), {})
 
 
 def _providers(plans: Planned) -> dict[str, Any]:

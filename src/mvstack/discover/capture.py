@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mvstack.model.base import first_error
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput, relative
+from mvstack.support.errors import InvalidInput, relative, telling
 from mvstack.support.files import write_atomically
 
 TIMED_OUT: Literal["timed out"] = "timed out"
@@ -71,15 +71,9 @@ def must_be_new(file: Path) -> None:
 
 def write_capture(seen: Capture, file: Path) -> None:
     """Write ``seen``, less what is private. Raises InvalidInput when it cannot be written."""
-    try:
+    todo = "name a file on a disk that you may write to"
+    with telling(InvalidInput, "the capture cannot be written", where=relative(file), todo=todo):
         write_atomically(file, as_text(seen), mode=None)
-    except OSError as error:
-        raise InvalidInput(
-            "the capture cannot be written",
-            relative(file),
-            found=error.strerror or str(error),
-            todo="name a file on a disk that you may write to",
-        ) from error
 
 
 def as_text(seen: Capture) -> str:

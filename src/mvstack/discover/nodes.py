@@ -12,13 +12,6 @@ from mvstack.discover.machine import Machine
 from mvstack.discover.merge import Answer
 from mvstack.discover.view import ask
 
-# A job that writes what a node found into a file, where nothing is run from here. Only Slurm's was.
-BY_HAND = {
-    "slurm": "sbatch --partition={queue} --nodes=1 --time=5 --wrap {line}",
-    "pbs": "echo {line} | qsub -q {queue} -l select=1 -l walltime=00:05:00",
-    "lsf": "bsub -q {queue} -nnodes 1 -W 5 {line}",
-    "flux": "flux submit --queue={queue} -N1 sh -c {line}",
-}
 START = 15.0  # seconds beyond the limit of a job: srun, and the program on the node
 
 
@@ -61,7 +54,7 @@ def read(text: bytes) -> Answer:
         return None, f"not what `mvstack discover --json` of this version prints: {first['msg']}"
 
 
-def by_hand(scheduler: str, queue: str, command: Sequence[str]) -> str:
-    """The line that has a job write what a node of ``queue`` found to ``<queue>.json``."""
-    line = shlex.quote(f"{shlex.join(command)} > {Path.cwd()}/{queue}.json")
-    return BY_HAND.get(scheduler, "on a node of it: sh -c {line}").format(queue=queue, line=line)
+def by_hand(line: str, queue: str, command: Sequence[str]) -> str:
+    """``line`` of a scheduler (its ``look``), which writes what a node found to <queue>.json."""
+    found = shlex.quote(f"{shlex.join(command)} > {Path.cwd()}/{queue}.json")
+    return line.format(queue=queue, line=found)

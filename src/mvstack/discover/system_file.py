@@ -9,9 +9,7 @@ from typing import Any
 
 from mvstack.discover.machine import NOT_FOUND, Library, Machine
 from mvstack.support.units import one_line
-
-TAKEN = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
-"""Words that YAML 1.1 or 1.2 reads as something other than text."""
+from mvstack.support.words import TAKEN
 
 COLUMN = 44
 """Where the comments begin."""

@@ -24,13 +24,20 @@ GateId = Literal[
     "process-manager",
     "variant",
     "transport",
+    "compiler",
+    "deprecated",
+    "solver",  # those before it are of planned packages, those from here on of every lock
+    "hash",
     "os",
     "target",
-    "compiler",
-    "wrapper",
+    "asked",
+    "default",
+    "external",
+    "flags",
+    "dependencies",
+    "recipe",
     "unique",
     "known-bad",
-    "deprecated",
 ]
 GATES: tuple[str, ...] = get_args(GateId)
 
@@ -78,7 +85,6 @@ class Gates(Strict):
 
     gates: dict[GateId, Gate]
     mpis: Named
-    not_compiled: Named
     mpi_variants: dict[Name, MpiVariant]
     unique: list[Unique]
     known_bad: list[KnownBad]

@@ -38,6 +38,7 @@ def _expression(value: str) -> str:
 HEADER = filled(
     "{nodes}, {per_node} and {gpus} are filled in, and no other {…}", "", "nodes per_node gpus"
 )
+LOOK = filled("a job that runs {line} on a node of {queue}", "line", "queue")
 
 
 class ProductRow(Strict):
@@ -180,6 +181,7 @@ class SchedulerRow(Row):
     """A scheduler: ReFrame's backend for it, how a job is submitted, the header of its script.
 
     ``hosts`` prints the nodes of a job, one on a line, for launchers that ask no scheduler.
+    ``look`` starts a line of shell on a node of a queue, for `mvstack adopt`.
     """
 
     reframe: Name
@@ -188,6 +190,7 @@ class SchedulerRow(Row):
     header: list[Annotated[Text, HEADER]] = Field(default_factory=list)
     first: Text = ""
     hosts: Text = "hostname"
+    look: Annotated[Text, LOOK] = "on a node of it: sh -c {line}"
 
     def lines(self, nodes: int, per_node: int, gpus: int, more: list[str]) -> list[str]:
         """The first lines of a job for so many nodes, ranks and GPUs of each; ``more`` options."""

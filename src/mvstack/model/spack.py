@@ -29,12 +29,13 @@ class Requirement(Reasoned):
 
 
 class OperatingSystem(Strict):
-    """What Spack finds on a node of an operating system; ``spack`` is its name for it."""
+    """What Spack finds on a node; ``spack`` is its name, ``variants`` are of a gcc built there."""
 
     names: list[Text]
     spack: Name = ""
     gcc: Version
     glibc: Version
+    variants: Text = ""
     source: Text
 
 

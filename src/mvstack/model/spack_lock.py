@@ -4,6 +4,9 @@ The format is that of Spack 1.0 and 1.1: lock file version 6, in which compilers
 others (Spack's ``environment/__init__.py`` describes all versions).
 """
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -63,12 +66,26 @@ def _provided(external: Any) -> Any:
 
 
 def _with_hashes(specs: Any) -> Any:
-    """Each spec stands under its hash."""
+    """Each spec stands under its hash, and says what hash its fields make."""
     if not isinstance(specs, dict):
         return specs
     return {
-        key: {**one, "hash": key} if isinstance(one, dict) else one for key, one in specs.items()
+        key: {**one, "hash": key, "digest": digest(one) if one.get("hash") == key else ""}
+        if isinstance(one, dict)
+        else one
+        for key, one in specs.items()
     }
+
+
+def digest(spec: Mapping[str, Any]) -> str:
+    """The hash that Spack gives to a spec of a lock file: of its JSON, in the order of the file.
+
+    An external is hashed before it is given its namespace.
+    """
+    left = ("hash", "namespace") if "external" in spec else ("hash",)
+    kept = {key: value for key, value in spec.items() if key not in left}
+    text = json.dumps(kept, separators=(",", ":"))
+    return base64.b32encode(hashlib.sha1(text.encode()).digest()).decode().lower()
 
 
 @part(frozen=True, config=AS_WRITTEN)
@@ -87,7 +104,8 @@ class Edge:
 class Node:
     """One concrete package. ``external`` is its prefix when the site provides it, else "".
 
-    ``variants`` are booleans, words, or tuples of words for those that take several.
+    ``variants`` are booleans, words, or tuples of words for those that take several; ``digest`` is
+    the hash that its fields make, which is ``hash`` unless somebody edited them.
     """
 
     hash: str
@@ -106,6 +124,7 @@ class Node:
     os: str = Field(default="", validation_alias=AliasPath("arch", "platform_os"))
     external: Annotated[str, BeforeValidator(_provided)] = ""
     package_hash: str = ""
+    digest: str = ""
     dependencies: tuple[Edge, ...] = ()
 
     def __str__(self) -> str:
@@ -183,7 +202,8 @@ def read_lock(path: Path) -> Lock:
     try:
         return parse_lock(path.read_bytes(), where)
     except OSError as error:
-        raise _wrong(where, f"cannot be read: {error.strerror}") from None
+        todo = "check its name, and that it is a file that you may read"
+        raise InvalidInput(f"cannot be read: {error.strerror}", where, todo=todo) from None
 
 
 def parse_lock(text: str | bytes, file: str = "spack.lock") -> Lock:
@@ -213,7 +233,7 @@ def _complete(lock: Lock) -> None:
         if not node.target:
             raise _wrong(lock.file, f"{node} has no arch.target")
         for edge in node.dependencies:
-            if edge.hash not in lock.nodes:
+            if edge.hash not in lock.nodes or lock.nodes[edge.hash].name != edge.name:
                 missing = f"{edge.name}/{edge.hash[:7]}"
                 raise _wrong(lock.file, f"{node} needs {missing}, which the file lacks")
     below = {key: [edge.hash for edge in one.dependencies] for key, one in lock.nodes.items()}

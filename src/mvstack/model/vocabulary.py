@@ -24,7 +24,6 @@ ROWS = {
     "pmi": ("launchers", "pmis"),
     "scheduler": ("schedulers", "schedulers"),
     "product": ("products", "products"),
-    "file system": ("file-systems", "file_systems"),
     "external": ("externals", "externals"),
     "provider": ("fabrics", "providers"),
 }
@@ -119,7 +118,6 @@ Launcher = Annotated[str, Word("launcher")]
 Pmi = Annotated[str, Word("pmi")]
 Scheduler = Annotated[str, Word("scheduler")]
 Product = Annotated[str, Word("product")]
-FileSystem = Annotated[str, Word("file system")]
 ExternalName = Annotated[str, Word("external")]
 Provider = Annotated[str, Word("provider")]
 

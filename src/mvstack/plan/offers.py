@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from mvstack.model.constraint import sort_key
 from mvstack.model.policy import Policy
+from mvstack.model.spack import spack_pins
 from mvstack.model.system import External, Partition, System
 from mvstack.model.vocabulary import parts_of
 from mvstack.plan import spackspecs
@@ -179,6 +181,11 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     if loud := policy.fabrics[part.fabric].loud:
         todo = "`ibv_devinfo` and `fi_info -l` show whether an adapter is there"
         yield doubt(f"fabric {part.fabric}: {loud}", todo, "fabric")
+    found = spack_pins().found_on(system.os_of(partition))
+    if part.compiler.origin == "spack" and found and sort_key(found.gcc) < sort_key("4.8"):
+        todo = "name one that the site has: `origin: external`, with its `prefix`"
+        by = f"gcc {found.gcc} of {system.os_of(partition)}, and takes none before 4.8"
+        yield doubt(f"Spack cannot build a compiler with {by}", todo, "compiler")
     if part.launcher == "srun" and part.pmi is None:
         todo = "set `pmi:` to one that `srun --mpi=list` names"
         yield doubt("pmi is not set, so the policy's first is taken", todo, "launcher")

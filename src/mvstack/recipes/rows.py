@@ -1,10 +1,13 @@
 """The rows of a release, held against the recipes and easyconfigs that are to build them."""
 
+import ast
+import keyword
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mvstack.builders.spack.gates.deprecated import module_name, standing
 from mvstack.builders.spack.isolated import own_repositories
+from mvstack.model.constraint import sort_key
 from mvstack.model.policy import Policy
 from mvstack.model.release import Package, Release
 from mvstack.plan import easyconfigs
@@ -62,13 +65,26 @@ def recipe_of(package: str) -> Path | None:
     return next(whole, None)
 
 
+def module_name(package: str) -> str:
+    """The folder of a package in a repository of Spack's package API v2: ``7zip`` → ``_7zip``."""
+    name = package.replace("-", "_")
+    return f"_{name}" if re.match(r"[0-9]", name) or keyword.iskeyword(name) else name
+
+
+def versions(recipe: str) -> list[str]:
+    """The versions that the text of a ``package.py`` declares, the newest first."""
+    calls = (one for one in ast.walk(ast.parse(recipe)) if isinstance(one, ast.Call) and one.args)
+    found = [one.args[0] for one in calls if ast.unparse(one.func) == "version"]
+    names = {str(one.value) for one in found if isinstance(one, ast.Constant)}
+    return sorted(names, key=sort_key, reverse=True)
+
+
 def _version(package: str, version: str, where: str) -> Iterator[Problem]:
     """Our recipe of ``package`` must have the version; builtin's are not known here."""
     path = recipe_of(package)
     if path is None:
         return
-    found = standing(path.read_text(encoding="utf-8"))
-    known = [*found.current, *sorted(found.deprecated)]
+    known = versions(path.read_text(encoding="utf-8"))
     if version not in known:
         yield Problem(
             f"the Spack recipe of {package} has no version {version}",

@@ -33,7 +33,7 @@ def render(plan: Plan) -> dict[str, str]:
     readable = {"generated": generated(plan), **plan.as_dict()}
     files = {
         "plan.json": json.dumps(readable, indent=1) + "\n",
-        f"modules/mvapich-stack/{plan.release}.lua": template("core.lua", plan=plan),
+        f"modules/mvapich-stack/{plan.release}.lua": template("mvapich-stack.lua", plan=plan),
     }
     files |= spack_files(plan)
     if also := BY_BUILDER.get(plan.builder):
@@ -102,7 +102,7 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
         values = {name: setting["value"] for name, setting in build.environment.items()}
         lines.append(f"modextravars = {pformat(values)}")
     lines += _other_bytes(build)
-    lines.append(f"usage = {_quoted(template('usage.txt', plan=plan, build=build).strip())}")
+    lines.append(f"usage = {_quoted(template('mpi_usage.txt', plan=plan, build=build).strip())}")
     if build.provided:
         return _site_easyconfig(plan, build, lines)
     return easyconfig(plan, build.easyconfig, lines)
@@ -147,7 +147,14 @@ def toolchain_easyconfig(plan: Plan, node: Node) -> str:
 def _package_lines(package: Package) -> list[str]:
     """What the site decides of a package: other bytes, who may read it."""
     readers = [f"group = {package.readers!r}"] if package.readers else []
-    return [*_other_bytes(package), *readers]
+    usage = [f"usage = {_quoted(other_bytes(package))}"] if package.accepted_sha256 else []
+    return [*_other_bytes(package), *usage, *readers]
+
+
+def other_bytes(one: Package) -> str:
+    """What a module's help says of a package that is not built from upstream's bytes, or ""."""
+    said = f"{one_line(one.not_upstream)} (sha256 {one.accepted_sha256})."
+    return f"Source: not upstream's bytes: {said}" if one.accepted_sha256 else ""
 
 
 def _other_bytes(one: MpiBuild | Package) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from functools import cache
+from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -11,28 +12,10 @@ from mvstack.plan.types import Plan
 from mvstack.support.files import read_text
 from mvstack.support.home import DATA, PACKAGE, home
 from mvstack.support.units import one_line
+from mvstack.support.words import TAKEN
 
-SPACK = DATA / "environments" / "templates" / "spack"
-NEW = DATA / "environments" / "templates" / "new"
-TEMPLATES = {
-    "easystack.yaml": DATA / "environments" / "templates" / "easystack.yaml.j2",
-    "usage.txt": DATA / "modulefiles" / "mpi_usage.txt.j2",
-    "policy.md": DATA / "docs" / "policy.md.j2",
-    "recipes.md": DATA / "docs" / "recipes.md.j2",
-    "applications.md": DATA / "docs" / "applications.md.j2",
-    "images.md": DATA / "docs" / "images.md.j2",
-    "spack-module.lua": DATA / "modulefiles" / "spack-module.lua.j2",
-    **{f"bundle/{name}": PACKAGE / "bundle" / f"{name}.j2" for name in ("README.md", "install")},
-    **{f"shown/{path.stem}": path for path in (PACKAGE / "cli" / "shown").glob("*.j2")},
-    "report/terminal.txt": PACKAGE / "report" / "terminal.txt.j2",
-    "init.bash": DATA / "modulefiles" / "init.bash.j2",
-    "core.lua": DATA / "modulefiles" / "mvapich-stack.lua.j2",
-    **{f"new/{path.stem}": path for path in sorted(NEW.glob("*.j2"))},
-    **{
-        f"spack/{path.relative_to(SPACK).with_suffix('')}": path
-        for path in sorted(SPACK.rglob("*.j2"))
-    },
-}
+# Where a template may be: `spack/spack.yaml` is spack/spack.yaml.j2 in the first of these.
+PLACES = (DATA / "environments" / "templates", DATA / "modulefiles", DATA / "docs", PACKAGE)
 
 
 def generated(plan: Plan, also: str = "") -> str:
@@ -68,13 +51,11 @@ def quoted(text: str) -> str:
 
 def yaml(text: str) -> str:
     """A YAML string: as it is where that reads back as it is, else in double quotes."""
-    plain = PLAIN.fullmatch(text) and text.lower() not in WORDS
+    plain = PLAIN.fullmatch(text) and text.lower() not in TAKEN
     return text if plain else quoted(text)
 
 
 PLAIN = re.compile(r"[A-Za-z/](?:[\w/.@=+~^,-]|:(?! |$)| (?=[\w/.@=+~^,-]))*", re.ASCII)
-WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
-"""What some reader of YAML takes for something other than text."""
 
 
 def template(name: str, /, **values: object) -> str:
@@ -84,21 +65,27 @@ def template(name: str, /, **values: object) -> str:
 
 def labelled(name: str, **values: object) -> list[tuple[str, str]]:
     """What a template of cli/shown says: a label and words on each line, " | " between them."""
-    lines = [line.partition(" | ") for line in template(f"shown/{name}", **values).splitlines()]
+    lines = [line.partition(" | ") for line in template(f"cli/shown/{name}", **values).splitlines()]
     return [(label.strip(), words.strip()) for label, _, words in lines if words.strip()]
 
 
-@cache
-def _compiled(name: str) -> Template:
-    """A template, compiled once: that is most of what rendering costs."""
-    path = TEMPLATES[name]
-    environment = Environment(
-        loader=FileSystemLoader(path.parent),
+def jinja(folder: Path, autoescape: bool = False) -> Environment:
+    """The templates of a folder; a value that one lacks is an error."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=autoescape,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@cache
+def _compiled(name: str) -> Template:
+    """A template, compiled once: that is most of what rendering costs."""
+    path = next(path for place in PLACES if (path := place / f"{name}.j2").is_file())
+    environment = jinja(path.parent)
     environment.globals |= {"generated": generated, "site_lua": site_lua}
     filters = {"lua": lua, "lua_long": lua_long, "yaml": yaml, "quoted": quoted, "sh": shlex.quote}
     environment.filters |= {"one_line": one_line, **filters}

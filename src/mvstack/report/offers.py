@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.policy import Policy
@@ -13,7 +13,7 @@ from mvstack.model.system import Partition, System
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, MpiBuild, Plan
 from mvstack.render.partition import RENDERED
-from mvstack.report.seen import Row, counting, read_record
+from mvstack.report import seen
 from mvstack.support.errors import InvalidInput, Refused
 
 
@@ -64,7 +64,8 @@ class Planned:
 
     release: Release
     policy: Policy
-    rows: dict[str, list[Row]]
+    rows: dict[str, list[seen.Row]]
+    locks: dict[str, seen.Locked]
 
     def every(self) -> Iterator[Offer]:
         """Every partition of every system, but for `local`, which is not looked for."""
@@ -80,26 +81,32 @@ class Planned:
         except (Refused, InvalidInput) as error:
             because = "; ".join(problem.message for problem in error.problems)
         part = system.partitions[name]
-        return Offer(system, name, part, plan, because, self._seen(system.name, name, plan))
+        return Offer(system, name, part, plan, because, self._seen(f"{system.name}/{name}", plan))
 
-    def _seen(self, system: str, name: str, plan: Plan | None) -> str:
-        """How far a partition came: explained, rendered, concretized."""
-        rendered = (RENDERED / system / name).is_dir()
+    def _seen(self, title: str, plan: Plan | None) -> str:
+        """How far a partition came: explained, rendered, concretized with its default packages."""
+        state = "rendered" if (RENDERED / title).is_dir() else "explained"
+        first = {one.module for one in self.release.packages if one.profile == "default"}
         modules = {package.module for package in plan.packages} if plan else set()
         rows = [(one, row) for one in modules for row in self.rows.get(one, ())]
-        where = f" on {system}/{name}"
+        where, lock = f" on {title}", self.locks.get(title)
         done = {one for one, row in rows if row.mpi.endswith(where) and row.state != "failed"}
-        if done and len(done) == len(modules):
-            return "concretized"
-        first = "rendered" if rendered else "explained"
-        return f"{first}; {len(done)} of {len(modules)} packages concretized" if done else first
+        if lock and plan:
+            default = [one for one in plan.packages if one.module in first]
+            if lock.key == seen.key_of(replace(plan, packages=default), lock.recipes):
+                state, done = "concretized", done | (modules & first)
+        if not done or done == modules:
+            return state
+        return f"{state}; {len(done)} of {len(modules)} packages concretized"
 
 
 def planned(release_name: str | None = None) -> Planned:
     """What decides the plans of a release; of the newest without a name."""
-    release, record = load_release(release_name), read_record()
-    rows: dict[str, list[Row]] = {}
+    release, record = load_release(release_name), seen.read_record()
+    rows: dict[str, list[seen.Row]] = {}
     for one in release.packages:
-        found = counting(one, release, record)
+        found = seen.counting(one, release, record)
         rows.setdefault(one.module, []).extend(row for some in found.values() for row in some)
-    return Planned(release, load_policy(), rows)
+    locks = seen.read_rows(seen.LOCKED, seen.Locked, "tests/spack/lock_systems")
+    known = {one.partition: one for one in locks if one.release == release.name}
+    return Planned(release, load_policy(), rows, known)

@@ -4,16 +4,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from mvstack.builders.base import builders
+from mvstack.render.templates import jinja
 from mvstack.report import plots as drawing
 from mvstack.report import summary
 from mvstack.report.records import Build, Case
 from mvstack.report.series import Plot, Point
 from mvstack.report.summary import Report
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import InvalidInput, telling
 from mvstack.support.files import write_atomically
 from mvstack.support.units import NOTHING, duration, number, quantity, size, unit_name
 
@@ -24,29 +24,15 @@ def write_html(data: Report, path: Path) -> Path:
     Written beside and renamed, so that a page is there whole or not at all. Raises
     :class:`InvalidInput` where ``path`` cannot be written.
     """
-    try:
+    todo = "name a file in a folder that you may write to"
+    with telling(InvalidInput, "the report cannot be written", where=str(path), todo=todo):
         write_atomically(path, render(data), mode=None)
-    except OSError as error:
-        raise InvalidInput(
-            "the report cannot be written",
-            str(path),
-            because=error.strerror or str(error),
-            todo="name a file in a folder that you may write to",
-            outcome="No report was written.",
-        ) from error
     return path
 
 
 def render(data: Report) -> str:
     """The page as text."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = jinja(Path(__file__).parent, autoescape=True)
     environment.filters.update(
         duration=duration, size=size, code=_code, moment=summary.moment, track=track
     )

@@ -9,21 +9,31 @@
     seconds   of building; size_mb of what is installed; both null where they were not seen
     checks    what the checks said; figure: what one of them measured
     bytes     "" for upstream's, else whose
+
+`environments/record.jsonl` has a line for each partition for which the pinned Spack solved, through
+all gates, what `mvstack lock` asks of it. The line is true as long as its key is that of now.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from mvstack.model.base import Strict, first_error
+from mvstack.model.meaning import of_texts
 from mvstack.model.release import Package, Release
+from mvstack.model.spack import spack_pins
 from mvstack.plan import easyconfigs
+from mvstack.plan.spack import MENDS, RECIPES
+from mvstack.plan.types import Plan
+from mvstack.render.spack import spack_files
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
 from mvstack.support.home import DATA
 
 RECORD = DATA / "easyconfigs" / "record.jsonl"
+LOCKED = DATA / "environments" / "record.jsonl"
 STATES = ("failed", "resolves", "built", "run")
 T = TypeVar("T", bound=BaseModel)
 
@@ -48,6 +58,33 @@ class Row(Strict):
     def key(self) -> tuple[str, str, str, str]:
         """A newer row of the same key takes the place of an older one."""
         return (self.package, self.version, self.builder, self.mpi)
+
+
+class Locked(Strict):
+    """A lock of ``partition``; ``recipes`` are ours that it takes, ``of`` tells people the rest."""
+
+    partition: str
+    release: str
+    date: str
+    of: dict[str, str | int]
+    recipes: list[str]
+    key: str
+
+
+def key_of(plan: Plan, recipes: list[str]) -> str:
+    """What decides a lock of ``plan`` wherever its tree stands; ``recipes`` are ours that it takes.
+
+    Of these only what they declare counts: their methods build. New recipes count by their names.
+    """
+    files = spack_files(replace(plan, root="/root", tree="/root/tree"))
+    asked = of_texts({f"{name}.conf": text for name, text in files.items()})
+    every = sorted(path for one in (RECIPES, MENDS) for path in (DATA / one).rglob("*.py"))
+    texts = [path.read_text() for path in every if path.parent.name.replace("_", "-") in recipes]
+    for path in every:  # what they inherit from
+        texts += [path.read_text()] * any(f"build_systems.{path.stem} " in one for one in texts)
+    own = [hashes.declared(text) for text in texts]
+    names, pins = [path.parent.name for path in every], spack_pins()
+    return hashes.of(asked, names, own, pins.spack.commit, pins.packages.commit)[:16]
 
 
 def read_record(path: Path = RECORD) -> list[Row]:

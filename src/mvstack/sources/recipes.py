@@ -25,6 +25,7 @@ def specs_from_easyconfigs(
     """
     known = known_sources() if policy is None else policy
     found: dict[tuple[str, str], SourceSpec] = {}
+    places: dict[str, SourceSpec] = {}  # software under two names may be of one file
     problems: list[Problem] = []
     for path in paths:
         try:
@@ -34,7 +35,8 @@ def specs_from_easyconfigs(
             continue
         for spec in specs:
             first = found.setdefault((spec.software, spec.filename), spec)
-            if set(first.hashes) != set(spec.hashes):
+            same = [first, *(places.setdefault(url, spec) for url in spec.urls)]
+            for first in [one for one in same if set(one.hashes) != set(spec.hashes)][:1]:
                 problems.append(
                     Problem(
                         f"{spec.filename} has other hashes than in {first.recipe}",

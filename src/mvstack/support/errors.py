@@ -138,6 +138,15 @@ class Locked(MvstackError):
     exit_code, title = 8, "locked"
 
 
+@contextmanager
+def telling(kind: type[MvstackError], what: str, **fields: Unpack[Fields]) -> Iterator[None]:
+    """Raise ``kind`` for an OSError of the block: ``what``, and the system's words for why."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror or error}", **fields) from None
+
+
 def together(errors: list[MvstackError], outcome: str = "") -> MvstackError:
     """All problems of ``errors`` in one, whatever their order; wrong input counts most."""
     kind = min((type(error) for error in errors), key=lambda one: one.exit_code)

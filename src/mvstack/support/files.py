@@ -5,6 +5,7 @@ import hashlib
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +38,8 @@ def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644)
             new.chmod(mode)
         new.replace(path)
     except BaseException as error:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that is read-only says so of a file that is not there
+            new.unlink()
         if isinstance(error, OSError):  # a full disk names no file
             error.filename = str(path)
         raise
@@ -82,12 +84,13 @@ def open_regular(path: Path) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInput("there is no such file", relative(path)) from None
+        todo = "check its name, and the folder that you are in"
+        raise InvalidInput("there is no such file", relative(path), todo=todo) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InvalidInput(f"cannot be read: {why}", relative(path)) from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        todo = "give the tarball itself, not a folder or a device"
+        todo = "give the file itself, not a folder or a device"
         raise InvalidInput("this is not a regular file", relative(path), todo=todo)
     return os.fdopen(handle, "rb")

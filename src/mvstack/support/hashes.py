@@ -29,6 +29,24 @@ def normalised(text: str, without: str = "") -> str:
     return ast.dump(tree)
 
 
+def declared(text: str) -> str:
+    """A recipe's text without the methods of its classes, and what they alone have use for."""
+    tree = ast.parse(text)
+    for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        node.body = [one for one in node.body if not isinstance(one, ast.FunctionDef)]
+    used = {
+        one.id
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    }
+    tree.body = [
+        node
+        for node in tree.body
+        if not isinstance(node, ast.Assign) or used & {ast.unparse(one) for one in node.targets}
+    ]
+    return normalised(ast.unparse(tree))
+
+
 def _assigns(node: ast.stmt, name: str) -> bool:
     return isinstance(node, ast.Assign) and [
         target.id for target in node.targets if isinstance(target, ast.Name)

@@ -77,8 +77,9 @@ def use(site: Path) -> None:
     Raises InvalidInput for what is no folder, or holds a folder that no site has.
     """
     if not site.is_dir():
-        todo = f"name the site's folder with --site or {VARIABLE}; `mvstack new site DIR` makes one"
-        raise InvalidInput("there is no such folder", str(site), todo=todo)
+        what = "this is a file, not a folder" if site.exists() else "there is no such folder"
+        todo = f"name the site's folder (also by {VARIABLE}); `mvstack new site {site}` makes one"
+        raise InvalidInput(what, str(site), todo=todo)
     problems = [
         Problem(
             f"{path.name}: a site has no such folder",

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+TAKEN = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+"""What some reader of YAML takes for something other than text."""
+
 
 def nearest(found: str, allowed: Iterable[str]) -> str:
     """The word of ``allowed`` that is closest to ``found``, or "" when none is close."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mvstack.plan.types import Plan
 from mvstack.support import locks
-from mvstack.support.errors import Locked, Missing
+from mvstack.support.errors import Locked, Missing, telling
 from mvstack.support.processes import end_marked
 
 
@@ -42,29 +42,23 @@ def _enough_room(root: Path, gigabytes: float) -> None:
 MARK = "MVSTACK_BUILDS_IN"
 
 
-@contextlib.contextmanager
-def writable(what: str, folder: Path) -> Iterator[None]:
+def writable(what: str, folder: Path) -> contextlib.AbstractContextManager[None]:
     """Raise Missing for an OSError of the block, with ``what`` cannot be done in ``folder``."""
-    try:
-        yield
-    except OSError as error:
-        raise Missing(
-            f"{what}: {error.strerror}",
-            str(folder),
-            todo="give another --root or MVSTACK_ROOT, or run as the user who owns it",
-        ) from None
+    todo = "give another --root or MVSTACK_ROOT, or run as the user who owns it"
+    return telling(Missing, what, where=str(folder), todo=todo)
 
 
 @contextlib.contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """Hold the lock of ``root`` while the block runs.
+def locked(root: Path, reading: bool = False) -> Iterator[None]:
+    """Hold the lock of ``root`` while the block runs; ``reading`` keeps others from holding it.
 
     Raises Locked, saying who holds it, and Missing when the root cannot be written to.
     """
     with contextlib.ExitStack() as stack:
         try:
             with writable("the install root cannot be written to", root):
-                stack.enter_context(locks.hold(root / ".lock", wait=False))
+                file = root / ".lock"
+                stack.enter_context(locks.share(file) if reading else locks.hold(file, wait=False))
         except locks.Held as held:
             raise Locked(
                 "another process is installing into this root",

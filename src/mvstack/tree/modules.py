@@ -12,7 +12,7 @@ from mvstack.support.files import write_atomically
 def publish(plan: Plan) -> None:
     """Write the Core module and ``init/bash``, each whole or not at all. Raises Missing."""
     tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
-    write_atomically(core_module(plan), template("core.lua", plan=plan))
+    write_atomically(core_module(plan), template("mvapich-stack.lua", plan=plan))
     write_atomically(tree / "init" / "bash", template("init.bash", tree=tree, lmod=lmod))
 
 

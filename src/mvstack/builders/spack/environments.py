@@ -1,18 +1,20 @@
 """The environments of a plan, the compiler's and the stack's, and the Spack that they are for."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.clone import clones, home, load_pins, present, python
-from mvstack.builders.spack.isolated import Isolated
+from mvstack.builders.spack.isolated import Isolated, own_repositories
 from mvstack.builders.spack.lock import Environment
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache.use import Caches
-from mvstack.model.spack_lock import Lock
-from mvstack.plan.types import Plan
+from mvstack.model.spack_lock import Lock, read_lock
+from mvstack.plan.spack import site_repositories
+from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.partition import render, write
 from mvstack.render.templates import generated, template
 from mvstack.support.progress import Progress
@@ -35,22 +37,22 @@ def files_of(plan: Plan) -> dict[str, str]:
 def overlay(plan: Plan) -> dict[str, str]:
     """The files, by name, of a package repository over ours; none when no bytes were accepted.
 
-    It has the bytes that were accepted in place of upstream's: each recipe inherits ours and has
-    one version more exactly said, the same with the hash that was accepted. It is the user's state
-    and is never committed.
+    Each recipe inherits the site's, ours or builtin's, and gives the version the hash of the bytes
+    that were accepted. It is the user's state and is never committed.
     """
-    builds = {(build.product, build.version): build for build in plan.mpi if build.accepted_sha256}
-    if not builds:
+    asked: dict[str, MpiBuild | Package] = {build.spack["spec"]: build for build in plan.mpi}
+    asked |= {one.spack: one for one in plan.packages if one.spack}
+    taken = {spec.partition("@")[0]: one for spec, one in asked.items() if one.accepted_sha256}
+    if not taken:
         return {}
-    head = generated(plan)
+    head, repositories = generated(plan), {**site_repositories(), **own_repositories()}
     repo = template("spack/accepted/repo.yaml", head=head, namespace=NAMESPACE)
     files = {f"spack/{OVERLAY}/repo.yaml": repo}
-    for build in builds.values():
-        folder = build.product.replace("-", "_")
-        name = "".join(part.capitalize() for part in build.product.split("-"))
-        values = {"head": head, "build": build, "folder": folder, "name": name}
-        path = f"spack/{OVERLAY}/packages/{folder}/package.py"
-        files[path] = template("spack/accepted/package.py", **values)
+    for package, one in taken.items():
+        recipe = f"packages/{package.replace('-', '_')}/package.py"
+        has = (name for name, place in repositories.items() if (place / recipe).is_file())
+        values = {"head": head, "one": one, "package": package, "base": next(has, "builtin")}
+        files[f"spack/{OVERLAY}/{recipe}"] = template("spack/accepted/package.py", **values)
     return files
 
 
@@ -122,19 +124,41 @@ def environments_of(
     return found
 
 
+def prepared(plan: Plan, root: Path, place: Path, progress: Progress) -> list[Environment]:
+    """The environments of ``plan``, in the folder ``place``; Spack is cloned below ``root``."""
+    files = files_of(plan)
+    write(files, place / "rendered")
+    isolated = for_tree(root, place, progress)
+    logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
+    return environments_of(isolated, plan, inputs_of(files), place, logs)
+
+
 def solved(
     plan: Plan, root: Path, place: Path, progress: Progress
 ) -> Iterator[tuple[Environment, Lock]]:
     """The environments of ``plan`` solved for in the folder ``place``; nothing is installed.
 
-    ``root`` is where Spack is cloned to. Raises what solving raises, and CheckFailed (a gate).
+    Raises what solving raises, and CheckFailed (a gate).
     """
-    files = files_of(plan)
-    write(files, place / "rendered")
-    isolated = for_tree(root, place, progress)
-    logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
-    for one in environments_of(isolated, plan, inputs_of(files), place, logs):
+    for one in prepared(plan, root, place, progress):
         answer = one.locked(progress)
-        compiler = one.file.parent.name == "compiler"
-        lock.through_the_gates(answer, plan, isolated.clones, compiler)
+        lock.through_the_gates(one, answer)
         yield one, answer
+
+
+def given(
+    environments: list[Environment], file: Path, progress: Progress
+) -> Iterator[tuple[Environment, Lock]]:
+    """The lock ``file``, and ``compiler/`` beside it if it is there, held to the gates.
+
+    Raises InvalidInput for what is no lock, CheckFailed (a gate), BuildFailed (Spack cannot read
+    it).
+    """
+    for one in environments:
+        source = file.parent / "compiler" / lock.LOCK if one.of_compiler else file
+        if source.is_file() or not one.of_compiler:
+            answer = read_lock(source)
+            shutil.copyfile(source, one.file)
+            with progress.step("gates", one.what, log=one.spack.log("verify")):
+                lock.through_the_gates(one, answer)
+            yield one, answer

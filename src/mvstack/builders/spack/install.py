@@ -65,7 +65,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         rows = [row for one in environments[:-1] for row in _compiler(one, run)]
         stack = environments[-1]
         found = stack.locked(run.progress)
-        lock.through_the_gates(found, plan, isolated.clones)
+        lock.through_the_gates(stack, found)
         parts = parts_of(plan)
         roots = _roots(stack, parts)
         todo = stack.pending(found)
@@ -110,7 +110,7 @@ def install_part(
             outcome="Nothing was installed.",
         )
     last, stack = found[-1]
-    lock.through_the_gates(stack, last.plan, last.spack.isolated.clones)
+    lock.through_the_gates(last, stack)
     rows: list[Row] = []
     for one, answer in found:
         roots = wanted & set(answer.nodes)
@@ -151,7 +151,7 @@ def _above(below: Node, needed: Sequence[Node]) -> list[str]:
 def _compiler(compiler: Environment, run: Run) -> list[Row]:
     """Install the compiler that the stack is built with, where Spack builds it."""
     answer = compiler.locked(run.progress)
-    lock.through_the_gates(answer, compiler.plan, compiler.spack.isolated.clones, compiler=True)
+    lock.through_the_gates(compiler, answer)
     todo = compiler.pending(answer)
     if not todo and Path(compiler_of(compiler.plan)["prefix"]).exists():
         return []
@@ -170,7 +170,7 @@ def pending(plan: Plan) -> list[Row]:
         nodes = missing(read(file), installed(store_of(tree)))
         told = [("would build", node.name, node.version, "", node.hash) for node in nodes]
     else:
-        parts = [part for part in parts_of(plan) if part.spec]
+        parts = [p for p in parts_of(plan) if p.spec and not getattr(p.build, "provided", "")]
         told = [("would concretize and build", part.spec, "", part.key, "") for part in parts]
     names = ("result", "package", "version", "module", "hash")
     return [dict(zip(names, row, strict=True)) for row in told]

@@ -12,16 +12,14 @@ from mvstack.builders.following import inherited
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.repositories import cache_of, prepare
 from mvstack.cache import gpg
-from mvstack.plan.spack import site_repositories
+from mvstack.plan.spack import MENDS, RECIPES, site_repositories
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
-
-RECIPES = DATA / "spack-repo" / "spack_repo" / "mvapich_stack"
 
 
 def own_repositories() -> dict[str, Path]:
     """The package repositories of this one: the recipes, and the mends of builtin's."""
-    both = (RECIPES.with_name("mvapich_stack_mends"), RECIPES)
+    both = (DATA / MENDS, DATA / RECIPES)
     return {path.name: path for path in both if (path / "repo.yaml").is_file()}
 
 
@@ -70,7 +68,6 @@ class Isolated:
 
     def files(self) -> dict[str, Any]:
         """Our configuration scope: file name → what stands in it."""
-        answers = self.clones.home / "cache" / "concretization"
         config: dict[str, Any] = {
             "install_tree": {"root": str(self.store)},
             "build_stage": [str(self.stage)],
@@ -96,8 +93,9 @@ class Isolated:
                 # the answer is the same, a fifth sooner: what cannot be needed is not looked at
                 "concretizer": {
                     "static_analysis": True,
-                    # kept by the whole of the solver's input: one place for all repositories
-                    "concretization_cache": {"enable": True, "url": str(answers)},
+                    # an answer that is kept has the hashes of recipes as they were, and gives a
+                    # root the package of another (seen with Spack 1.1.0)
+                    "concretization_cache": {"enable": False},
                 }
             },
         }

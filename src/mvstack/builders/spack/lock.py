@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.clone import REQUIREMENTS, Clones, Pins
+from mvstack.builders.spack.clone import REQUIREMENTS, Pins
 from mvstack.builders.spack.gates import check
-from mvstack.builders.spack.gates.deprecated import deprecated_versions
-from mvstack.builders.spack.gates.planned import gates_failed
+from mvstack.builders.spack.gates.planned import gates_failed, request
 from mvstack.builders.spack.isolated import own_repositories
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.runner import INSIDE, Spack
-from mvstack.model.gates import load_gates
+from mvstack.model.gates import GATES, load_gates
+from mvstack.model.meaning import of_paths, of_texts
 from mvstack.model.spack_lock import Lock, Node
-from mvstack.model.yamlfile import parse_yaml
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, CheckFailed, Problem
 from mvstack.support.files import write_atomically
-from mvstack.support.home import DATA
 from mvstack.support.progress import Progress
 
 SCHEME = 2  # counts up when this file comes to ask Spack otherwise for the same inputs
@@ -99,6 +97,16 @@ class Environment:
         write_atomically(self.record, json.dumps(row, indent=1) + "\n")
         return answer
 
+    @property
+    def of_compiler(self) -> bool:
+        """Whether it is that of the compiler, not of the stack."""
+        return self.file.parent.name == "compiler"
+
+    def differences(self) -> list[dict[str, str]]:
+        """What spack-repo/verify.py says of its lock, which is as it was asked for if it is []."""
+        asked = request(self.plan, self.of_compiler)
+        return list(self.spack.ask("verify", self.file.parent, asked)["differences"])
+
     def pending(self, answer: Lock) -> list[Node]:
         """What of its lock is not installed."""
         return pending(answer, installed(self.spack.isolated.store))
@@ -108,7 +116,7 @@ class Environment:
     ) -> dict[str, Any]:
         """What inside/look.py says of parts of the plan and of the sources of packages (hashes)."""
         asked = {"parts": list(parts), "sources": list(sources)}
-        return self.spack.ask("look", self.file.parent, asked, lambda _: None)
+        return self.spack.ask("look", self.file.parent, asked)
 
 
 def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
@@ -118,12 +126,10 @@ def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
     recipes do not count.
     """
     repos = [*site_repositories().values(), *own_repositories().values()]
-    recipes = {path: str(path.relative_to(one)) for one in repos for path in contents(one)}
     return hashes.of(
         SCHEME,
-        {name: _meaning(name, text) for name, text in files.items()},
-        list(recipes.values()),
-        hashes.of_files(list(recipes)),
+        of_texts(dict(files)),
+        [of_paths(contents(one), one) for one in repos],
         [(pin.tag, pin.commit) for pin in pins],
         REQUIREMENTS.read_text(),
     )
@@ -138,16 +144,22 @@ def environment_files(files: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def through_the_gates(answer: Lock, plan: Plan, clones: Clones, compiler: bool = False) -> None:
+def through_the_gates(environment: Environment, answer: Lock) -> None:
     """Raise CheckFailed, with a problem for each broken gate, when a lock is not as planned.
 
-    The lock stays where it is: it is what the gates' messages speak of. That of the ``compiler``
-    has no planned package and passes the gate of the operating system alone.
+    The lock stays where it is: it is what the gates' messages speak of. The compiler's passes the
+    gates of every lock, for it holds no planned package.
     """
-    bad = deprecated_versions(answer, {"builtin": clones.builtin, **own_repositories()})
-    broken = check(answer, plan, load_gates(), deprecated=bad)
-    if broken := [one for one in broken if not compiler or one.rule == "os"]:
-        raise gates_failed(broken, where=f"{plan.system}/{plan.partition}")
+    plan, rules = environment.plan, load_gates()
+    broken = check(answer, plan, rules)
+    try:
+        broken = check(answer, plan, rules, environment.differences())
+    except BuildFailed:  # Spack cannot read all that was edited by hand
+        if not broken:
+            raise
+    first = GATES.index("solver") if environment.of_compiler else 0
+    if broken := [one for one in broken if GATES.index(one.rule) >= first]:
+        raise gates_failed(broken, where=environment.what)
 
 
 def missing_roots(plan: Plan, parts: list[dict[str, str]], roots: dict[str, str]) -> None:
@@ -173,10 +185,3 @@ def known_inputs(record: Path) -> str:
         return str(json.loads(record.read_text())["inputs"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-
-
-def _meaning(name: str, text: str) -> Any:
-    """A file's content without comments, as far as its kind is known."""
-    if name.endswith((".yaml", ".yml")):
-        return json.dumps(parse_yaml(text, DATA / name).data, sort_keys=True, default=str)
-    return hashes.normalised(text) if name.endswith(".py") else text

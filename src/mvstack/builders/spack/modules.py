@@ -10,6 +10,7 @@ from typing import Any
 
 from mvstack.cache.elf import listed
 from mvstack.plan.types import MpiBuild, Package, Plan
+from mvstack.render.partition import other_bytes
 from mvstack.render.spack import compiler_of
 from mvstack.render.templates import generated, lua, template
 from mvstack.support import hashes
@@ -18,13 +19,8 @@ from mvstack.support.home import DATA
 FOLDER = DATA / "modulefiles"
 # Where every dynamic loader looks, should its own program not tell.
 USUAL = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
-WRAPPERS = {
-    "MPICC": "mpicc",
-    "MPICXX": "mpicxx",
-    "MPIFC": "mpifort",
-    "MPIF77": "mpif77",
-    "MPIF90": "mpif90",
-}
+WRAPPERS = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort"}
+WRAPPERS |= {"MPIF77": "mpif77", "MPIF90": "mpif90"}
 Change = tuple[str, str, str, str]
 
 
@@ -103,7 +99,7 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
             "name": build.product,
             "description": f"{build.software} {build.version} ({build.device}) for "
             f"{build.fabric}, over {build.transport['library']}.",
-            "usage": template("usage.txt", plan=plan, build=build).strip(),
+            "usage": template("mpi_usage.txt", plan=plan, build=build).strip(),
             "family": "mpi",
             "opens": f"{plan.tree}/modules/MPI/{level}/{build.module}",
         }
@@ -111,6 +107,7 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
         values |= {
             "name": one.module.partition("/")[0],
             "description": f"{one.name} {one.version}: {one.title}.",
+            "usage": other_bytes(one),
         }
     else:
         changes = _compiler_changes(plan)

@@ -11,6 +11,7 @@ from typing import Any
 from mvstack.builders.following import follow_into, lines_of
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.support.errors import BuildFailed
+from mvstack.support.home import DATA
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _INSTALLING = re.compile(r"^==> Installing (\S+)-(\w{32})(?: \[(\d+)/(\d+)\])?")
@@ -94,6 +95,8 @@ def _seconds(text: str) -> float:
 
 
 INSIDE = Path(__file__).resolve().parent / "inside"
+# beside the recipes, because it serves a Spack of one's own too
+VERIFY = DATA / "spack-repo" / "verify.py"
 Note = Callable[[str], None]
 # What a solver or a package prints once, however long it takes, is not worth more lines than this.
 LAST = 6
@@ -137,13 +140,15 @@ class Spack:
         command, environment = self.isolated.command(*words), self.isolated.environment()
         return follow_into(self.log(name), command, environment, line, tick)
 
-    def ask(self, name: str, folder: Path, request: dict[str, Any], note: Note) -> dict[str, Any]:
-        """Run inside/<name>.py over the environment in ``folder``; its answer."""
+    def ask(
+        self, name: str, folder: Path, request: dict[str, Any], note: Note = lambda _: None
+    ) -> dict[str, Any]:
+        """Run inside/<name>.py, or verify.py, over the environment in ``folder``; its answer."""
         with tempfile.TemporaryDirectory(prefix="mvstack-spack-") as place:
             asked, answer = Path(place, "request.json"), Path(place, "answer.json")
             asked.write_text(json.dumps(request))
-            script = str(INSIDE / f"{name}.py")
-            words = ("-e", str(folder), "python", script, str(asked), str(answer))
+            script = INSIDE / f"{name}.py" if name != "verify" else VERIFY
+            words = ("-e", str(folder), "python", str(script), str(asked), str(answer))
             self.run(name, *words, note=note)
             found: dict[str, Any] = json.loads(answer.read_text())
             return found

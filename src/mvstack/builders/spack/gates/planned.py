@@ -1,6 +1,7 @@
 """What a plan asks of a lock file, and what is said of a lock that is otherwise. Pure."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from mvstack.model.constraint import Constraint, matches_version, parse
 from mvstack.model.gates import GateId, Gates
@@ -82,6 +83,20 @@ class Wanted:
     transport: str = ""
 
 
+def request(plan: Plan, compiler: bool) -> dict[str, Any]:
+    """What spack-repo/verify.py is told of a plan, for its compiler's lock or for the stack's."""
+    name, version = plan.compiler["name"], plan.compiler["version"]
+    every = f"os={spack_pins().os_of(plan.os)}"
+    if compiler:
+        return {"specs": [], "all": every, "compiler": ""}
+    beneath = [(build.spack["spec"], build.spack["transport"]) for build in plan.mpi]
+    specs = [f"{spec} ^{under['spec']}" if under else spec for spec, under in beneath]
+    specs += [one.spack for one in plan.packages if one.spack]
+    every += f" target={target_for(plan.target, name, version)}"
+    by = f"{SPACK_COMPILERS.get(name, name)}@={version}"
+    return {"specs": specs, "all": every, "compiler": by}
+
+
 class Case:
     """A lock file, what a plan asks of it, and the rules by which it is judged."""
 
@@ -110,8 +125,6 @@ class Case:
         name, self.compiler_version = plan.compiler["name"], plan.compiler["version"]
         self.compiler = SPACK_COMPILERS.get(name, name)
         self.compiler_is_root = plan.compiler["origin"] == "spack"
-        self.target = target_for(plan.target, name, self.compiler_version)
-        self.os = spack_pins().os_of(plan.os)
 
     def is_compiler(self, node: Node) -> bool:
         """Whether ``node`` is the partition's compiler."""
