@@ -161,10 +161,10 @@ def _fetch(pin: Pin, folder: Path, note: Note) -> None:
             f"{pin.name} {pin.tag} cannot be cloned",
             pin.place,
             found=" | ".join(said[-4:]),
-            todo=f"one of three: name a mirror that can be reached (a URL, a folder or a git "
-            f"bundle): {URLS[pin.name]}=…; or put a clone at {pin.tag} there by hand: "
-            f"{folder.parent / pin.name}; or set `builder: easybuild` in the system's file, which "
-            "needs no Spack",
+            todo=f"name a mirror that can be reached (a URL, a folder or a git bundle): "
+            f"{URLS[pin.name]}=…; or put a clone at {pin.tag} there by hand: "
+            f"{folder.parent / pin.name}; an installation alone can do without Spack: "
+            "`builder: easybuild` in the system's file",
             outcome="Nothing half-cloned was kept.",
         )
 
