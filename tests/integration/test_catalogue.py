@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from locking import holds, read
 from playwright.sync_api import Page, sync_playwright
 
@@ -172,3 +173,16 @@ def test_a_phone_is_wide_enough(page: Page, site: Path, name: str) -> None:
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390, f"{name} is {width} wide"
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "name", ["index", "systems/index", "systems/expanse", "software/lammps", "policy", "recipes"]
+)
+def test_keys_and_screen_readers_reach_everything(
+    page: Page, site: Path, name: str, scheme: str
+) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.goto(f"file://{site}/{name}.html")
+    wrong = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in wrong] == []

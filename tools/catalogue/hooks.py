@@ -14,7 +14,7 @@ from commands import marked
 LINK = re.compile(r"(?<!!)\[(?P<text>[^]]+)\]\((?P<to>(?!\w+:|#)[^)\s]+)\)")
 #: What the theme loads from a server to search in files.
 SHIM, OWN = "https://unpkg.com/iframe-worker/shim", "assets/file_worker.js"
-STYLE = "assets/catalogue.css"
+STYLE, SCRIPT = "assets/catalogue.css", "assets/catalogue.js"
 #: How much more than another guide a page counts in a search.
 WEIGHTS = {
     "systems/index": 1,
@@ -27,8 +27,8 @@ WEIGHTS = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """The files of the site, with our own script for searching in files."""
-    for name in (OWN, STYLE):
+    """The files of the site, with our style and scripts."""
+    for name in (OWN, STYLE, SCRIPT):
         text = Path(__file__).with_name(posixpath.basename(name)).read_text()
         files.append(File.generated(config, name, content=text))
     return files
