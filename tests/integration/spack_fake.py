@@ -31,9 +31,8 @@ def main() -> int:
         (environment / "spack.lock").write_text((top / "lock.json").read_text())
         return run(top, "after-concretize")
     request = json.loads(Path(words[3]).read_text())
-    specs = json.loads((environment / "spack.lock").read_text())["concrete_specs"]
-    if script == "look.py":
-        found = {"roots": roots(request["parts"], specs), "sources": [], "others": []}
+    if script == "sources.py":
+        found: dict[str, object] = {"sources": [], "others": []}
     else:
         prefixes = {part["key"]: str(store(top) / part["hash"]) for part in request["parts"]}
         found = {
@@ -47,13 +46,6 @@ def main() -> int:
         }
     Path(words[4]).write_text(json.dumps(found))
     return run(top, f"after-{script}")
-
-
-def roots(parts: list[dict[str, str]], specs: dict[str, dict[str, object]]) -> dict[str, str]:
-    """A part is the package of its name."""
-    names = {str(row["name"]): key for key, row in specs.items()}
-    wanted = {part["key"]: part["spec"].partition("@")[0] for part in parts}
-    return {key: names[name] for key, name in wanted.items() if name in names}
 
 
 def store(top: Path) -> Path:

@@ -19,8 +19,8 @@ from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.spack_lock import parse_lock
 from mvstack.plan.make import make_plan
 from mvstack.plan.spack import package_of, spack_graph
-from mvstack.plan.types import Accepted, Given, Package, Plan, plan_of
-from mvstack.support.errors import CheckFailed, Missing
+from mvstack.plan.types import Accepted, Given, Package, Plan
+from mvstack.support.errors import Missing
 from mvstack.support.home import DATA
 
 PINS = load_pins()
@@ -157,15 +157,6 @@ def test_spacks_database_says_what_is_installed(tmp_path: Path) -> None:
     assert installed(tmp_path) == {}
 
 
-def test_a_part_of_the_plan_without_a_root_is_named() -> None:
-    plan = plan_of({"system": "expanse", "partition": "cpu"})
-    parts = [{"key": "mvapich/4.1-ucx", "spec": "mvapich@=4.1", "over": ""}]
-    lock.missing_roots(plan, parts, {"mvapich/4.1-ucx": "abc"})
-    with pytest.raises(CheckFailed, match=r"no root of the environment is mvapich@=4\.1") as caught:
-        lock.missing_roots(plan, parts, {})
-    assert caught.value.problems[0].where == "expanse/cpu: mvapich/4.1-ucx"
-
-
 # --- accepted bytes -------------------------------------------------------------------------------
 
 
@@ -233,7 +224,7 @@ def test_a_sites_recipe_is_part_of_a_nodes_hash(
 
 
 def row(**more: Any) -> dict[str, Any]:
-    """One source as inside/look.py tells it."""
+    """One source as inside/sources.py tells it."""
     key = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"
     return {
         "hash": "h",

@@ -60,7 +60,7 @@ def sources(plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> l
     with tempfile.TemporaryDirectory(prefix="mvstack-") as name:
         place = Path(name)
         for one, answer in solved(plan, Path(plan.root), place, progress):
-            asked = one.look((), [node.hash for node in answer.built()])
+            asked = one.sources([node.hash for node in answer.built()])
             if asked["others"]:
                 raise Refused(
                     "these sources have no hash, so no mirror can hold them",

@@ -5,7 +5,6 @@ so, modules are written after all packages, each whole, the one that opens the t
 is to be built anew loses its module first. The same call after an interruption goes on.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.render.spack import compiler_of
-from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Missing, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
@@ -67,7 +65,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         found = stack.locked(run.progress)
         lock.through_the_gates(stack, found)
         parts = parts_of(plan)
-        roots = _roots(stack, parts)
+        roots = stack.roots(found)
         todo = stack.pending(found)
         in_caches = offered(run.caches, todo) if run.caches else set()
         texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
@@ -183,18 +181,6 @@ def _write(files: dict[str, str], tree: Path, inputs: str) -> None:
         if kept.is_file() and lock.known_inputs(tree / "records" / record) == inputs:
             files = {**files, f"spack/{name}": kept.read_text()}
     write(files, tree / "rendered")
-
-
-def _roots(stack: Environment, parts: list[Part]) -> dict[str, str]:
-    """Key of each part of the plan → hash of the root that it concretized to."""
-    asked = [{"key": part.key, "spec": part.spec, "over": part.over} for part in parts if part.spec]
-    known, mark = json.loads(stack.record.read_text()), hashes.of(asked, stack.inputs)
-    if known.get("asked") != mark:
-        known |= {"asked": mark, "roots": stack.look(asked, ())["roots"]}
-        lock.missing_roots(stack.plan, asked, known["roots"])
-        write_atomically(stack.record, json.dumps(known, indent=1) + "\n")
-    roots: dict[str, str] = known["roots"]
-    return roots
 
 
 def _changed(tree: Path, wanted: dict[Part, str]) -> dict[Part, str]:

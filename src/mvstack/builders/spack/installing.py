@@ -68,7 +68,7 @@ def build_each(
 def _fetched(environment: Environment, hashes: list[str], run: Run) -> dict[str, list[Row]]:
     """Bring the sources of what is to be built into the mirror."""
     records = Records(Path(environment.plan.tree))
-    return sources.fetch(environment.look((), hashes), run.fetcher.fetch, records, run.progress)
+    return sources.fetch(environment.sources(hashes), run.fetcher.fetch, records, run.progress)
 
 
 class _Installing:

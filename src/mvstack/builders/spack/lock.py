@@ -10,7 +10,8 @@ from typing import Any
 
 from mvstack.builders.spack.clone import REQUIREMENTS, Pins
 from mvstack.builders.spack.gates import check
-from mvstack.builders.spack.gates.planned import gates_failed, request
+from mvstack.builders.spack.gates.mpi import paired
+from mvstack.builders.spack.gates.planned import Case, gates_failed, request
 from mvstack.builders.spack.isolated import own_repositories
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.resolve import installed, pending, read
@@ -21,7 +22,7 @@ from mvstack.model.spack_lock import Lock, Node
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
-from mvstack.support.errors import BuildFailed, CheckFailed, Problem
+from mvstack.support.errors import BuildFailed
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 
@@ -111,12 +112,14 @@ class Environment:
         """What of its lock is not installed."""
         return pending(answer, installed(self.spack.isolated.store))
 
-    def look(
-        self, parts: Collection[Mapping[str, str]], sources: Collection[str]
-    ) -> dict[str, Any]:
-        """What inside/look.py says of parts of the plan and of the sources of packages (hashes)."""
-        asked = {"parts": list(parts), "sources": list(sources)}
-        return self.spack.ask("look", self.file.parent, asked)
+    def sources(self, packages: Collection[str]) -> dict[str, Any]:
+        """What inside/sources.py says of the sources of packages (hashes)."""
+        return self.spack.ask("sources", self.file.parent, {"packages": list(packages)})
+
+    def roots(self, answer: Lock) -> dict[str, str]:
+        """The hash of the root that stands for each MPI and package of the plan, by its key."""
+        builds, packages = paired(Case(answer, self.plan, load_gates()))
+        return {wanted.key: node.hash for wanted, node in (*builds, *packages)}
 
 
 def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
@@ -160,23 +163,6 @@ def through_the_gates(environment: Environment, answer: Lock) -> None:
     first = GATES.index("solver") if environment.of_compiler else 0
     if broken := [one for one in broken if GATES.index(one.rule) >= first]:
         raise gates_failed(broken, where=environment.what)
-
-
-def missing_roots(plan: Plan, parts: list[dict[str, str]], roots: dict[str, str]) -> None:
-    """Raise CheckFailed for each part of a plan that is not among the environment's roots."""
-    lost = [part for part in parts if part["key"] not in roots]
-    if lost:
-        raise CheckFailed(
-            *(
-                Problem(
-                    f"no root of the environment is {part['spec']}",
-                    f"{plan.system}/{plan.partition}: {part['key']}",
-                    todo="render the environment anew (`mvstack render`), or correct the spec",
-                )
-                for part in lost
-            ),
-            outcome="Nothing was installed.",
-        )
 
 
 def known_inputs(record: Path) -> str:

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 def fetch(
     answer: Row, bring: Callable[[SourceSpec], Fetched], records: Records, progress: Progress
 ) -> dict[str, list[Row]]:
-    """``bring`` every file of an answer of inside/look.py; what records keep of them, by package.
+    """``bring`` every file that inside/sources.py names; what records keep of them, by package.
 
     Sources without a SHA-256 (clones of git) are left out: Spack fetches them when it builds.
     Raises one SourceError with every file that cannot be obtained.

@@ -20,30 +20,40 @@ def mpi_hashes(case: Case) -> set[str]:
     return asked | {node.hash for node in nodes if node.name in names}
 
 
+Pairs = list[tuple[Wanted, Node]]
+
+
+def paired(case: Case) -> tuple[Pairs, Pairs]:
+    """The planned MPI builds and packages, each with the root that stands for it."""
+    mpis, roots = mpi_hashes(case), case.lock.root_nodes()
+    builds = _pair(
+        case.mpis,
+        [root for root in roots if root.hash in mpis],
+        lambda mpi, root: _distance(root, mpi.spec, case.exact),
+    )
+    standing = {mpi.key: node for mpi, node in builds}
+
+    def distance(package: Wanted, root: Node) -> int | None:
+        own, over = _distance(root, package.spec), standing.get(package.mpi)
+        apart = over is not None and over not in case.lock.closure([root])
+        return None if own is None else 2 * own + apart
+
+    return builds, _pair(case.packages, [one for one in roots if one.hash not in mpis], distance)
+
+
 def check_mpis_and_roots(case: Case) -> list[Broken]:
     """Gates roots, one-mpi, planned-mpi, device, pmi, process-manager, variant and transport."""
-    lock, mpis, roots = case.lock, mpi_hashes(case), case.lock.root_nodes()
-    exact = frozenset(name for name, row in case.rules.mpi_variants.items() if row.exact)
+    lock, mpis = case.lock, mpi_hashes(case)
 
     def below(root: Node) -> list[Node]:
         """Every MPI that ``root`` needs, for whatever; itself not."""
         return [one for one in lock.closure([root]) if one.hash in mpis - {root.hash}]
 
-    builds = _pair(
-        case.mpis,
-        [root for root in roots if root.hash in mpis],
-        lambda mpi, root: _distance(root, mpi.spec, exact),
-    )
-    standing = {mpi.title: node for mpi, node in builds}
-
-    def distance(package: Wanted, root: Node) -> int | None:
-        own, over = _distance(root, package.spec), standing.get(package.mpi)
-        return None if own is None else 2 * own + (over is not None and over not in below(root))
-
-    packages = _pair(case.packages, [root for root in roots if root.hash not in mpis], distance)
+    builds, packages = paired(case)
+    standing = {mpi.key: node for mpi, node in builds}
     found: list[Broken] = []
     for mpi, node in builds:
-        found += _as_planned(case, mpi, node, exact)
+        found += _as_planned(case, mpi, node)
         found += _transport(case, mpi, node)
         found += [
             case.broken("one-mpi", node, f"{other}, another MPI, below it", mpi.passes)
@@ -54,7 +64,7 @@ def check_mpis_and_roots(case: Case) -> list[Broken]:
     pairs = [*builds, *packages]
     taken, known = [wanted for wanted, _ in pairs], {node.hash for _, node in pairs}
     found += [_missing(case, one) for one in (*case.mpis, *case.packages) if one not in taken]
-    for root in roots:
+    for root in lock.root_nodes():
         if root.hash not in known and not (case.compiler_is_root and case.is_compiler(root)):
             found.append(_unplanned(case, root))
     return found
@@ -62,7 +72,7 @@ def check_mpis_and_roots(case: Case) -> list[Broken]:
 
 def _pair(
     wanted: Sequence[Wanted], nodes: Sequence[Node], distance: Callable[[Wanted, Node], int | None]
-) -> list[tuple[Wanted, Node]]:
+) -> Pairs:
     """Each of ``wanted`` with a node of its own, the closest pairs first; None is no pair."""
     scored = [
         (score, i, j)
@@ -83,9 +93,9 @@ def _distance(node: Node, wanted: Constraint, exact: frozenset[str] = frozenset(
     return None if "name" in differs else len(differs)
 
 
-def _as_planned(case: Case, mpi: Wanted, node: Node, exact: frozenset[str]) -> Iterable[Broken]:
+def _as_planned(case: Case, mpi: Wanted, node: Node) -> Iterable[Broken]:
     """The MPI's own version and variants."""
-    for key in mismatches(node, mpi.spec, exact):
+    for key in mismatches(node, mpi.spec, case.exact):
         row = case.rules.mpi_variants.get(key)
         gate: GateId = row.gate if row else "variant"
         if key in ("version", "namespace"):

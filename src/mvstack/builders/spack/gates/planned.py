@@ -72,10 +72,11 @@ SPACK_COMPILERS = {
 class Wanted:
     """A root that a plan asks for: an MPI, or a package over the MPI of the module ``mpi``.
 
-    ``passes`` is the spec by which it is as planned, ``transport`` that of the library beneath an
-    MPI's device.
+    ``key`` tells it in the plan. ``passes`` is the spec by which it is as planned, ``transport``
+    that of the library beneath an MPI's device.
     """
 
+    key: str
     title: str
     passes: str
     spec: Constraint
@@ -102,9 +103,11 @@ class Case:
 
     def __init__(self, lock: Lock, plan: Plan, rules: Gates) -> None:
         self.lock, self.rules = lock, rules
+        self.exact = frozenset(name for name, row in rules.mpi_variants.items() if row.exact)
         specs = {build.module: build.spack["spec"] for build in plan.mpi}
         self.mpis = [
             Wanted(
+                build.module,
                 build.module,
                 build.spack["spec"],
                 parse(build.spack["spec"]),
@@ -114,6 +117,7 @@ class Case:
         ]
         self.packages = [
             Wanted(
+                f"{one.mpi} {one.module}".lstrip(),
                 f"{one.name} {one.version}" + (f" over {one.mpi}" if one.mpi else ""),
                 one.spack + (f" ^{specs[one.mpi]}" if one.mpi in specs else ""),
                 parse(one.spack),
