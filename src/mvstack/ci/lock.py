@@ -54,7 +54,7 @@ def refuse_own_compilers(plans: Mapping[str, Plan]) -> None:
         if compiler_of(plan)["built"]
     ]
     if problems:
-        raise InvalidInput(*problems, outcome="No pipeline was made.")
+        raise InvalidInput(*problems, outcome="Nothing was made.")
 
 
 def usable(folder: Path | None, plans: Mapping[str, Plan], notes: list[str]) -> dict[str, Path]:

@@ -52,11 +52,13 @@ class Job:
     def with_lock(self, plan: Plan, *, must: bool = True) -> Iterator[Given]:
         """What the job is given, with Spack's lock: from a handover, else signed from a cache.
 
-        EasyBuild has none. Raises Refused when there ``must`` be one and none is found.
+        EasyBuild has none. Raises Refused when there ``must`` be one and none is found, and
+        InvalidInput where Spack builds the compiler.
         """
         if not builder_of(plan.builder).solves:
             yield self.given
             return
+        lock.refuse_own_compilers({self.partition: plan})
         take, caches = self.given.take, self.given.caches
         with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
             found = lock.taken(take)

@@ -23,7 +23,7 @@ from mvstack.builders.spack.lock import LOCK, RECORDS, Environment
 from mvstack.builders.spack.modules import Part, content_of, loader_folders, module_text, parts_of
 from mvstack.builders.spack.resolve import installed, read
 from mvstack.builders.spack.resolve import pending as missing
-from mvstack.model.spack_lock import Lock, Node
+from mvstack.model.spack_lock import Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.render.spack import compiler_of
@@ -59,7 +59,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         isolated = for_tree(root, tree, run.progress, run.jobs, run.caches)
         environments = environments_of(isolated, plan, inputs, tree, tree / "logs")
         if run.wanted is not None:
-            return install_part(environments, run.wanted, run)
+            return install_part(environments[-1], run.wanted, run)
         rows = [row for one in environments[:-1] for row in _compiler(one, run)]
         stack = environments[-1]
         found = stack.locked(run.progress)
@@ -85,58 +85,37 @@ def install(plan: Plan, run: Run) -> list[Row]:
     return rows
 
 
-def install_part(
-    environments: Sequence[Environment], wanted: frozenset[str], run: Run
-) -> list[Row]:
-    """Install the ``wanted`` packages (DAG hashes) of the locks of ``environments``.
+def install_part(stack: Environment, wanted: frozenset[str], run: Run) -> list[Row]:
+    """Install the ``wanted`` packages (DAG hashes) of the lock of ``stack``.
 
-    These are the compiler's, where Spack builds it, and the stack's, in this order; a package of
-    the stack needs all of the compiler. What they need is taken from the caches. No module is
-    written. Raises InvalidInput for a hash that no lock has, Refused for what cannot be obtained.
+    What they need is taken from the caches. No module is written. Raises InvalidInput for a hash
+    that the lock has not, Refused for what cannot be obtained.
     """
-    found = [(one, one.locked(run.progress)) for one in environments]
-    if left := wanted - {key for _, answer in found for key in answer.nodes}:
+    answer = stack.locked(run.progress)
+    if left := wanted - set(answer.nodes):
         raise InvalidInput(
             *(
                 Problem(
                     f"no package of this plan has the hash {key}",
-                    ", ".join(str(one.file) for one, _ in found),
+                    str(stack.file),
                     todo="have all jobs take the lock that the pipeline was made from",
                 )
                 for key in sorted(left)
             ),
             outcome="Nothing was installed.",
         )
-    last, stack = found[-1]
-    lock.through_the_gates(last, stack)
-    rows: list[Row] = []
-    for one, answer in found:
-        roots = wanted & set(answer.nodes)
-        if one is not last and wanted & set(stack.nodes):
-            roots |= {root.hash for root in answer.roots}
-        if roots:
-            rows += _part(one, answer, roots, wanted, run)
-    return rows
-
-
-def _part(
-    environment: Environment,
-    answer: Lock,
-    roots: frozenset[str],
-    wanted: frozenset[str],
-    run: Run,
-) -> list[Row]:
-    there, starts = installed(environment.spack.isolated.store), sorted(roots)
+    lock.through_the_gates(stack, answer)
+    there, starts = installed(stack.spack.isolated.store), sorted(wanted)
     in_caches = offered(run.caches, missing(answer, there, (), starts)) if run.caches else set()
     needed = missing(answer, there, in_caches, starts)
     absent = [node for node in needed if node.hash not in wanted | in_caches]
     told = ((str(node), f"hash {node.hash}", _above(node, needed)) for node in absent)
-    refuse_lost(environment.plan, run.caches, told)
-    order = [node for node in needed if node.hash in roots]
+    refuse_lost(stack.plan, run.caches, told)
+    order = [node for node in needed if node.hash in wanted]
     if not order:
-        run.progress.skip("install", f"{len(roots)} packages", "already there")
+        run.progress.skip("install", f"{len(wanted)} packages", "already there")
         return []
-    return build_each(environment, order, answer, run, in_caches)
+    return build_each(stack, order, answer, run, in_caches)
 
 
 def _above(below: Node, needed: Sequence[Node]) -> list[str]:
