@@ -70,6 +70,8 @@ def jobs(text: str) -> dict[str, dict[str, Any]]:
     return {name: job for name, job in data.items() if name not in known}
 
 
+# who has one of them signs what every cluster installs, or publishes images at the site's cost
+PROTECTED = ("MVSTACK_SIGNING_KEY", "AWS_SECRET_ACCESS_KEY", "AZURE_CLIENT_SECRET")
 SETS = (["qemu-debian12/mpich"], ["alps/cpu"], ["qemu-debian12/mpich", "azure-ndv5/gpu"])
 
 
@@ -80,8 +82,8 @@ def test_an_untrusted_pipeline_names_no_protected_variable_and_has_no_powerful_j
     found = made(graphs, names, trusted=False)
     assert found.files
     for text in found.files.values():
-        for variable in ci_policy().protected_variables:
-            assert variable.name not in text
+        for variable in PROTECTED:
+            assert variable not in text
         assert not POWERFUL.search(text)
         for name, job in jobs(text).items():
             assert "environment" not in job, name
@@ -170,8 +172,8 @@ def test_the_schedule_holds_no_key(graphs: dict[str, Graph]) -> None:
 
 def test_what_a_site_includes_names_no_protected_variable() -> None:
     text = (DATA / "ci" / "site.yml").read_text()  # `render --check` holds it to its template
-    for variable in ci_policy().protected_variables:
-        assert variable.name not in text
+    for variable in PROTECTED:
+        assert variable not in text
     own = (DATA / ".gitlab-ci.yml").read_text()
     assert not POWERFUL.search(text) and not POWERFUL.search(own)
 

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from mvstack.cache.elf import linked
+from mvstack.cache.elf import Linked, linked
 from mvstack.support.errors import InvalidInput
 from mvstack.support.processes import run
 from mvstack.support.words import few
@@ -52,17 +52,18 @@ def read_library(place: Path) -> Library:
         raise InvalidInput(what, str(place), allowed=_ALLOWED)
     bindings = (path.with_name(name) for name in ("libmpifort.so", "libmpicxx.so"))
     files = [_read(one) for one in (path, *bindings) if one.exists()]
-    symbols = [one for file in files for one in file.symbols if one["st_shndx"] != "SHN_UNDEF"]
+    symbols = [one for _, _, own in files for one in own if one["st_shndx"] != "SHN_UNDEF"]
     if not symbols:
         what = "this is not an MPI library: it has no MPI symbols"
         raise InvalidInput(what, str(path), allowed=_ALLOWED)
+    machine, first, _ = files[0]
     return Library(
         path,
-        files[0].soname,
+        first.soname,
         frozenset(one.name for one in symbols),
         {one.name: one["st_size"] for one in symbols if one["st_info"]["type"] == "STT_OBJECT"},
-        files[0].machine,
-        frozenset(one.soname for one in files if one.soname),
+        machine,
+        frozenset(one.soname for _, one, _ in files if one.soname),
     )
 
 
@@ -71,9 +72,9 @@ def read_program(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     if not path.is_file():
         what = "this is a folder" if path.is_dir() else "there is no such file"
         raise InvalidInput(what, str(path), allowed="a program that is linked to OLD")
-    file = _read(path)
-    names = {one.name for one in file.symbols if one["st_shndx"] == "SHN_UNDEF"}
-    return frozenset(names), frozenset(file.needed)
+    _, own, symbols = _read(path)
+    names = {one.name for one in symbols if one["st_shndx"] == "SHN_UNDEF"}
+    return frozenset(names), frozenset(own.needed)
 
 
 def read_constants(prefix: Path) -> dict[str, int]:
@@ -108,23 +109,13 @@ def read_constants(prefix: Path) -> dict[str, int]:
     return {name: int(value) for name, value in rows}
 
 
-@dataclass(frozen=True)
-class _Elf:
-    """An ELF file; ``symbols`` are pyelftools' of those names that belong to MPI."""
-
-    machine: str
-    soname: str
-    needed: tuple[str, ...]
-    symbols: list[Any]
-
-
-def _read(path: Path) -> _Elf:
+def _read(path: Path) -> tuple[str, Linked, list[Any]]:
+    """Machine, dynamic section and, as pyelftools has them, the symbols that belong to MPI."""
     # here, for the start-up time of every command
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
     content = path.read_bytes()
-    found = linked(content)
     try:
         file = ELFFile(BytesIO(content))
         table = file.get_section_by_name(".dynsym")
@@ -134,7 +125,7 @@ def _read(path: Path) -> _Elf:
     except Exception as error:  # pyelftools raises whatever it stumbles over
         what = "this is not an ELF library or program"
         raise InvalidInput(what, str(path), found=str(error)) from None
-    return _Elf(machine, found.soname if found else "", found.needed if found else (), symbols)
+    return machine, linked(content) or Linked((), (), ""), symbols
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ methods; nothing outside that folder knows its name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +21,9 @@ from mvstack.render.partition import render
 from mvstack.sources import store
 from mvstack.sources.fetch import Fetched, Fetcher
 from mvstack.sources.spec import SourceSpec
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import InvalidInput, Problem, Refused
 from mvstack.support.progress import Progress
+from mvstack.support.words import few, nearest
 
 Row = dict[str, Any]
 Note = Callable[[str], None]
@@ -115,6 +116,7 @@ class Builder(Protocol):
 
     def environment(self, rendered: Rendered) -> dict[str, str]:
         """Hashes, by name, of all that decides a solver's answer; {} without a solver."""
+        return {}
 
     def shown(self, rendered: Rendered) -> tuple[Any, Any]:
         """What decides module files beside the nodes, and the words that their help shows."""
@@ -159,12 +161,15 @@ class Builder(Protocol):
 
     def share(self, plan: Plan, folder: Path) -> None:
         """Have the root of ``plan`` use the builder's own program below ``folder``."""
+        return
 
     def hand_on(self, plan: Plan, to: Path) -> None:
         """Copy the lock of the tree of ``plan``, if there is one, into the folder ``to``."""
+        return
 
     def tools(self, plan: Plan, target: Path, note: Note) -> None:
         """Put the builder itself into the bundle ``target``, unless it is in a wheel."""
+        return
 
     def sources(self, plan: Plan, fetcher: Fetcher, target: Path, progress: Progress) -> list[str]:
         """Bring every source of ``plan`` into the mirror ``target``; their file names."""
@@ -204,6 +209,22 @@ def carried(fetcher: Fetcher, mirror: store.Store, spec: SourceSpec) -> Fetched:
         told = (fetched.sha256, spec.filename, spec.name, size, fetched.place, fetched.note)
         mirror.add(fetched.path, store.Entry(*told), bool(spec.known.licence_page))
     return fetched
+
+
+def refuse_unknown(plan: Plan, wanted: frozenset[str], known: Collection[str]) -> None:
+    """Raise InvalidInput for the keys that are wanted and that no node of ``plan`` has."""
+    problems = [
+        Problem(
+            f"{name} is not part of this plan",
+            f"{plan.system}/{plan.partition}",
+            allowed=few(known),
+            nearest=nearest(name, known),
+            todo="have all jobs take the commit, and the lock, that the pipeline was made from",
+        )
+        for name in sorted(wanted - set(known))
+    ]
+    if problems:
+        raise InvalidInput(*problems, outcome="Nothing was installed.")
 
 
 def refuse_lost(

@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,16 @@ class Offers:
     passed_over: dict[str, str] = field(default_factory=dict)
 
 
+def cache_names(more: Iterable[str] = ()) -> list[str]:
+    """``more``, then the caches of MVSTACK_CACHES (separated by white space)."""
+    return list(dict.fromkeys([*more, *os.environ.get("MVSTACK_CACHES", "").split()]))
+
+
 def site_caches(
-    more: Sequence[str] = (), only: bool = False, build_refused: bool = False
+    more: Iterable[str] = (), only: bool = False, build_refused: bool = False
 ) -> Caches:
-    """``more``, then those of MVSTACK_CACHES (separated by white space). Raises InvalidInput."""
-    names = dict.fromkeys([*more, *os.environ.get("MVSTACK_CACHES", "").split()])
+    """The caches of :func:`cache_names`. Raises InvalidInput."""
+    names = cache_names(more)
     if only and not names:
         todo = "--cache DIR|URL, or MVSTACK_CACHES"
         raise Refused("--cache-only needs a cache, and none is named", todo=todo)

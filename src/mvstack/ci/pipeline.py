@@ -1,15 +1,10 @@
 """From what must be done to GitLab's YAML: a pipeline each partition, one to start them. Pure."""
 
-import json
 import re
-import shlex
 import zlib
 from dataclasses import dataclass, field
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Template
 
 from mvstack.builders.spack import handed
 from mvstack.ci.changes import Todo
@@ -17,11 +12,10 @@ from mvstack.ci.jobs import Job, make_jobs
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.targets import family_of
-from mvstack.render.templates import jinja
+from mvstack.render.templates import template
 from mvstack.support.errors import Refused
 from mvstack.support.home import DATA
 
-TEMPLATES = DATA / "ci" / "templates"
 GET = DATA / "ci" / "get.sh"
 FOLDER = "ci-pipelines"
 MAIN = "pipeline.yml"
@@ -207,14 +201,5 @@ def _render(name: str, context: Context, **values: Any) -> str:
 def filled(name: str, values: dict[str, Any]) -> str:
     """A template of ci/templates, filled in."""
     setup = GET.read_text().rstrip() + "\n"
-    text = _template(name).render(p={**values, "policy": ci_policy().jobs, "setup": setup})
+    text = template(name, p={**values, "policy": ci_policy().jobs, "setup": setup})
     return re.sub(r"\n{3,}", "\n\n", text)
-
-
-@cache
-def _template(name: str) -> Template:
-    environment = jinja(TEMPLATES)
-    # YAML is a superset of JSON; jinja's own tojson escapes for HTML
-    environment.filters["sh"] = shlex.quote
-    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
-    return environment.get_template(f"{name}.j2")

@@ -1,6 +1,5 @@
 """Push to a binary cache, list and verify it, and manage the keys you trust."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from mvstack.builders.base import builder_of
 from mvstack.cache import gpg
 from mvstack.cache.place import PUSH_AGAIN, Unreachable, place
 from mvstack.cache.push import Verdict, look
+from mvstack.cache.use import cache_names
 from mvstack.cli import options
 from mvstack.install.stages import installed_here
 from mvstack.support.console import emit, say, table
@@ -89,7 +89,7 @@ def verify(places: Places = None, as_json: options.Json = False) -> None:
 
 
 def _looked_at(names: list[str] | None, whole: bool, as_json: bool) -> list[tuple[str, Verdict]]:
-    caches = [place(name) for name in names or os.environ.get("MVSTACK_CACHES", "").split()]
+    caches = [place(name) for name in names or cache_names()]
     if not caches:
         raise InvalidInput("no cache is named", todo="give a folder or a URL")
     found: list[tuple[str, Verdict]] = []

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Option
 
+from mvstack.cache.use import cache_names
 from mvstack.ci import generate as ci
 from mvstack.ci import sites, steps
 from mvstack.ci.handover import Given
@@ -99,11 +100,6 @@ def generate(
     say(data, as_json, *lines)
 
 
-def _caches(given: list[str] | None) -> list[str]:
-    """The caches named, then those of MVSTACK_CACHES."""
-    return list(dict.fromkeys([*(given or []), *os.environ.get("MVSTACK_CACHES", "").split()]))
-
-
 def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
     """The rows as JSON, or how many packages came from where, and ``more``."""
     counts = Counter(row["result"] for row in rows)
@@ -136,7 +132,7 @@ def build(
     as_json: options.Json = False,
 ) -> None:
     """Build some packages of a partition on top of what other jobs built, and hand them on."""
-    given = Given(take or [], _caches(cache), trust or [])
+    given = Given(take or [], cache_names(cache or []), trust or [])
     job = steps.Job(partition, options.progress(as_json), given, profile or "")
     rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
     _told(rows, as_json)
@@ -155,7 +151,7 @@ def stage(
     as_json: options.Json = False,
 ) -> None:
     """Install a whole partition from what was built and from caches; build nothing."""
-    given = Given(take or [], _caches(cache), trust or [])
+    given = Given(take or [], cache_names(cache or []), trust or [])
     job = steps.Job(partition, options.progress(as_json), given, profile or "")
     _told(steps.stage_job(job, root), as_json)
 

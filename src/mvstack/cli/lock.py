@@ -50,7 +50,7 @@ def lock(
             _writable(to)
     if errors:
         raise together(errors, outcome="Nothing was solved for.")
-    clones_in = root.absolute() if root else Path(stages.default_root())
+    clones_in = Path(stages.default_root(root))
     shown = options.progress(as_json)
     done: list[dict[str, Any]] = []
     for system, partitions in loaded:
@@ -129,10 +129,7 @@ def gate(
     system, partitions = stages.load(name, release)
     only = stages.only_one(name, partitions, f"gate {file}")
     plan = stages.plan_for(system, only, release, None, extent=Extent(profile or ""))
-    clones_in, shown = (
-        root.absolute() if root else Path(stages.default_root()),
-        options.progress(as_json),
-    )
+    clones_in, shown = Path(stages.default_root(root)), options.progress(as_json)
     with tempfile.TemporaryDirectory(prefix="mvstack-gate-") as folder:
         environments = prepared(plan, clones_in, Path(folder), shown)
         done = [row for _, row in _rows(given(environments, file, shown), plan)]

@@ -27,7 +27,7 @@ app = options.commands(__doc__)
 
 
 def _store(root: Path | None) -> Store:
-    return Store(Path(root.absolute() if root else stages.default_root()) / "sources")
+    return Store(Path(stages.default_root(root)) / "sources")
 
 
 def _all_specs() -> list[SourceSpec]:

@@ -56,7 +56,7 @@ class Asked:
         """Where images are kept: as given, else from the environment, else below the root."""
         if self.images is not None:
             return self.images.absolute()
-        here = str(self.root.absolute()) if self.root else stages.default_root()
+        here = stages.default_root(self.root)
         return store.images_folder(root or here)
 
 

@@ -22,8 +22,10 @@ from mvstack.support.progress import Progress
 from mvstack.tree.records import kept_plan
 
 
-def default_root() -> str:
-    """Where stacks go when neither the system's file nor the user says: by who may write there."""
+def default_root(given: Path | None = None) -> str:
+    """Where stacks go: ``given``, else as the user says, else by who may write there."""
+    if given is not None:
+        return str(given.absolute())
     chosen = os.environ.get("MVSTACK_ROOT", "")
     if chosen:
         return str(Path(chosen).absolute())
@@ -37,12 +39,9 @@ def root_for(system: System, given: Path | None) -> str:
 
     Raises InvalidInput for a path that compilers, module files or shells would not take whole.
     """
-    if given is not None:
-        root = str(given.absolute())
-    elif os.environ.get("MVSTACK_ROOT") or system.install.root is None:
-        root = default_root()
-    else:
-        root = system.install.root
+    root = system.install.root
+    if given or os.environ.get("MVSTACK_ROOT") or root is None:
+        root = default_root(given)
     if odd := sorted(set(re.findall(r"[^\w/.+~@=-]", root))):
         raise InvalidInput(
             "an install root must be a plain path",

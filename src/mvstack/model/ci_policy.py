@@ -86,13 +86,6 @@ class Validate(Strict):
     why: str
 
 
-class Protected(Strict):
-    """A variable that no job of an untrusted pipeline may name."""
-
-    name: str
-    why: str
-
-
 class CiPolicy(Strict):
     """All of the file."""
 
@@ -100,7 +93,6 @@ class CiPolicy(Strict):
     jobs: Jobs
     image: JobImage
     validation: Validate = Field(alias="validate")
-    protected_variables: list[Protected]
 
 
 @cache

@@ -18,7 +18,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, V
 from pydantic.dataclasses import dataclass as part
 
 from mvstack.model.base import first_error
-from mvstack.support.errors import InvalidInput, relative
+from mvstack.support.errors import InvalidInput, relative, telling
 
 VERSION = 6
 """The only version of lock files that is read: older ones have no compilers among their nodes."""
@@ -198,12 +198,9 @@ def read_lock(path: Path) -> Lock:
     Raises InvalidInput, naming the file and what is wrong, when it cannot be read or is no lock
     file of the version that Spack 1.1 writes.
     """
-    where = relative(path)
-    try:
+    where, todo = relative(path), "check its name, and that it is a file that you may read"
+    with telling(InvalidInput, "cannot be read", where=where, todo=todo):
         return parse_lock(path.read_bytes(), where)
-    except OSError as error:
-        todo = "check its name, and that it is a file that you may read"
-        raise InvalidInput(f"cannot be read: {error.strerror}", where, todo=todo) from None
 
 
 def parse_lock(text: str | bytes, file: str = "spack.lock") -> Lock:

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from mvstack.support.files import write_atomically
+from mvstack.support.hashes import assigns
 
 NAME = "usage"
 # EasyBuild's headings in the help text of a module (module_generator.py, det_help_text).
@@ -19,9 +20,7 @@ _SECTION = re.compile(r"(\nUsage\n=====\n)(.*?)(\n\n\n[A-Z][^\n]*\n=+\n|\n\]=*\]
 def usage_of(easyconfig: str) -> str:
     """The usage that an easyconfig's text sets; "" when it sets none."""
     for node in ast.parse(easyconfig).body:
-        if isinstance(node, ast.Assign) and [
-            target.id for target in node.targets if isinstance(target, ast.Name)
-        ] == [NAME]:
+        if isinstance(node, ast.Assign) and assigns(node, NAME):
             return str(ast.literal_eval(node.value)).strip()
     return ""
 

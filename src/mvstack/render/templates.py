@@ -5,6 +5,7 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -15,7 +16,10 @@ from mvstack.support.units import one_line
 from mvstack.support.words import TAKEN
 
 # Where a template may be: `spack/spack.yaml` is spack/spack.yaml.j2 in the first of these.
-PLACES = (DATA / "environments" / "templates", DATA / "modulefiles", DATA / "docs", PACKAGE)
+PLACES = (
+    *(DATA / "environments" / "templates", DATA / "modulefiles", DATA / "docs", PACKAGE),
+    DATA / "ci" / "templates",
+)
 
 
 def generated(plan: Plan, also: str = "") -> str:
@@ -44,9 +48,9 @@ def lua_long(text: str) -> str:
     return f"[{level}[{first}{text}]{level}]"
 
 
-def quoted(text: str) -> str:
-    """A YAML string in double quotes: JSON's are that."""
-    return json.dumps(text, ensure_ascii=False)
+def quoted(data: Any) -> str:
+    """YAML of texts in double quotes: JSON is that."""
+    return json.dumps(data, ensure_ascii=False)
 
 
 def yaml(text: str) -> str:

@@ -21,7 +21,7 @@ def normalised(text: str, without: str = "") -> str:
     except (SyntaxError, ValueError):  # the latter for a null byte
         return text
     if without:
-        tree.body = [node for node in tree.body if not _assigns(node, without)]
+        tree.body = [node for node in tree.body if not assigns(node, without)]
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             documented = ast.get_docstring(node, clean=False) is not None
@@ -47,7 +47,8 @@ def declared(text: str) -> str:
     return normalised(ast.unparse(tree))
 
 
-def _assigns(node: ast.stmt, name: str) -> bool:
+def assigns(node: ast.stmt, name: str) -> bool:
+    """Whether ``node`` gives a value to ``name``, and to nothing else."""
     return isinstance(node, ast.Assign) and [
         target.id for target in node.targets if isinstance(target, ast.Name)
     ] == [name]

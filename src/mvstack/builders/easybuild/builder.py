@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Builder, Entry, Note, Rendered, Row, graph_of
+from mvstack.builders.base import Builder, Entry, Rendered, Row, graph_of
 from mvstack.builders.easybuild import bundle, install
 from mvstack.cache import gpg, push, store, unpack
 from mvstack.cache.place import NotBelieved, Place
@@ -40,10 +40,10 @@ class Built(Entry):
             store.put(target, made, gpg.sign(made.text(), key.fingerprint), archive, key)
 
 
-def entries(source: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
+def entries(handover: Place) -> Iterator[tuple[str, Callable[[], Entry]]]:
     """See :meth:`mvstack.builders.base.Builder.entries`."""
-    for os_name, content in store.names(source):
-        yield store.manifest_name(os_name, content), partial(_read, source, os_name, content)
+    for os_name, content in store.names(handover):
+        yield store.manifest_name(os_name, content), partial(_read, handover, os_name, content)
 
 
 def _read(source: Place, os_name: str, content: str) -> Built:
@@ -56,7 +56,7 @@ def _read(source: Place, os_name: str, content: str) -> Built:
         return Built(source, *told, made.easyconfig, tuple(made.requires), found)
 
 
-class EasyBuild:
+class EasyBuild(Builder):
     """See :class:`mvstack.builders.base.Builder`."""
 
     title = "EasyBuild"
@@ -70,9 +70,6 @@ class EasyBuild:
     entries = staticmethod(entries)
     sources = staticmethod(bundle.sources)
     binaries = staticmethod(bundle.binaries)
-
-    def environment(self, rendered: Rendered) -> dict[str, str]:
-        return {}
 
     def shown(self, rendered: Rendered) -> tuple[Any, Any]:
         files = [f"easyconfigs/{build.easyconfig}" for build in rendered.plan.mpi]
@@ -101,15 +98,6 @@ class EasyBuild:
     def cached(self, place: Place, os_name: str, node: Node) -> int | None:
         entry = store.find(place, os_name, node.content)
         return len(entry.manifest.tree) if entry else None
-
-    def share(self, plan: Plan, folder: Path) -> None:
-        pass  # it is a package of Python, installed with mvstack
-
-    def hand_on(self, plan: Plan, to: Path) -> None:
-        pass  # nothing was solved for
-
-    def tools(self, plan: Plan, target: Path, note: Note) -> None:
-        pass  # among the wheels
 
 
 BUILDER: Builder = EasyBuild()

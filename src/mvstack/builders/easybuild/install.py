@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mvstack.builders.base import Rendered, Row, Run, refuse_lost, rendered_here
+from mvstack.builders.base import Rendered, Row, Run, refuse_lost, refuse_unknown, rendered_here
 from mvstack.builders.easybuild import command as eb
 from mvstack.cache import use
 from mvstack.cache.use import Caches
@@ -21,9 +21,8 @@ from mvstack.plan.types import Plan
 from mvstack.render.partition import package_easyconfigs, write
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SourceSpec
-from mvstack.support.errors import BuildFailed, InvalidInput, MvstackError, Problem, together
+from mvstack.support.errors import BuildFailed, MvstackError, together
 from mvstack.support.progress import Progress
-from mvstack.support.words import listed, nearest
 from mvstack.tree import modules
 from mvstack.tree.folder import installing
 from mvstack.tree.records import Records, State, Work, build_row, work
@@ -187,24 +186,8 @@ def specs_of(easyconfig: str, rendered: Path | None = None) -> list[SourceSpec]:
 
 
 def _considered(plan: Plan, todo: list[Work], wanted: frozenset[str]) -> list[Work]:
-    """Of ``todo`` what is wanted and what that stands on, in the same order.
-
-    Raises InvalidInput for what is wanted and not in the plan.
-    """
-    names = [item.node.key for item in todo]
-    if unknown := sorted(wanted - set(names)):
-        raise InvalidInput(
-            *(
-                Problem(
-                    f"{name} is not part of this plan",
-                    f"{plan.system}/{plan.partition}",
-                    allowed=listed(names),
-                    nearest=nearest(name, names),
-                )
-                for name in unknown
-            ),
-            outcome="Nothing was installed.",
-        )
+    """Of ``todo`` what is wanted and what that stands on, in order. Raises InvalidInput."""
+    refuse_unknown(plan, wanted, [item.node.key for item in todo])
     needed = {name for item in todo if item.node.key in wanted for name in item.node.needs}
     return [item for item in todo if item.node.key in wanted | needed]
 

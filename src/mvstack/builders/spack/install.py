@@ -8,7 +8,7 @@ is to be built anew loses its module first. The same call after an interruption 
 from collections.abc import Sequence
 from pathlib import Path
 
-from mvstack.builders.base import Row, Run, refuse_lost
+from mvstack.builders.base import Row, Run, refuse_lost, refuse_unknown
 from mvstack.builders.spack import handed, lock
 from mvstack.builders.spack.cache import offered
 from mvstack.builders.spack.environments import (
@@ -27,7 +27,7 @@ from mvstack.model.spack_lock import Node
 from mvstack.plan.types import Plan
 from mvstack.render.partition import write
 from mvstack.render.spack import compiler_of
-from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 from mvstack.tree import modules as core
@@ -92,18 +92,7 @@ def install_part(stack: Environment, wanted: frozenset[str], run: Run) -> list[R
     that the lock has not, Refused for what cannot be obtained.
     """
     answer = stack.locked(run.progress)
-    if left := wanted - set(answer.nodes):
-        raise InvalidInput(
-            *(
-                Problem(
-                    f"no package of this plan has the hash {key}",
-                    str(stack.file),
-                    todo="have all jobs take the lock that the pipeline was made from",
-                )
-                for key in sorted(left)
-            ),
-            outcome="Nothing was installed.",
-        )
+    refuse_unknown(stack.plan, wanted, answer.nodes)
     lock.through_the_gates(stack, answer)
     there, starts = installed(stack.spack.isolated.store), sorted(wanted)
     in_caches = offered(run.caches, missing(answer, there, (), starts)) if run.caches else set()
