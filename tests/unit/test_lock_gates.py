@@ -224,15 +224,6 @@ def test_another_version_of_a_package_than_planned() -> None:
     assert one(found, "roots").found == "@1.5.0, planned @=1.6.0"
 
 
-def test_the_compiler_is_a_root_where_spack_builds_it() -> None:
-    data = locks.raw("good")
-    gcc = locks.node(data, "gcc")
-    data["roots"].append({"hash": gcc["hash"], "spec": "gcc@12.2.0"})
-    assert one(broken(data), "roots").package.startswith("gcc@12.2.0/")
-    compiler = {"name": "gcc", "version": "12.2.0", "origin": "spack"}
-    assert broken(data, locks.plan(compiler=compiler)) == []
-
-
 def test_a_package_that_spack_has_no_recipe_for_is_not_asked_for() -> None:
     plan = locks.plan()
     plan["packages"].append({"name": "IMB", "version": "1", "spack": "", "mpi": "mvapich/4.1-ucx"})

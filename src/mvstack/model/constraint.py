@@ -51,16 +51,6 @@ class Constraint:
     below: "tuple[Constraint, ...]" = ()
     exact: frozenset[str] = frozenset()
 
-    def __str__(self) -> str:
-        """The words again, in one order: what :func:`parse` reads as this constraint."""
-        text = f"{self.namespace}.{self.name}" if self.namespace else self.name
-        if self.versions:
-            text += "@" + ",".join(self.versions)
-        for key, value in sorted(self.variants.items()):
-            text += f" {variant(key, value, ':=' if key in self.exact else '=')}"
-        text += f" target={self.target}" if self.target else ""
-        return text + "".join(f" ^{one}" for one in self.below)
-
 
 def variant(key: str, value: Value, sign: str = "=") -> str:
     """One variant in Spack's words: ``+cuda``, ``netmod=ofi,ucx``."""

@@ -94,9 +94,9 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
         return f"{package.where.builder} alone builds it"
     if package.where.gpu and kind not in package.where.gpu:
         return f"it is for partitions with gpu {' or '.join(package.where.gpu)}; this has {gpu}"
-    least, has = package.where.gcc, part.compiler
-    if least and (has.name != "gcc" or _numbers(has.version) < _numbers(least)):
-        return f"it needs gcc {least} or newer; this has {has.name} {has.version}"
+    least, has = package.where.gcc, part.compiler.version
+    if least and _numbers(has) < _numbers(least):
+        return f"it needs gcc {least} or newer; this has gcc {has}"
     kinds = ("gcc", *easyconfigs.TOOLCHAINS.get(here.choice.product, ()))
     if lacking := package.not_built_by(here.builder, kinds):
         return lacking

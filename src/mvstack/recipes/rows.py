@@ -30,7 +30,7 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
                 # and a historic release may take builtin's recipe of an MPI that is not ours
                 known = recipe_of(name) or release.systems
                 if not known and not any(file.startswith(start) for file in files):
-                    problems.append(_no_easyconfig(f"{start}…", where, files))
+                    problems += easyconfigs.absent(f"{start}…", where, files).problems
         problems += _twice(release)
         for row in release.packages:
             where = row.at()
@@ -40,7 +40,7 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
                 continue
             wanted_files = _files_of(row, release.name)
             if not any(easyconfigs.source_of(file, files) for file in wanted_files):
-                problems.append(_no_easyconfig(wanted_files[0], where, files))
+                problems += easyconfigs.absent(wanted_files[0], where, files).problems
     if problems:
         raise InvalidInput(*problems)
 
@@ -93,15 +93,6 @@ def _version(package: str, version: str, where: str) -> Iterator[Problem]:
             nearest=nearest(version, known),
             todo=f"add it to {relative(path)}, or name one of these",
         )
-
-
-def _no_easyconfig(name: str, where: str, files: Iterable[str]) -> Problem:
-    return Problem(
-        f"there is no easyconfig {name}",
-        where,
-        nearest=nearest(name, files),
-        todo="write it below easyconfigs/, or correct the row",
-    )
 
 
 def _files_of(row: Package, release: str) -> list[str]:

@@ -64,10 +64,7 @@ def check_mpis_and_roots(case: Case) -> list[Broken]:
     pairs = [*builds, *packages]
     taken, known = [wanted for wanted, _ in pairs], {node.hash for _, node in pairs}
     found += [_missing(case, one) for one in (*case.mpis, *case.packages) if one not in taken]
-    for root in lock.root_nodes():
-        if root.hash not in known and not (case.compiler_is_root and case.is_compiler(root)):
-            found.append(_unplanned(case, root))
-    return found
+    return found + [_unplanned(case, one) for one in lock.root_nodes() if one.hash not in known]
 
 
 def _pair(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mvstack.model.constraint import Constraint, matches_version, parse
+from mvstack.model.constraint import Constraint, parse
 from mvstack.model.gates import GateId, Gates
 from mvstack.model.spack import spack_pins
 from mvstack.model.spack_lock import Lock, Node
@@ -60,14 +60,6 @@ def gates_failed(found: list[Broken], where: str) -> CheckFailed:
     return CheckFailed(*problems, outcome="Nothing was installed.")
 
 
-SPACK_COMPILERS = {
-    "clang": "llvm",
-    "oneapi": "intel-oneapi-compilers",
-    "intel": "intel-oneapi-compilers-classic",
-}
-"""Compilers whose package in Spack has another name than the compiler."""
-
-
 @dataclass(frozen=True)
 class Wanted:
     """A root that a plan asks for: an MPI, or a package over the MPI of the module ``mpi``.
@@ -94,8 +86,7 @@ def request(plan: Plan, compiler: bool) -> dict[str, Any]:
     specs = [f"{spec} ^{under['spec']}" if under else spec for spec, under in beneath]
     specs += [one.spack for one in plan.packages if one.spack]
     every += f" target={target_for(plan.target, name, version)}"
-    by = f"{SPACK_COMPILERS.get(name, name)}@={version}"
-    return {"specs": specs, "all": every, "compiler": by}
+    return {"specs": specs, "all": every, "compiler": f"{name}@={version}"}
 
 
 class Case:
@@ -126,14 +117,6 @@ class Case:
             for one in plan.packages
             if one.spack  # else Spack has no recipe for it
         ]
-        name, self.compiler_version = plan.compiler["name"], plan.compiler["version"]
-        self.compiler = SPACK_COMPILERS.get(name, name)
-        self.compiler_is_root = plan.compiler["origin"] == "spack"
-
-    def is_compiler(self, node: Node) -> bool:
-        """Whether ``node`` is the partition's compiler."""
-        version = (self.compiler_version,)
-        return node.name == self.compiler and matches_version(node.version, version)
 
     def broken(self, rule: GateId, package: Node | str, found: str, passes: str) -> Broken:
         """A Broken with the gate's own reason."""
