@@ -112,6 +112,11 @@ class Package(Strict):
         both = {"easybuild": self.toolchain, "spack": self.spack}
         return [name for name, there in both.items() if there and self.where.builder in ("", name)]
 
+    @property
+    def by_easyconfig(self) -> bool:
+        """Whether EasyBuild builds it; of some packages a row is for Spack alone."""
+        return "easybuild" in self.builders
+
 
 ReleaseName = Annotated[str, matching(r"\d{4}\.\d{2}", "a year and month, such as 2026.11,", 7)]
 Status = Literal["development", "current", "deprecated", "removed", "historic"]

@@ -36,7 +36,7 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
             where = row.at()
             name, _, rest = row.spack.partition("@=")
             problems += _version(name, rest.partition(" ")[0], where)
-            if "easybuild" not in row.builders:
+            if not row.by_easyconfig:
                 continue
             wanted_files = _files_of(row, release.name)
             if not any(easyconfigs.source_of(file, files) for file in wanted_files):
