@@ -8,7 +8,7 @@ from mvstack.model.base import M, validated
 from mvstack.model.policy import FILES, Policy
 from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
-from mvstack.model.vocabulary import policy_folders, policy_of
+from mvstack.model.vocabulary import policy_folders
 from mvstack.model.yamlfile import YamlFile, parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.home import home
@@ -118,25 +118,24 @@ def _placed(release: R, file: YamlFile) -> R:
     return release
 
 
-def load_policy(folder: Path | None = None) -> Policy:
+def load_policy() -> Policy:
     """The policy tables, the site's rows before ours, with the errors of all of them at once."""
-    folders = [folder] if folder else policy_folders()
+    folders = policy_folders()
     problems: list[Problem] = []
     parts: dict[str, Any] = {}
-    with policy_of(*folders):
-        for place in folders:
-            problems += _unknown_files(place, folders[-1])
-            for name, model in FILES.items():
-                path = place / f"{name}.yaml"
-                if place != folders[-1] and not path.is_file():
-                    continue
-                try:
-                    parts = _merged(parts, dict(_model(model, path)))
-                except InvalidInput as error:
-                    problems += error.problems
-        if problems:
-            raise InvalidInput(*problems)
-        return Policy(**parts)
+    for place in folders:
+        problems += _unknown_files(place, folders[-1])
+        for name, model in FILES.items():
+            path = place / f"{name}.yaml"
+            if place != folders[-1] and not path.is_file():
+                continue
+            try:
+                parts = _merged(parts, dict(_model(model, path)))
+            except InvalidInput as error:
+                problems += error.problems
+    if problems:
+        raise InvalidInput(*problems)
+    return Policy(**parts)
 
 
 def _unknown_files(site: Path, ours: Path) -> list[Problem]:

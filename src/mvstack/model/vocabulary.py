@@ -3,9 +3,6 @@
 A new fabric, GPU, launcher or product is a row under environments/policy/; nothing here names it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,22 +26,10 @@ ROWS = {
 }
 """Kind of word → the policy's file and the key whose rows are named by it."""
 
-_folders: ContextVar[tuple[Path, ...]] = ContextVar("policy", default=())
-
-
-@contextmanager
-def policy_of(*folders: Path) -> Iterator[None]:
-    """Within it the policy is that of ``folders``, and not that of the site and ours."""
-    token = _folders.set(folders)
-    try:
-        yield
-    finally:
-        _folders.reset(token)
-
 
 def policy_folders() -> list[Path]:
-    """The folders of the policy that holds now, the site's before ours."""
-    return list(_folders.get()) or home().folders("policy")
+    """The folders of the policy, the site's before ours."""
+    return home().folders("policy")
 
 
 def words(kind: str) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from mvstack.plan import easyconfigs
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SHA256, Known, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, Problem, relative
-from mvstack.support.home import DATA
+from mvstack.support.home import VARIABLE
+from mvstack.support.processes import variable
 from mvstack.support.words import listed
 from recipes.model import Recipe, Version, class_for
 from recipes.reading import read_recipes
@@ -38,7 +39,8 @@ def check_recipes(*folders: Path, policy: Policy | None = None) -> list[Recipe]:
         for problem in check(recipe)
     ]
     # our own: the tables of our recipes are made from it, not from what a site adds
-    problems += unmet(recipes, policy or load_policy(DATA / "environments" / "policy"))
+    with variable(VARIABLE, ""):
+        problems += unmet(recipes, policy or load_policy())
     if problems:
         raise InvalidInput(*problems)
     return recipes
