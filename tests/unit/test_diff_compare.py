@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import lock_files as locks
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from install_tree import plan_in
@@ -68,6 +69,23 @@ def test_a_partition_that_one_side_lacks() -> None:
     new, old = compare({"old/cpu": side(mpi())}, {"new/cpu": side(mpi())})
     assert [change.what for change in new.changes] == ["added"]
     assert [change.what for change in old.changes] == ["removed"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [(side(mpi()), None, "the MPI is removed; 1 removed"), (None, side(mpi()), "is new; 1 added")],
+)
+def test_an_mpi_that_one_side_lacks_is_not_said_to_be_rebuilt(
+    old: Graph | None, new: Graph | None, words: str
+) -> None:
+    assert words in as_text("HEAD", [partition("c/c", old, new)]).splitlines()[0]
+
+
+def test_a_tree_that_moves_is_a_note() -> None:
+    old, new = replace(side(mpi()), tree="/opt/a"), replace(side(mpi()), tree="/opt/b")
+    found = partition("c/c", old, new)
+    assert found.changes == () and "moves from /opt/a to /opt/b" in found.notes[0]
+    assert partition("c/c", old, old).notes == ()
 
 
 def test_another_builder_rebuilds_everything() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from mvstack.cli.check import check
 from mvstack.model.load import load_policy, load_release, parse_system
+from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.recipes.rows import check_rows
@@ -239,3 +240,18 @@ def test_a_row_that_names_what_is_not_there(changes: dict[str, str], says: str) 
         check_rows([release], POLICY)
     assert any(says in one.message for one in caught.value.problems)
     check_rows([RELEASE], POLICY)
+
+
+def test_a_patch_that_is_not_the_easyconfigs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = easyconfigs.index()["MVAPICH-4.0-GCC-12.2.0-ofi.eb"]
+    patch = path.with_name("MVAPICH-4.0_dist-graph-to-itself.patch")
+    for one in (path, patch):
+        (tmp_path / one.name).write_bytes(one.read_bytes())
+    index = {**easyconfigs.index(), path.name: tmp_path / path.name}
+    monkeypatch.setattr(easyconfigs, "index", lambda: index)
+    check_rows([RELEASE], POLICY)
+    (tmp_path / patch.name).write_bytes(patch.read_bytes() + b"\n")
+    with pytest.raises(InvalidInput, match="is not the patch whose SHA-256"):
+        check_rows([RELEASE], POLICY)

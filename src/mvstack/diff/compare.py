@@ -29,8 +29,19 @@ class Difference:
 
     @property
     def mpi(self) -> bool:
-        """Whether an MPI's hash changes; then all that stands on it is rebuilt."""
-        return any(change.kind == "mpi" for change in self.changes)
+        """Whether an MPI is added or its hash changes; then all that stands on it is rebuilt."""
+        return bool(self._mpi() - {"removed"})
+
+    @property
+    def headline(self) -> str:
+        """What becomes of the MPI, in words."""
+        words = {"added": "the MPI is new", "removed": "the MPI is removed"}
+        found = self._mpi()
+        one = next(iter(found)) if len(found) == 1 else "changed"
+        return words.get(one, "the MPI is rebuilt") if found else "the MPI stays"
+
+    def _mpi(self) -> set[str]:
+        return {change.what for change in self.changes if change.kind == "mpi"}
 
     def of(self, what: str) -> list[Change]:
         """The changes of one kind."""
@@ -66,6 +77,11 @@ def partition(name: str, old: Graph | None, new: Graph | None) -> Difference:
         notes = (
             f"recipes that differ and are no planned package: {few(unused)}; "
             "lock files of both sides would say whether anything here uses them",
+        )
+    if before.tree != after.tree:
+        notes += (
+            f"the tree moves from {before.tree} to {after.tree}: all is installed there anew, "
+            "unchanged packages from a binary cache that has them",
         )
     return Difference(name, there.builder, by, tuple(told), notes)
 
@@ -112,8 +128,8 @@ def as_text(revision: str, differences: list[Difference]) -> str:
     for one in differences:
         if one.changes:
             counts = [f"{len(one.of(what))} {what}" for what in MARKS if one.of(what)]
-            mpi = "the MPI is rebuilt" if one.mpi else "the MPI stays"
-            lines.append(f"{one.name} ({one.builder}, by {one.by}): {mpi}; {', '.join(counts)}")
+            told = f"{one.name} ({one.builder}, by {one.by})"
+            lines.append(f"{told}: {one.headline}; {', '.join(counts)}")
         for change in one.changes:
             why = f": {'; '.join(change.why)}" if change.why else ""
             lines.append(f"  {MARKS[change.what]} {change.name}{why}")

@@ -233,7 +233,8 @@ def both(
             lock = locks[name][side] if name in locks else None
             with reading(side, name):
                 found = replace(one, lock=lock)
-                graphs[side][name] = builder_of(one.plan.builder).resolve(found)
+                graph = builder_of(one.plan.builder).resolve(found)
+                graphs[side][name] = replace(graph, tree=one.plan.tree)
     return graphs[old], graphs[new]
 
 

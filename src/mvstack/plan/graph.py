@@ -73,7 +73,8 @@ class Graph:
     """The nodes of ``name`` (``system/partition``) by key, each after what it stands on.
 
     ``by`` says what they were made from: ``easyconfigs``, ``lock file`` or ``plan``. ``others`` are
-    hashes of recipes of ours that no node is named after, but that a solver may use.
+    hashes of recipes of ours that no node is named after, but that a solver may use. ``tree`` is the
+    folder that it is installed into, where that is known.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Graph:
     by: str
     nodes: dict[str, Node]
     others: dict[str, str] = field(default_factory=dict, kw_only=True)
+    tree: str = field(default="", kw_only=True)
 
     def closure(self, keys: Iterable[str]) -> set[str]:
         """``keys`` and all that they stand on."""

@@ -12,7 +12,11 @@ from mvstack.model.policy import Policy
 from mvstack.model.release import Package, Release
 from mvstack.plan import easyconfigs
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.files import sha256_of
 from mvstack.support.words import listed, nearest
+
+PATCH = re.compile(r"""['"]([^'"]+\.patch)['"]""")
+VERSION = re.compile(r"""^version\s*=\s*['"]([^'"]+)""", re.M)
 
 
 def check_rows(releases: Iterable[Release], policy: Policy) -> None:
@@ -41,8 +45,21 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
             wanted_files = _files_of(row, release.name)
             if not any(easyconfigs.source_of(file, files) for file in wanted_files):
                 problems += easyconfigs.absent(wanted_files[0], where, files).problems
+    problems += [one for path in files.values() for one in _patches(path)]
     if problems:
         raise InvalidInput(*problems)
+
+
+def _patches(path: Path) -> Iterator[Problem]:
+    """The patches beside an easyconfig must be those whose hashes it gives."""
+    text = path.read_text()
+    version = VERSION.search(text)
+    for name in PATCH.findall(text):
+        patch = path.with_name(name.replace("%(version)s", version[1] if version else ""))
+        if patch.is_file() and (found := sha256_of(patch)) not in text:
+            message = f"{patch.name} is not the patch whose SHA-256 the easyconfig gives"
+            todo = "write this one into its `checksums`; what it patches is then rebuilt"
+            yield Problem(message, relative(path), found=found, todo=todo)
 
 
 def _twice(release: Release) -> Iterator[Problem]:
