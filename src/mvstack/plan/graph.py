@@ -73,8 +73,8 @@ class Graph:
     """The nodes of ``name`` (``system/partition``) by key, each after what it stands on.
 
     ``by`` says what they were made from: ``easyconfigs``, ``lock file`` or ``plan``. ``others`` are
-    hashes of recipes of ours that no node is named after, but that a solver may use. ``tree`` is the
-    folder that it is installed into, where that is known.
+    hashes of recipes of ours that no node is named after, but that a solver may use. ``tree`` is
+    the folder that it is installed into, where that is known.
     """
 
     name: str
