@@ -95,6 +95,7 @@ def debian_plan(tree: Path) -> dict[str, Any] | None:
     (prefix / "lib").mkdir()
     for name in ("mpicc.mpich", "mpicxx.mpich", "mpifort.mpich", "mpiexec.hydra"):
         shutil.copy(f"/usr/bin/{name}", prefix / "bin" / name.split(".")[0])
+    (prefix / "bin" / "mpirun").symlink_to("mpiexec")
     shutil.copy("/usr/bin/hydra_pmi_proxy", prefix / "bin")
     for name in ("libmpich.so.12", "libmpichfort.so.12"):
         shutil.copy(libraries / name, prefix / "lib" / name)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from test_cli import Mvstack
 from test_cli import mvstack as mvstack
 
@@ -28,6 +29,14 @@ def test_a_partition_says_how_to_load_and_run_it_in_lines_to_copy(mvstack: Mvsta
     for words in ("infiniband", "728", "not installed", "mvstack explain expanse/cpu", "lammps"):
         assert words in said
     assert "passed over" not in said  # that is explain's
+
+
+def test_a_job_keeps_its_indentation(mvstack: Mvstack) -> None:
+    (shown,) = json.loads(mvstack("show", "voyager/gaudi", "--json").out)
+    lines = shown["lines"]["kubectl apply -f job.yaml, where job.yaml is"]
+    assert yaml.safe_load("\n".join(lines))["spec"]["slotsPerWorker"] == 8
+    said = mvstack("show", "voyager/gaudi").out
+    assert "\n    spec:\n      mpiImplementation: MPICH\n" in said
 
 
 def test_a_system_tells_its_sources_and_what_it_does_not_offer(mvstack: Mvstack) -> None:

@@ -164,7 +164,7 @@ def test_a_header_asks_for_nodes_in_the_words_of_reframes_own(monkeypatch):
         job = Job.create(backend(), getlauncher("local")(), name="a")
         job.num_tasks, job.num_tasks_per_node, job.time_limit = 128, 64, "10m"
         theirs = {line.split(":mpiprocs")[0] for line in job.scheduler.emit_preamble(job)}
-        ours = POLICY.schedulers[name].lines(2, 64, 0, [])
+        ours = POLICY.schedulers[name].lines([], nodes=2, per_node=64, gpus=0)
         assert ours[0].split(":ncpus")[0] in theirs
 
 
@@ -182,7 +182,7 @@ def test_the_help_of_a_module_shows_a_job(launcher, scheduler, lines, submit):
     said = template("mpi_usage.txt", plan=plan, build=plan.mpi[0])
     assert all(f"    {line}\n" in said for line in [*lines, "#!/bin/bash"])
     assert f"`{submit}` submits a job" in said and "-q debug\n" in said
-    assert "128 ./PROGRAM" in said and "#SBATCH --gpus" not in said
+    assert "128 ./program" in said and "#SBATCH --gpus" not in said
     alone = planned("hydra", "none")
     assert "submits" not in template("mpi_usage.txt", plan=alone, build=alone.mpi[0])
 
@@ -200,7 +200,7 @@ def test_a_launcher_that_asks_no_scheduler_is_told_the_nodes(site, scheduler, ho
     plan = planned("mpirun_rsh", scheduler)
     said = template("mpi_usage.txt", plan=plan, build=plan.mpi[0])
     assert (
-        f"    {hosts} > hosts\n    mpirun_rsh -export -np 128 -hostfile hosts ./PROGRAM\n" in said
+        f"    {hosts} > hosts\n    mpirun_rsh -export -np 128 -hostfile hosts ./program\n" in said
     )
     assert site(plan.as_dict())["environments"][0]["extras"]["hosts"] == hosts
     other = planned("hydra", scheduler)

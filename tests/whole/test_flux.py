@@ -38,7 +38,7 @@ partitions:
     nodes: 2
     cores: 2
     target: x86_64_v3
-    fabric: shm
+    fabric: tcp
     launcher: flux
     compiler: {version: "12.2.0"}
 """

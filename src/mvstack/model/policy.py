@@ -36,7 +36,7 @@ def _expression(value: str) -> str:
 
 
 HEADER = filled(
-    "{nodes}, {per_node} and {gpus} are filled in, and no other {…}", "", "nodes per_node gpus"
+    "{nodes}, {per_node}, {gpus}, {gpu}: no other {…} is filled in", "", "nodes per_node gpus gpu"
 )
 LOOK = filled("a job that runs {line} on a node of {queue}", "line", "queue")
 
@@ -153,10 +153,11 @@ class GpuRow(Row):
     """A kind of GPU: the binary products' word, and what compilers write for by model.
 
     ``arch_variant`` is Spack's variant for it; ``needs_arch``: no build without. ``libfabric`` and
-    ``ucx`` are what is asked of each library for its buffers.
+    ``ucx`` are what is asked of each library for its buffers; ``resource`` is Kubernetes' word.
     """
 
     package: Name
+    resource: Text = ""
     architectures: dict[PackageName, Text] = Field(default_factory=dict)
     arch_variant: Name | None = None
     needs_arch: bool = False
@@ -180,24 +181,24 @@ class Program(Row):
 class SchedulerRow(Row):
     """A scheduler: ReFrame's backend for it, how a job is submitted, the header of its script.
 
-    ``hosts`` prints the nodes of a job, one on a line, for launchers that ask no scheduler.
-    ``look`` starts a line of shell on a node of a queue, for `mvstack adopt`.
+    ``script`` is its template. ``hosts`` prints the nodes of a job, one on a line, for launchers
+    that ask no scheduler. ``look`` starts a line of shell on a node, for `mvstack adopt`.
     """
 
     reframe: Name
     submit: Text = ""
+    script: Literal["job.sh", "job.yaml"] = "job.sh"
     directive: Text = ""
     header: list[Annotated[Text, HEADER]] = Field(default_factory=list)
     first: Text = ""
     hosts: Text = "hostname"
     look: Annotated[Text, LOOK] = "on a node of it: sh -c {line}"
 
-    def lines(self, nodes: int, per_node: int, gpus: int, more: list[str]) -> list[str]:
-        """The first lines of a job for so many nodes, ranks and GPUs of each; ``more`` options."""
-        asked = [one for one in self.header if gpus or "{gpus}" not in one]
-        values = {"nodes": nodes, "per_node": per_node, "gpus": gpus}
+    def lines(self, more: list[str], **values: int | str) -> list[str]:
+        """The first lines of a job; ``values`` fill in the header, ``more`` come after it."""
+        asked = [one for one in self.header if values["gpus"] or "{gpus}" not in one]
         options = [*(one.format(**values) for one in asked), *more]
-        return [f"{self.directive} {one}" for one in options] + [self.first] * bool(self.first)
+        return [f"{self.directive} {one}".strip() for one in options]
 
 
 class PmiRow(Row):

@@ -96,7 +96,7 @@ def make_plan(
         cores=part.cores,
         scheduler=scheduler.reframe,
         starter=policy.programs[part.launcher].reframe,
-        job=_job(part, scheduler),
+        job=_job(part, scheduler, policy.gpus[part.gpu].resource),
         access=list(part.scheduler_options),
         compiler=part.compiler.model_dump(),
         mpi=builds,
@@ -113,14 +113,15 @@ def make_plan(
     )
 
 
-def _job(part: Partition, scheduler: SchedulerRow) -> dict[str, Any]:
-    """A job that the module's help shows; {} where nothing is submitted."""
+def _job(part: Partition, scheduler: SchedulerRow, gpu: str) -> dict[str, Any]:
+    """A job that the module's help shows; {} where nothing is submitted. Memory reaches no node."""
     if not scheduler.submit:
         return {}
-    nodes, per_node = min(part.nodes, 2), part.gpus or part.cores
-    lines = scheduler.lines(nodes, per_node, part.gpus, part.scheduler_options)
-    ranks, hosts = nodes * per_node, scheduler.hosts
-    return {"submit": scheduler.submit, "lines": lines, "hosts": hosts, "ranks": ranks}
+    nodes = 1 if part.fabric == "shm" else min(part.nodes, 2)
+    size = {"nodes": nodes, "per_node": part.gpus or part.cores}
+    lines = scheduler.lines(part.scheduler_options, **size, gpus=part.gpus, gpu=gpu)
+    row = scheduler.model_dump(include={"submit", "script", "first", "hosts"})
+    return {**row, **size, "lines": lines, "ranks": nodes * size["per_node"]}
 
 
 def _check_names(system: System, partition: str, release: Release) -> None:

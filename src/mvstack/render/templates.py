@@ -70,7 +70,7 @@ def template(name: str, /, **values: object) -> str:
 def labelled(name: str, **values: object) -> list[tuple[str, str]]:
     """What a template of cli/shown says: a label and words on each line, " | " between them."""
     lines = [line.partition(" | ") for line in template(f"cli/shown/{name}", **values).splitlines()]
-    return [(label.strip(), words.strip()) for label, _, words in lines if words.strip()]
+    return [(label.strip(), words.rstrip()) for label, _, words in lines if words.strip()]
 
 
 def jinja(folder: Path, autoescape: bool = False) -> Environment:

@@ -13,6 +13,7 @@ from mvstack.model.system import Partition, System
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, MpiBuild, Plan
 from mvstack.render.partition import RENDERED
+from mvstack.render.templates import template
 from mvstack.report import seen
 from mvstack.support.errors import InvalidInput, Refused
 
@@ -52,10 +53,8 @@ class Offer:
 
     def job(self, build: MpiBuild) -> list[str]:
         """The script of a job that runs a program; [] where nothing is submitted."""
-        if not (self.plan and self.plan.job):
-            return []
-        lines = [*self.plan.job["lines"], *self.loading(build.module), self.starting(build)]
-        return ["#!/bin/bash", *lines]
+        job = self.plan.job if self.plan else {}
+        return template(job["script"], plan=self.plan, build=build).splitlines() if job else []
 
 
 @dataclass(frozen=True)

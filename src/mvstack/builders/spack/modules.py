@@ -80,7 +80,7 @@ def content_of(plan: Plan, part: Part, installed: str, inputs: str) -> str:
         {**row.__dict__} if row else plan.compiler,
         plan.tree,
         (FOLDER / "spack-module.lua.j2").read_text(),
-        (FOLDER / "mpi_usage.txt.j2").read_text(),
+        template("mpi_usage.txt", plan=plan, build=part.build) if part.build else "",
         hashes.normalised(Path(__file__).read_text()),
     )
 

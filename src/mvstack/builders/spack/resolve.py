@@ -143,10 +143,10 @@ def environment(rendered: Rendered) -> dict[str, str]:
 def shown(rendered: Rendered) -> tuple[object, object]:
     """The template of modules; the words and the template of the help of an MPI's module."""
     templates = rendered.repository / "modulefiles"
-    usage = templates / "mpi_usage.txt.j2"
+    usage = [*templates.glob("mpi_usage.*"), *templates.glob("job.*")]
     words = [[build.why, build.launch, build.environment] for build in rendered.plan.mpi]
     own = of_paths([templates / "spack-module.lua.j2"], rendered.repository)
-    return own, [words, usage.read_text() if usage.is_file() else ""]
+    return own, [words, of_paths(usage, rendered.repository)]
 
 
 def _of(rendered: Rendered, *names: str) -> str:
