@@ -175,18 +175,16 @@ def read_checks(folder: Path) -> dict[str, Checked]:
 
 def _closure(folder: Path, start: Path) -> list[Path]:
     """``start``, the modules of the folder that it imports, and the sources that these name."""
-    found: dict[Path, None] = {}
-    todo = [start]
     sources = [path for path in (folder / "src").glob("*") if path.is_file()]
-    while todo:
-        path = todo.pop()
-        if path in found:
-            continue
-        found[path] = None
+
+    def below(path: Path) -> list[Path]:
+        if path in sources:
+            return []
         names, words = _read_python(path)
-        todo += [one for name in names if (one := folder / f"{name}.py").is_file()]
-        found |= dict.fromkeys(one for one in sources if any(one.name in word for word in words))
-    return sorted(found)
+        own = [one for name in names if (one := folder / f"{name}.py").is_file()]
+        return own + [one for one in sources if any(one.name in word for word in words)]
+
+    return sorted(hashes.reached([start], below))
 
 
 def _read_python(path: Path) -> tuple[list[str], list[str]]:

@@ -77,10 +77,7 @@ def _named(graph: Graph, groups: Sequence[Sequence[str]]) -> list[Job]:
 def _title(graph: Graph, keys: Sequence[str]) -> str:
     """The first package's name, and how many more there are."""
     node = graph.nodes[keys[0]]
-    device = node.mpi.rpartition("-")[2]
-    if node.kind == "mpi" and node.key.endswith(".eb"):
-        device = node.key.removesuffix(".eb").rpartition("-")[2]
-    name = "-".join(word for word in (node.name, node.version, device) if word)
+    name = "-".join(word for word in (node.name, node.version, node.device) if word)
     if graph.by == "lock file":
         name += f"-{node.key[:7]}"
     text = f"{name}+{len(keys) - 1}" if len(keys) > 1 else name

@@ -5,6 +5,7 @@ from typing import Any
 
 from mvstack.ci.changes import Todo
 from mvstack.ci.jobs import Job
+from mvstack.support.units import count
 from mvstack.support.words import few
 
 Jobs = Mapping[str, list[Job]]
@@ -24,10 +25,10 @@ def explained(against: str, todos: list[Todo], jobs: Jobs) -> str:
     if same := [one.name for one in todos if not one.touched]:
         lines.append(f"nothing to do for {few(same)}")
     builds = sum(len(one.build) for one in todos)
-    count = sum(map(len, jobs.values()))
+    cut = sum(map(len, jobs.values()))
     lines.append(
-        f"in all: {_count(builds, 'build')} in {_count(count, 'job')} for "
-        f"{_count(len(touched), 'partition')}"
+        f"in all: {count(builds, 'build')} in {count(cut, 'job')} for "
+        f"{count(len(touched), 'partition')}"
     )
     return "\n".join(lines)
 
@@ -44,11 +45,11 @@ def _origins(todos: list[Todo]) -> list[str]:
     for (name, what, why), rows in found.items():
         places = dict.fromkeys(todo.name for todo, _ in rows)
         systems = dict.fromkeys(place.partition("/")[0] for place in places)
-        builds = sum(count for _, count in rows)
+        builds = sum(number for _, number in rows)
         mpi = "MPI rebuilt" if any(todo.mpi for todo, _ in rows) else "MPI unchanged"
         reason = f" ({'; '.join(why)})" if why else ""
         lines.append(
-            f"{name} {what}{reason}: {_count(builds, 'build')} on {_count(len(systems), 'system')} "
+            f"{name} {what}{reason}: {count(builds, 'build')} on {count(len(systems), 'system')} "
             f"({few(places)}); {mpi}"
         )
     return lines
@@ -69,7 +70,7 @@ def _line(todo: Todo) -> str:
     parts = {
         "new": todo.new,
         "an earlier pipeline did not finish": todo.unfinished,
-        _count(len(todo.build), "build") if todo.build else "no builds": True,
+        count(len(todo.build), "build") if todo.build else "no builds": True,
         f"{len(todo.absent)} of them unchanged and in no cache": todo.absent,
         f"{len(todo.cached)} changed and already in a cache": todo.cached,
         "it has no lock file: one job builds all of it": todo.lock,
@@ -101,7 +102,3 @@ def _data(one: Todo, jobs: Jobs) -> dict[str, Any]:
             for job in jobs.get(one.name, ())
         ],
     }
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

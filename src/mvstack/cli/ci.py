@@ -59,7 +59,6 @@ def generate(
         Path | None,
         Option(help="Folder of lock files from `mvstack lock --to`; else as in settings."),
     ] = None,
-    untrusted: Annotated[bool, Option("--untrusted", help="Make no job that needs a key.")] = False,
     profile: options.Profile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -69,7 +68,7 @@ def generate(
     trusted, why = ci.trust_of(os.environ)
     context = Context(
         found,
-        trusted=trusted and not untrusted,
+        trusted=trusted,
         url=os.environ.get("MVSTACK_URL", ""),
         commit=os.environ.get("MVSTACK_COMMIT", ""),
         folder=to.name,
@@ -85,7 +84,6 @@ def generate(
     made = ci.generate(project, file, context, ci.Wanted(base, schedule or "", everything, locks))
     sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
     notes += made.notes
-    why = "--untrusted" if trusted and untrusted else why
     data = as_data(made.against, made.todos, made.pipelines.jobs)
     data |= {"trusted": context.trusted, "why": why, "files": sorted(made.pipelines.files)}
     data |= {"unserved": made.unserved, "notes": notes}

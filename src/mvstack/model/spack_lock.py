@@ -7,7 +7,7 @@ others (Spack's ``environment/__init__.py`` describes all versions).
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass as part
 
 from mvstack.model.base import first_error
 from mvstack.support.errors import InvalidInput, relative, telling
+from mvstack.support.hashes import reached
 
 VERSION = 6
 """The only version of lock files that is read: older ones have no compilers among their nodes."""
@@ -153,23 +154,14 @@ class Lock:
         """The nodes of the roots, each once, in the order of the file."""
         return [self.nodes[hash_] for hash_ in dict.fromkeys(root.hash for root in self.roots)]
 
-    def closure(
-        self, starts: Iterable[Node], types: frozenset[str] | None = None
-    ) -> Iterator[Node]:
+    def closure(self, starts: Iterable[Node], types: frozenset[str] | None = None) -> list[Node]:
         """``starts`` and all they need, each once; along edges of ``types`` only when given."""
-        seen: set[str] = set()
-        todo = list(starts)
-        while todo:
-            node = todo.pop()
-            if node.hash in seen:
-                continue
-            seen.add(node.hash)
-            yield node
-            todo += [
-                self.nodes[edge.hash]
-                for edge in node.dependencies
-                if types is None or edge.types & types
-            ]
+
+        def below(key: str) -> list[str]:
+            edges = self.nodes[key].dependencies
+            return [one.hash for one in edges if types is None or one.types & types]
+
+        return [self.nodes[key] for key in reached([one.hash for one in starts], below)]
 
     def built(self) -> list[Node]:
         """The packages that an installation builds: all that no site provides."""

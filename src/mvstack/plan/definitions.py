@@ -17,6 +17,7 @@ from mvstack.support.home import home
 # Tables that mvapich.py imports for one product alone (its function options_of).
 MPICHS, MVAPICHS = "mpich_options.py", "mvapich_options.py"
 TOOLCHAINS = "easybuild.toolchains."
+FROM = ast.ImportFrom
 EASYBLOCK = re.compile(r"^easyblock\s*=\s*['\"](\w+)", re.M)
 
 
@@ -83,17 +84,11 @@ def _toolchain(node: Node) -> str:
 
 def _closure(folder: Path, name: str) -> list[Path]:
     """The class's file and those of ours that it imports; [] where EasyBuild has its own."""
-    found: dict[Path, None] = {}
-    todo = [folder / name]
-    while todo:
-        path = todo.pop()
-        if path in found or not path.is_file():
-            continue
-        found[path] = None
-        todo += [
-            folder / f"{module.removeprefix(TOOLCHAINS).replace('.', '/')}.py"
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom)
-            and (module := node.module or "").startswith(TOOLCHAINS)
-        ]
-    return sorted(found)
+
+    def below(path: Path) -> list[Path]:
+        imports = (one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, FROM))
+        own = (one.module for one in imports if (one.module or "").startswith(TOOLCHAINS))
+        names = (str(one).removeprefix(TOOLCHAINS).replace(".", "/") for one in own)
+        return [path for one in names if (path := folder / f"{one}.py").is_file()]
+
+    return sorted(hashes.reached([one for one in [folder / name] if one.is_file()], below))

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mvstack.support.hashes import reached
+
 SHOWN = 60
 """Ingredients up to this long are shown as words; longer ones are hashes."""
 
@@ -86,14 +88,7 @@ class Graph:
 
     def closure(self, keys: Iterable[str]) -> set[str]:
         """``keys`` and all that they stand on."""
-        found: set[str] = set()
-        todo = list(keys)
-        while todo:
-            key = todo.pop()
-            if key not in found:
-                found.add(key)
-                todo += self.nodes[key].needs
-        return found
+        return set(reached(keys, lambda key: self.nodes[key].needs))
 
 
 def without_prose(data: Any, more: tuple[str, ...] = ()) -> Any:

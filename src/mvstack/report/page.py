@@ -15,7 +15,7 @@ from mvstack.report.series import Plot, Point
 from mvstack.report.summary import Report
 from mvstack.support.errors import InvalidInput, telling
 from mvstack.support.files import write_atomically
-from mvstack.support.units import NOTHING, duration, number, quantity, size, unit_name
+from mvstack.support.units import NOTHING, count, duration, number, quantity, size, unit_name
 
 
 def write_html(data: Report, path: Path) -> Path:
@@ -37,7 +37,7 @@ def render(data: Report) -> str:
         duration=duration, size=size, code=_code, moment=summary.moment, track=track
     )
     environment.globals.update(
-        count=summary.count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
+        count=count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
     )
     return environment.get_template("report.html.j2").render(_view(data))
 

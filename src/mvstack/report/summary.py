@@ -23,7 +23,7 @@ from mvstack.report.records import (
 from mvstack.report.series import Plot, plots_of, since, sized
 from mvstack.report.told import said_of
 from mvstack.support.errors import MvstackError
-from mvstack.support.units import clean, duration, quantity, size
+from mvstack.support.units import clean, count, duration, quantity, size
 from mvstack.tree.records import Records, mpi_contents
 
 # EasyBuild has a score of steps; a reader asks where the time went, not for all their names. These
@@ -332,11 +332,6 @@ def _module_load(plan: Plan, builds: tuple[Build, ...]) -> str:
 
 
 # --- words and numbers that both views share ------------------------------------------------------
-
-
-def count(total: int, noun: str) -> str:
-    """``1 check``, ``3 checks``."""
-    return f"{total:,} {noun}" if total == 1 else f"{total:,} {noun}s"
 
 
 def moment(stamp: str) -> str:

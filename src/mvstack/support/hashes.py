@@ -3,10 +3,10 @@
 import ast
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 
 @lru_cache(maxsize=512)  # all partitions stand on the same recipes and easyblocks
@@ -68,3 +68,18 @@ def of_files(paths: Iterable[Path]) -> str:
             for path in sorted(paths)
         ]
     )
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def reached(starts: Iterable[K], below: Callable[[K], Iterable[K]]) -> dict[K, None]:
+    """``starts`` and all that they lead to, each once; ``below`` says where one leads at once."""
+    found: dict[K, None] = {}
+    todo = list(starts)
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found[one] = None
+            todo += below(one)
+    return found

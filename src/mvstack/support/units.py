@@ -29,6 +29,11 @@ def one_line(text: str, width: int = 0) -> str:
     return folded if not width or len(folded) <= width else folded[: max(width - 1, 0)] + "…"
 
 
+def count(total: int, noun: str) -> str:
+    """``1 check``, ``3 checks``."""
+    return f"{total:,} {noun}" if total == 1 else f"{total:,} {noun}s"
+
+
 def unit_name(unit: str) -> str:
     """The unit as it is printed: ``us`` is µs, ``MBytes/sec`` is MB/s."""
     return _PRETTY_UNITS.get(unit, unit)
@@ -73,11 +78,11 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
 
 
-def size(count: int | None) -> str:
+def size(total: int | None) -> str:
     """A message size in bytes: 8 B, 1 KiB, 4 MiB; a size that is no round number stays in B."""
-    if count is None:
+    if total is None:
         return NOTHING
     for factor, name in _BINARY:
-        if count >= factor and count % factor == 0:
-            return f"{count // factor:,} {name}"
-    return f"{count:,} B"
+        if total >= factor and total % factor == 0:
+            return f"{total // factor:,} {name}"
+    return f"{total:,} B"
