@@ -64,6 +64,7 @@ need_apt() {
         ! watched "apt-get install ${#packages[@]} packages" "$log" \
             "${apt[@]}" install -y --no-install-recommends "${packages[@]}"; then
         show_end "$log"
+        [[ " ${packages[*]} " != *" python3.$oldest "* ]] || no_python
         fail 7 "apt-get could not install ${packages[*]}" "log       $log" \
             "to go on  mend what apt-get says above, then give the same command again"
     fi
@@ -153,9 +154,9 @@ find_python() {
 }
 
 need_python() {
-    local python_range="Python 3.$oldest to 3.$newest with its venv module"
     find_python
-    if [[ -z $python ]] && command -v apt-get >/dev/null && [[ -z ${MVSTACK_PYTHON:-} ]]; then
+    if [[ -z $python && -z ${MVSTACK_PYTHON:-} ]] && command -v apt-get >/dev/null &&
+        apt_has "${lacking[@]}"; then
         need_apt "mvstack's own Python environment" "${lacking[*]}" "$@"
         hash -r
         find_python
@@ -164,11 +165,20 @@ need_python() {
         fail 7 "MVSTACK_PYTHON=$MVSTACK_PYTHON: this Python cannot be used" \
             "because   $(why_not "$MVSTACK_PYTHON")" \
             "to go on  name another, or unset MVSTACK_PYTHON to take the first that fits from PATH"
-    [[ -n $python ]] ||
-        fail 7 "missing on this machine: $python_range" "found     ${seen[*]:-none}" \
-            "to go on  install one (RHEL: dnf install python3.11; SUSE: zypper install python311)," \
-            "          or load your site's module, or name it: MVSTACK_PYTHON=/path/to/python3"
+    [[ -n $python ]] || no_python
 }
+
+no_python() {
+    fail 7 "missing on this machine: Python 3.$oldest to 3.$newest with its venv module" \
+        "found     ${seen[*]:-none}" \
+        "to go on  install one (RHEL: dnf install python3.12; SUSE: zypper install python312; Debian 11" \
+        "          and Ubuntu 20.04 have none: take a newer release, pyenv install 3.12, or" \
+        "          python.org's source), or load your site's module; on PATH, or by its name:" \
+        "          MVSTACK_PYTHON=/path/to/python3 $top/mvstack …"
+}
+
+# Can apt bring these? Before its first update it does not know.
+apt_has() { ! apt-cache show bash >/dev/null 2>&1 || apt-cache show "$@" >/dev/null 2>&1; }
 
 # Can everybody run this file? Its folders too must be open to others.
 open_to_all() {
@@ -298,19 +308,23 @@ has_node() {
 }
 
 # needs_runtime WORD…: does this command run EasyBuild or ReFrame, or draw plots? They are half a
-# gigabyte, which `explain` need not wait for. Sets $command to its name.
+# gigabyte, which `explain` need not wait for, but of `local`, whose MPI is the one whose source can
+# be had: EasyBuild reads where. Sets $command to its name.
 needs_runtime() {
+    local here=''
     command=''
     while (($#)); do
         case $1 in
             --help | -h) return 1 ;;
             --site) shift ;; # its folder is no command
             -*) ;;
+            local | local/*) here=yes ;;
             *) [[ -n $command ]] || command=$1 ;;
         esac
         shift || return 1
     done
     case $command in
-        '' | abi | check | diff | discover | explain | list | lock | new | render | sources) return 1 ;;
+        '' | abi | check | discover | list | new) return 1 ;;
+        diff | explain | lock | render | sources) [[ $here ]] || return 1 ;;
     esac
 }

@@ -92,6 +92,19 @@ def test_apt_that_fails_is_quoted(checkout: Checkout, tools: Path) -> None:
     assert "| E: Could not resolve host" in result.stderr
 
 
+def test_a_distribution_without_a_python_that_fits_says_how_to_get_one(
+    checkout: Checkout, tools: Path, tmp_path: Path
+) -> None:
+    """Debian 11: its apt knows Python 3.9 alone, so that no line of apt would help."""
+    put(tools, "python3", 'case "$*" in *version_info*) echo "3 9" ;; *) exit 1 ;; esac')
+    put(tools, "apt-get", f"touch {tmp_path}/apt-was-run")
+    put(tools, "apt-cache", '[[ "$2" == bash ]]')
+    result = checkout.run("up", "local", "--yes", PATH=str(tools))
+    assert result.returncode == 7 and "found     " in result.stderr and "(3.9)" in result.stderr
+    assert "Debian 11" in result.stderr and "MVSTACK_PYTHON=/path/to/python3" in result.stderr
+    assert not (tmp_path / "apt-was-run").exists()
+
+
 def test_python_without_venv_names_the_package(checkout: Checkout, tools: Path) -> None:
     put(tools, "apt-get", "exit 1")
     put(tools, "python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3 11')
