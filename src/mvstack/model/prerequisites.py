@@ -1,5 +1,7 @@
 """The distribution's packages that builds need: environments/policy/prerequisites.yaml."""
 
+from typing import Self
+
 from pydantic import Field
 
 from mvstack.model.base import Strict, validated
@@ -22,18 +24,29 @@ class Needed(Strict):
 
 
 class Family(Strict):
-    """The packages of one family of distributions and the command that installs them."""
+    """The packages of one family of distributions and the command that installs them.
+
+    They may be those of another (``named_as``) by the ``names`` that differ; "" has none.
+    """
 
     like: list[str]
     update: str
     install: str
     present: str
-    packages: list[Needed]
+    packages: list[Needed] = Field(default_factory=list)
+    named_as: str = Field("", alias="as")
+    names: dict[str, str] = Field(default_factory=dict)
 
     def of(self, profile: str) -> list[Needed]:
         """What ``profile`` of a release needs; "" is the smallest."""
         most = PROFILES.index(profile or "default")
         return [item for item in self.packages if PROFILES.index(item.profile) <= most]
+
+    def named(self, packages: list[Needed]) -> Self:
+        """This family with another's ``packages`` by its own names."""
+        there = [(item, self.names.get(item.package, item.package)) for item in packages]
+        own = [item.model_copy(update={"package": name}) for item, name in there if name]
+        return self.model_copy(update={"packages": own})
 
 
 class _File(Strict):
@@ -42,7 +55,11 @@ class _File(Strict):
 
 def families() -> dict[str, Family]:
     """What every family of distributions calls the packages, with the errors of the file."""
-    return validated(_File, read_yaml(home().file("policy", "prerequisites.yaml"))).families
+    known = validated(_File, read_yaml(home().file("policy", "prerequisites.yaml"))).families
+    return {
+        name: one.named(known[one.named_as].packages) if one.named_as else one
+        for name, one in known.items()
+    }
 
 
 def family_of(os_name: str) -> Family:

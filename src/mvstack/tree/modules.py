@@ -40,5 +40,5 @@ def lmod_command() -> str:
             return place
     raise Missing(
         "Lmod is not installed, or LMOD_CMD does not name it",
-        todo="apt-get install lmod, or load your site's Lmod first",
+        todo="install lmod (Lmod in EPEL, lua-lmod of SUSE), or load your site's Lmod first",
     )
