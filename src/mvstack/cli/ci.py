@@ -110,10 +110,7 @@ def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
 )
 def build(
     partition: options.Partition,
-    node: Annotated[
-        list[str],
-        Option(help="Easyconfig or Spack hash to build; may be repeated."),
-    ],
+    node: Annotated[list[str], Option(help="Easyconfig or Spack hash to build; may be repeated.")],
     hand: Annotated[Path, Option(help="Folder to put what was built into, as a cache.")],
     take: Take = None,
     trust: Trust = None,
@@ -164,8 +161,7 @@ def validate(
     to: Annotated[Path, Option(help="Folder for results.json and junit.xml.")],
     tag: options.Tags = None,
     work: Annotated[
-        Path | None,
-        Option(help="Folder to run in; the nodes must see it. Else below the root."),
+        Path | None, Option(help="Folder to run in; the nodes must see it. Else below the root.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -199,8 +195,7 @@ def deploy(
     cache: Annotated[list[str], Option(help="The site's signed cache; may be repeated.")],
     trust: Trust = None,
     results: Annotated[
-        Path | None,
-        Option(help="Folder that `ci validate --to` wrote, to keep with the tree."),
+        Path | None, Option(help="Folder that `ci validate --to` wrote, to keep with the tree.")
     ] = None,
     state: Annotated[
         str, Option(help="Hash to record in the first cache as what is deployed.")
@@ -209,9 +204,8 @@ def deploy(
     as_json: options.Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages only."""
-    job = steps.Job(
-        partition, options.progress(as_json), Given((), cache, trust or []), profile or ""
-    )
+    given = Given((), cache, trust or [])
+    job = steps.Job(partition, options.progress(as_json), given, profile or "")
     _told(steps.deploy_job(job, root, results, state), as_json)
 
 

@@ -43,66 +43,33 @@ Systems = Annotated[
 ]
 _ONE = "A partition of a system or of a system file; the system alone if it has no other."
 Partition = Annotated[str, _place(_ONE, "SYSTEM/PARTITION")]
-Packages = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="PACKAGE",
-        help="Install these packages and what they need; else the whole profile.",
-        autocompletion=packages,
-    ),
-]
+_NAMED = "Install these packages and what they need; else the whole profile."
+_PACKAGE = Argument(metavar="PACKAGE", help=_NAMED, autocompletion=packages)
+Packages = Annotated[list[str] | None, _PACKAGE]
 Json = Annotated[bool, Option("--json", help="Print JSON for scripts.")]
-Root = Annotated[
-    Path | None,
-    Option(
-        "--root",
-        metavar="DIR",
-        help="Install root; else MVSTACK_ROOT, that of the system's file, or the default.",
-    ),
-]
-ReleaseName = Annotated[
-    str | None,
-    Option("--release", help="Release; else the newest.", autocompletion=_releases),
-]
-Profile = Annotated[
-    Literal["default", "small", "full"] | None,
-    Option(
-        "--profile",
-        help="How much of the release: the MPI and its benchmarks; with FFTW, hypre and mpi4py; "
-        "or all libraries and applications. Else as installed, or as the partition's file says.",
-    ),
-]
+_ROOT = "Install root; else MVSTACK_ROOT, that of the system's file, or the default."
+Root = Annotated[Path | None, Option("--root", metavar="DIR", help=_ROOT)]
+_RELEASE = Option("--release", help="Release; else the newest.", autocompletion=_releases)
+ReleaseName = Annotated[str | None, _RELEASE]
+_PROFILE = (
+    "How much of the release: the MPI and its benchmarks; with FFTW, hypre and mpi4py; "
+    "or all libraries and applications. Else as installed, or as the partition's file says."
+)
+_Some = Literal["default", "small", "full"] | None
+Profile = Annotated[_Some, Option("--profile", help=_PROFILE)]
 Jobs = Annotated[int | None, Option("--jobs", "-j", min=1, help="Number of parallel compile jobs.")]
-Yes = Annotated[
-    bool,
-    Option(
-        "--yes",
-        envvar="MVSTACK_YES",
-        help="Install missing packages of the distribution without asking (as root).",
-    ),
-]
-Prerequisites = Annotated[
-    bool, Option(help="Check that the distribution's packages are installed.")
-]
-KeepGoing = Annotated[
-    bool,
-    Option("--keep-going", "-k", help="After a failed build, continue with what does not need it."),
-]
-Caches = Annotated[
-    list[str] | None,
-    Option(
-        "--cache",
-        metavar="DIR|URL",
-        help="Binary cache to ask first, before those of MVSTACK_CACHES; may be repeated.",
-    ),
-]
-Tags = Annotated[
-    list[str] | None, Option("--tag", help="Run only checks with this tag; may be repeated.")
-]
-Key = Annotated[
-    str,
-    Option("--key", metavar="FINGERPRINT", help="Key to sign with, if there are several."),
-]
+_YES = "Install missing packages of the distribution without asking (as root)."
+Yes = Annotated[bool, Option("--yes", envvar="MVSTACK_YES", help=_YES)]
+_CHECKED = "Check that the distribution's packages are installed."
+Prerequisites = Annotated[bool, Option(help=_CHECKED)]
+_GOING = "After a failed build, continue with what does not need it."
+KeepGoing = Annotated[bool, Option("--keep-going", "-k", help=_GOING)]
+_CACHE = "Binary cache to ask first, before those of MVSTACK_CACHES; may be repeated."
+Caches = Annotated[list[str] | None, Option("--cache", metavar="DIR|URL", help=_CACHE)]
+_TAG = Option("--tag", help="Run only checks with this tag; may be repeated.")
+Tags = Annotated[list[str] | None, _TAG]
+_KEY = "Key to sign with, if there are several."
+Key = Annotated[str, Option("--key", metavar="FINGERPRINT", help=_KEY)]
 
 
 def commands(help: str | None = None) -> Typer:
