@@ -10,7 +10,9 @@ EasyBuild tries to download a config.guess, and waits for a host that may not an
 brings its own.
 
 And one easyconfig of a package serves every MPI: those over the other MPI builds are written into a
-temporary folder, which EasyBuild looks into last (over_mpi.py).
+temporary folder, which EasyBuild looks into last. Where easyconfigs/system is on the robot path,
+those over this machine's compiler are written too, and EasyBuild looks there before its own
+(over_mpi.py).
 """
 
 import os
@@ -21,6 +23,7 @@ from pathlib import Path
 from easybuild.easyblocks.generic.configuremake import ConfigureMake
 from easybuild.framework import easyblock
 from easybuild.tools.config import build_option
+from easybuild.tools.run import run_shell_cmd
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -37,22 +40,46 @@ def start_hook(*_args, **_kwargs):
     ConfigureMake.determine_build_and_host_type = build_and_host_as_given
     robot_path = build_option("robot_path")
     if robot_path:
-        robot_path.append(write_over_other_mpis(Path(tempfile.mkdtemp())))
+        there = {path.name: path for path in HERE.rglob("*.eb")}
+        robot_path.append(write(there, over_mpi.names_over(there, all_toolchains(there))))
+        here = [at for at, one in enumerate(robot_path) if Path(one).resolve() == HERE / "system"]
+        if here and (versions := of_the_distribution()):
+            names = over_mpi.names_at(there, versions)
+            robot_path.insert(here[0], write(there, names, versions))
 
 
-def write_over_other_mpis(folder):
-    """Write every package's easyconfig over the other MPI builds into `folder`; its path."""
-    there = {path.name: path for path in HERE.rglob("*.eb")}
-    chains = [
-        f"{chain}-{path.stem.partition('-')[2]}"
+def of_the_distribution():
+    """The versions of this machine's GCC and libraries; {} where there is no GCC."""
+    gcc = ask("gcc -dumpfullversion")
+    asked = {name: ask(f"pkg-config --modversion {pc}") for name, pc in over_mpi.LIBRARIES.items()}
+    return (
+        over_mpi.with_gcc(gcc, **{one: said for one, said in asked.items() if said}) if gcc else {}
+    )
+
+
+def ask(command):
+    """What `command` prints; empty when it fails."""
+    result = run_shell_cmd(command, fail_on_error=False, hidden=True, in_dry_run=True)
+    return result.output.strip() if result.exit_code == 0 else ""
+
+
+def all_toolchains(there):
+    """Those of every MPI product, such as `mpfoss-2026.11-ucx`."""
+    return [
+        name.removesuffix(".eb")
         for kinds in over_mpi.TOOLCHAINS.values()
         for chain in kinds.values()
-        for path in there.values()
-        if path.stem.startswith(f"{chain}-")
+        for name in there
+        if name.startswith(f"{chain}-")
     ]
-    for name, source in over_mpi.names_over(there, chains).items():
-        text = over_mpi.text_over(there[source].read_text(), source, name)
-        (folder / name).write_text(f"# What {source} says, over another MPI\n{text}")
+
+
+def write(there, names, versions=None):
+    """Write the easyconfigs `names`, each with its source, into a folder of their own; its path."""
+    folder = Path(tempfile.mkdtemp())
+    for name, source in names.items():
+        text = over_mpi.text_over(there[source].read_text(), source, name, versions)
+        (folder / name).write_text(f"# What {source} says, over another MPI or compiler\n{text}")
     return str(folder)
 
 

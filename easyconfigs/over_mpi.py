@@ -1,12 +1,14 @@
-"""How one easyconfig of a package serves every MPI of the stack.
+"""How one easyconfig of a package serves every MPI of the stack, and the compiler of every Linux.
 
 A package is written by hand once, over MVAPICH and libfabric:
 ``HDF5-1.14.5-gmvapich-2026.11-ofi.eb``. The easyconfig over MPICH or a site's MVAPICH-Plus differs
-in the name of its toolchain alone. So there are no copies: ``mvstack`` writes the text over the MPI
-of a partition into its tree, and ``hooks.py`` does it for an EasyBuild that is run by itself. Both
-ask here.
+in the name of its toolchain alone. What is built with the compiler alone is written by hand for one
+version of it, ``MVAPICH-4.0-GCC-12.2.0-ofi.eb``: over that of another distribution it differs in
+this version, and what stands for a library of the distribution in the library's. So there are no
+copies: ``mvstack`` writes the text that a partition needs into its tree, and ``hooks.py`` does it
+for an EasyBuild that is run by itself. Both ask here.
 
-What needs MPICH, or one netmod, is written by hand over that, and its own file goes first.
+What needs MPICH, one netmod or one GCC is written by hand over that, and its own file goes first.
 """
 
 import re
@@ -20,12 +22,101 @@ TOOLCHAINS = {
 }
 BY_HAND = "ofi"  # the netmod over which a package is written
 
+# The compilers of distributions for which there is a way, by their first number, and why no others.
+COMPILERS = range(9, 17)
+OTHERS = (
+    "of a distribution's compilers GCC 9 to 16 will do: older ones lack C++17 that applications "
+    "use, for newer ones no flags were tried"
+)
+
+# The libraries that are taken from the distribution, each with pkg-config's name of it.
+LIBRARIES = {"FFTW": "fftw3", "OpenBLAS": "openblas"}
+
 _OVER = re.compile(
     r"-(gmvapich2?|mvfoss|gmvplus|mvpfoss|gmpich|mpfoss)-(\d{4}\.\d{2})-([a-z0-9]+)(?=[-.])"
 )
+# GCC-12.2.0 in a name, and ('GCC', '12.2.0') or {'name': 'GCC', 'version': '12.2.0'} in a text
+_AT = re.compile(rf"\b(GCC|GCCcore|{'|'.join(LIBRARIES)})(-|', *(?:'version': *)?')(\d+(?:\.\d+)*)")
 
 
-def sources(name):
+def with_gcc(version, **libraries):
+    """What a distribution has, as the functions below take it: software → version."""
+    return {"GCC": version, "GCCcore": version, **libraries}
+
+
+def at(text, versions):
+    """An easyconfig's name, or its text, with the compiler and libraries in these ``versions``."""
+    return _AT.sub(lambda found: f"{found[1]}{found[2]}{versions.get(found[1], found[3])}", text)
+
+
+def versions_in(name):
+    """The versions of the compiler and of a library that the file name ``name`` bears."""
+    found = {one[1]: one[3] for one in _AT.finditer(name)}
+    gcc = found.get("GCC") or found.get("GCCcore")
+    return with_gcc(gcc, **found) if gcc else found
+
+
+def source(name, names):
+    """The file among ``names`` from which the easyconfig ``name`` is made; None when none is."""
+    if found := next((one for one in _over_mpis(name) if one in names), None):
+        return found
+    here = versions_in(name)
+    if not _has_a_way(here):
+        return None
+    same = [one for one in names if at(one, here) == name]
+    return max(same, key=lambda one: _numbers(versions_in(one)), default=None)  # the newest by hand
+
+
+def text_over(text, source, name, versions=None):
+    """The ``text`` of the easyconfig ``source`` with the toolchain that ``name`` bears.
+
+    ``versions`` are those of what else is taken from the distribution, as of :func:`with_gcc`.
+    """
+    versions = {**(versions or {}), **versions_in(name)}
+    old, new = _OVER.search(source), _OVER.search(name)
+    if source != name and old and new:
+        before, after = _toolchains(old[1]), _toolchains(new[1])
+        words = {before[kind]: after[kind] for kind in before if kind in after}
+        words[f"{old[2]}-{old[3]}"] = f"{new[2]}-{new[3]}"
+        pattern = "|".join(rf"\b{re.escape(word)}\b" for word in words)
+        text = re.sub(pattern, lambda match: words[match[0]], text)
+    if own := versions.get(name.partition("-")[0]):
+        text = re.sub(r"^version = '.*'$", f"version = '{own}'", text, flags=re.M)
+    for library in set(versions) & set(LIBRARIES):
+        # of the package's own version, where the distribution has another of the library
+        if f"\nversion = '{versions[library]}'\n" not in text:
+            text = text.replace(f"('{library}', version", f"('{library}', '{versions[library]}'")
+    return at(text, versions)
+
+
+def names_over(names, chains):
+    """File name → the source among ``names``, of every package over the toolchains ``chains``.
+
+    ``chains`` are such as ``mvfoss-2026.11-ucx``. What is written by hand over one is not listed.
+    """
+    found = {}
+    for one in names:
+        over = _OVER.search(one)
+        for name in [one.replace(over[0], f"-{chain}", 1) for chain in chains] if over else []:
+            if name not in names and source(name, names) == one:
+                found[name] = one
+    return found
+
+
+def names_at(files, versions):
+    """File name → the source among ``files`` of all whose name or text is another at ``versions``.
+
+    ``files`` are paths by name. Without a way for the compiler there are none.
+    """
+    found = {}
+    for one, path in files.items() if _has_a_way(versions) else ():
+        name, text = at(one, versions), path.read_text()
+        if source(name, files) == one and text_over(text, one, name, versions) != text:
+            found[name] = one
+    return found
+
+
+def _over_mpis(name):
     """The file names under which the easyconfig ``name`` may be written, the nearest first."""
     found = _OVER.search(name)
     if not found:
@@ -36,32 +127,14 @@ def sources(name):
     return list(dict.fromkeys([name, *(name.replace(found[0], one, 1) for one in over)]))
 
 
-def text_over(text, source, name):
-    """The ``text`` of the easyconfig ``source`` with the toolchain that ``name`` bears."""
-    old, new = _OVER.search(source), _OVER.search(name)
-    if source == name or not old or not new:
-        return text
-    before, after = _toolchains(old[1]), _toolchains(new[1])
-    words = {before[kind]: after[kind] for kind in before if kind in after}
-    words[f"{old[2]}-{old[3]}"] = f"{new[2]}-{new[3]}"
-    pattern = "|".join(rf"\b{re.escape(word)}\b" for word in words)
-    return re.sub(pattern, lambda match: words[match[0]], text)
+def _has_a_way(versions):
+    """Whether packages are built with such a GCC of a distribution."""
+    return "GCC" in versions and _numbers(versions)[0] in COMPILERS
 
 
-def names_over(names, chains):
-    """File name → the source among ``names``, of every package over the toolchains ``chains``.
-
-    ``chains`` are such as ``mvfoss-2026.11-ucx``. What is written by hand over one is not listed.
-    """
-    found = {}
-    for source in names:
-        over = _OVER.search(source)
-        for chain in chains if over else []:
-            name = source.replace(over[0], f"-{chain}", 1)
-            first = next((one for one in sources(name) if one in names), None)
-            if first == source and name != source:
-                found[name] = source
-    return found
+def _numbers(versions):
+    """The version of GCC as numbers."""
+    return [int(one) for one in versions["GCC"].split(".")]
 
 
 def _toolchains(chain):

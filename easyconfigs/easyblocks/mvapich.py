@@ -11,12 +11,14 @@ imported from.
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
 
 import easybuild.tools.environment as env
 from easybuild.easyblocks.generic.mvapich_configure import (
+    c_options,
     compiling_with_slurms_pmi2,
     configure_options,
     known_options,
@@ -73,6 +75,12 @@ case "$*" in
     *) for one do shift; [ "$one" = --static ] || set -- "$@" "$one"; done ;;
 esac
 exec {real} "$@"
+"""
+
+# The C compiler with options for every part of the source, and for nobody else: CFLAGS would be
+# written into mpicc. Off this PATH, for ccache looks for the next gcc on it.
+GCC = """#!/bin/sh
+PATH={path} exec gcc {options} "$@"
 """
 
 # gfortran 10 and newer refuse what mpif.h programs, and configure's own probes, do with buffers.
@@ -248,19 +256,25 @@ class EB_MVAPICH(EB_MPICH):
             kept = [flag for flag in os.getenv(variable, "").split() if not flag.startswith("-O")]
             env.setvar(variable, " ".join([f"-{self.cfg['optimisation']}", *kept]))
         for name in ("FFLAGS", "FCFLAGS"):
-            env.setvar(name, ARGUMENT_MISMATCH)
+            env.setvar(name, ARGUMENT_MISMATCH if self.gcc() >= 10 else "")
 
-    def put_pkg_config_first(self):
-        """Put a pkg-config that says what shared libraries need (see PKG_CONFIG) on the PATH."""
-        real = shutil.which("pkg-config")
-        if real is None:
-            return
+    def gcc(self):
+        """The first number of the toolchain's GCC."""
+        return int(str(self.toolchain.version).partition(".")[0])
+
+    def put_programs_first(self):
+        """Put PKG_CONFIG and, where its C needs options of this compiler, GCC on the PATH."""
+        path, scripts = os.environ["PATH"], {}
+        if real := shutil.which("pkg-config"):
+            scripts["pkg-config"] = PKG_CONFIG.format(real=real)
+        if options := c_options(self.name, self.version, self.gcc()):
+            scripts["gcc"] = GCC.format(path=shlex.quote(path), options=" ".join(options))
         folder = Path(self.builddir) / "mvapich-stack-bin"
         folder.mkdir(exist_ok=True)
-        script = folder / "pkg-config"
-        script.write_text(PKG_CONFIG.format(real=real), encoding="utf-8")
-        script.chmod(0o755)
-        env.setvar("PATH", f"{folder}:{os.environ['PATH']}")
+        for name, text in scripts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).chmod(0o755)
+        env.setvar("PATH", f"{folder}:{path}")
 
     def let_slurms_pmi2_compile(self):
         """Mend the one file of 4.x that Slurm's pmi2.h breaks, see compiling_with_slurms_pmi2."""
@@ -272,7 +286,7 @@ class EB_MVAPICH(EB_MPICH):
 
     def configure_step(self):
         """Configure, then look whether the optimisation asked for arrived in the Makefiles."""
-        self.put_pkg_config_first()
+        self.put_programs_first()
         super().configure_step()
         self.let_slurms_pmi2_compile()
         wanted = self.cfg["optimisation"]

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.model.release import Release
+from mvstack.plan import easyconfigs
 from mvstack.plan.targets import family_of
-from mvstack.report.seen import Row, by_hand, hash_of
+from mvstack.report.seen import Row, hash_of
 from mvstack.tree.records import kept_plan
 
 
@@ -82,7 +83,7 @@ def rows_resolved(release: Release) -> list[Row]:
             of=hash_of(file),
         )
         for package in release.packages
-        if package.where.builder != "spack" and (file := by_hand(package, release))
+        if package.where.builder != "spack" and (file := easyconfigs.by_hand(package, release.name))
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,28 @@ def test_all_resolve_over_every_mpi_by_the_hook(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:]
     listed = "".join(done.stdout.split())
     assert [name for name in names if name not in listed] == []
+
+
+@pytest.mark.parametrize("gcc", ["11.5.0", "14.2.0"])
+def test_what_stands_on_the_compiler_resolves_over_that_of_another_linux(
+    tmp_path: Path, gcc: str
+) -> None:
+    """The hook asks gcc and pkg-config; these answer as on a machine of another distribution."""
+    answers = {"gcc": f"gcc (Other) {gcc} ", "pkg-config": "0.3.29"}
+    for name, text in answers.items():
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\n[ "$1" = -dumpfullversion ] && exec echo {gcc}\necho "{text}"\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    names = ["HPCC-1.5.0-gmvapich-2026.11-ofi.eb", f"FlexiBLAS-3.2.1-GCC-{gcc}.eb"]
+    path = f"{tmp_path}:{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    done = eb(tmp_path, "-D", "--filter-deps=CMake,Python", *names, PATH=path)
+    assert done.returncode == 0, done.stdout[-3000:]
+    listed = "".join(done.stdout.split())
+    below = ["GCCcore-{}.eb", "GCC-{}.eb", "OpenBLAS-0.3.29-GCC-{}.eb", "MVAPICH-4.0-GCC-{}-ofi.eb"]
+    for name in [*names, *(one.format(gcc) for one in below)]:
+        assert name in listed, done.stdout
+    assert "12.2.0" not in listed
 
 
 def test_all_pass_the_checks_of_a_contribution(tmp_path: Path) -> None:

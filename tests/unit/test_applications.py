@@ -13,7 +13,7 @@ from installed_rows import merged, rows_of, written
 
 from mvstack.model.load import load_release
 from mvstack.plan import easyconfigs
-from mvstack.report.seen import Row, by_hand, hash_of, read_record
+from mvstack.report.seen import Row, hash_of, read_record
 from mvstack.support.errors import InvalidInput
 from mvstack.tree.records import Records
 
@@ -157,7 +157,7 @@ def test_every_package_of_the_release_that_names_a_toolchain_has_its_easyconfig(
         f"{one.name} {one.version}"
         for one in release.packages
         if one.toolchain
-        and by_hand(one, release) not in there
+        and easyconfigs.by_hand(one, release.name) not in there
         and not (one.toolchain == "gcc" or one.where.builder == "spack")
     ]
     assert missing == []

@@ -81,6 +81,19 @@ def test_libfabric_has_providers_that_find_no_adapter_here(root: Capture) -> Non
     assert "no adapter here for cxi, verbs" in system_yaml(machine)
 
 
+def test_a_library_without_a_header_of_its_own_is_known_by_pkg_configs_file(root: Capture) -> None:
+    folder = "/usr/lib/x86_64-linux-gnu/pkgconfig"
+    tool(root, "uname", "-m", text="x86_64\n")
+    openblas = "libdir=/usr/lib\nversion=0.3.29\nName: openblas\nVersion: ${version}\n"
+    headers = {"/usr/local/include/a.h": "", "/usr/include/fftw3.h": ""}
+    make(root, {**headers, f"{folder}/openblas.pc": openblas})
+    machine = look(root)
+    assert [(one.name, one.version, one.prefix) for one in machine.externals] == [
+        ("openblas", "0.3.29", "/usr")
+    ]
+    assert machine.notes == []
+
+
 @pytest.mark.parametrize(
     ("variables", "listed", "also"),
     [

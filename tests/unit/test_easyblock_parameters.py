@@ -16,6 +16,7 @@ sys.path.insert(0, str(EASYBLOCKS))
 import mpich_options  # noqa: E402
 import mvapich_options  # noqa: E402
 from mvapich_configure import (  # noqa: E402
+    c_options,
     compiling_with_slurms_pmi2,
     configure_options,
     known_options,
@@ -289,3 +290,13 @@ def test_slurms_pmi2_is_not_given_the_spawn_of_others() -> None:
 def test_a_source_that_looks_otherwise_is_left_alone() -> None:
     for text in ("", "int main;", "static int pmi2_publish(\nstatic int pmi2_spawn(int count,"):
         assert compiling_with_slurms_pmi2(text) == text
+
+
+@EACH
+def test_c_of_old_is_taken_by_the_compilers_that_refuse_it_unasked(product):
+    assert [c_options(*product, gcc) for gcc in range(9, 14)] == [[]] * 5
+    old = product[0] in ("MVAPICH2", "MPICH") or product[1] == "3.0"
+    for gcc in (14, 15, 16):
+        said = c_options(*product, gcc)
+        assert ("-std=gnu17" in said) == (gcc > 14)
+        assert ("-Wno-error=incompatible-pointer-types" in said) == old

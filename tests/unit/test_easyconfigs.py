@@ -1,13 +1,22 @@
-"""One easyconfig of a package, by hand, serves every MPI of the stack."""
+"""One easyconfig of a package, by hand, serves every MPI of the stack and every Linux."""
 
 from __future__ import annotations
 
+import ast
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan import easyconfigs
-from mvstack.plan.easyconfigs import names_over, source_of, text_over
+from mvstack.plan.easyconfigs import names_over, source_of, text_over, versions_of
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Given, Plan
+from mvstack.render.partition import package_easyconfigs, render
 from mvstack.support.errors import Refused
 
 NAME = "X-1.0-mvfoss-2026.11-ofi-fb.eb"
@@ -78,7 +87,7 @@ def test_every_package_of_the_repository_is_there_over_each_mpi() -> None:
     }
     assert all(over.values())
     for name in [one for names in over.values() for one in names]:
-        text = easyconfigs.text(name, "here")
+        text = text_over(name, easyconfigs.find(name, "here"))
         assert "2026.11-ofi" not in text and "2026.11-ucx" in text
         assert ("gmvapich" in text or "mvfoss" in text) == ("-gmv" in name or "-mvf" in name)
 
@@ -91,3 +100,102 @@ def test_no_copy_of_an_easyconfig_is_committed() -> None:
         if other and text_over(name, other) == easyconfigs.index()[name].read_text()
     ]
     assert found == []
+
+
+# --- the compiler and the libraries of another distribution ---------------------------------------
+
+SYSTEM = """
+name: mine
+title: t
+builder: easybuild
+os: debian13
+partitions:
+  node:
+    cores: 2
+    memory_gb: 4
+    target: x86_64_v3
+    fabric: shm
+    launcher: hydra
+    compiler: {{name: gcc, version: {gcc}, origin: {origin}}}
+    externals:
+      openblas: {{version: {openblas}, prefix: /usr}}
+      fftw: {{version: {fftw}, prefix: /usr}}
+source: a test
+"""
+BY_HAND = sorted(name for name in easyconfigs.index() if re.search(r"(^|-)GCC(core)?-", name))
+VERSION = st.builds("{}.{}.{}".format, st.integers(9, 16), st.integers(0, 9), st.integers(0, 9))
+
+
+def plan(gcc: str, origin: str = "system", openblas: str = "0.3.29", fftw: str = "3.3.10") -> Plan:
+    said = SYSTEM.format(gcc=gcc, origin=origin, openblas=openblas, fftw=fftw)
+    system = parse_system(said, Path("mine.yaml"))
+    return make_plan(system, "node", load_release(), load_policy(), Given(profile="full"))
+
+
+@given(st.sampled_from(BY_HAND), VERSION, st.builds("0.3.{}".format, st.integers(0, 99)))
+def test_over_another_gcc_the_text_says_that_gcc_alone(name: str, gcc: str, openblas: str) -> None:
+    there = {"GCC": gcc, "GCCcore": gcc, "OpenBLAS": openblas}
+    own = name.replace("12.2.0", gcc).replace("OpenBLAS-0.3.21", f"OpenBLAS-{openblas}")
+    source = easyconfigs.index()[name]
+    assert source_of(own, easyconfigs.index()) == source
+    text = text_over(own, source, there)
+    values = {
+        node.targets[0].id: node.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    assert ast.literal_eval(values["name"]) == own.split("-")[0]
+    assert own.startswith("-".join(ast.literal_eval(values[one]) for one in ("name", "version")))
+    if isinstance(values["toolchain"], ast.Dict):
+        assert ast.literal_eval(values["toolchain"])["version"] == gcc
+    if gcc != "12.2.0":
+        assert "12.2.0" not in text
+    # and nothing else: written back it is what it was
+    back = {"GCC": "12.2.0", "GCCcore": "12.2.0", "OpenBLAS": "0.3.21"}
+    assert easyconfigs._OVER_MPI.text_over(text, own, name, back) == source.read_text()
+
+
+@pytest.mark.parametrize("gcc", ["8.5.0", "4.8.5", "17.1.0"])
+def test_a_gcc_for_which_there_is_no_way_is_refused_with_what_to_do(gcc: str) -> None:
+    with pytest.raises(Refused) as caught:
+        render(plan(gcc))
+    problem = caught.value.problems[0]
+    assert f"MVAPICH-4.1-GCC-{gcc}-" in problem.message and "GCC 9 to 16" in problem.because
+    assert "put such a gcc first on PATH" in problem.todo
+
+
+def test_a_compiler_of_easybuilds_own_is_of_one_generation() -> None:
+    with pytest.raises(Refused, match=r"there is no easyconfig MVAPICH-4\.1-GCC-14"):
+        render(plan("14.2.0", origin="easybuild"))
+    assert render(plan("12.2.0", origin="easybuild"))
+
+
+def test_a_plan_on_another_distribution_is_of_its_compiler_and_libraries() -> None:
+    made = plan("14.2.0", openblas="0.3.29", fftw="3.3.8")
+    libraries = {one.name: one for one in made.packages if one.name in easyconfigs.LIBRARIES}
+    assert libraries["OpenBLAS"].easyconfig == "OpenBLAS-0.3.29-GCC-14.2.0.eb"
+    assert (libraries["FFTW"].version, libraries["FFTW"].module) == ("3.3.8", "fftw/3.3.8")
+    files = {**package_easyconfigs(made), **render(made)}
+    wanted = ["GCC-14.2.0.eb", "GCCcore-14.2.0.eb", *(one.easyconfig for one in made.packages)]
+    by_hand = easyconfigs.index()
+    assert [one for one in wanted if f"easyconfigs/{one}" not in files and one not in by_hand] == []
+    for name, text in files.items():
+        if name.endswith(".eb"):  # below the first line, which says what it is made from
+            assert "12.2.0" not in text.partition("\n")[2], name
+    assert "('OpenBLAS', '0.3.29')" in files["easyconfigs/FlexiBLAS-3.2.1-GCC-14.2.0.eb"]
+    (mpi,) = [one.easyconfig for one in made.packages if one.name == "FFTW.MPI"]
+    assert "('FFTW', '3.3.8')" in files[f"easyconfigs/{mpi}"]
+    chains = [text for name, text in files.items() if "/mvfoss-" in name]
+    assert chains and all("('FFTW', '3.3.8', '', ('GCC', '14.2.0'))" in one for one in chains)
+
+
+def test_on_the_distribution_of_the_hand_written_ones_nothing_is_derived() -> None:
+    made = plan("12.2.0", openblas="0.3.21")
+    assert not [name for name in package_easyconfigs(made) if "-GCC-" in name]
+    other = plan("12.2.0", openblas="0.3.26")
+    found = [name for name in package_easyconfigs(other) if "-GCC-" in name]
+    assert sorted(found) == [
+        "easyconfigs/FlexiBLAS-3.2.1-GCC-12.2.0.eb",
+        "easyconfigs/OpenBLAS-0.3.26-GCC-12.2.0.eb",
+    ]
+    assert versions_of(replace(other, packages=[])) == {"GCC": "12.2.0", "GCCcore": "12.2.0"}

@@ -60,7 +60,11 @@ def _look(view: View, name: str, wanted: Place, triple: str, machine: Machine) -
     prefixes = [
         prefix
         for prefix in _prefixes(view, wanted, triple)
-        if any(view.exists(f"{one}/{wanted.header}") for one in _include(name, prefix, triple))
+        if (not wanted.header and _version(view, wanted, prefix, triple))
+        or any(
+            wanted.header and view.exists(f"{one}/{wanted.header}")
+            for one in _include(name, prefix, triple)
+        )
     ]
     headers = bool(prefixes)
     if not headers and name in TOOLS:
@@ -116,7 +120,7 @@ def _version(view: View, wanted: Place, prefix: str, triple: str) -> str | None:
     if triple and prefix.startswith(f"/usr/lib/{triple}/"):
         places.append(f"/usr/lib/{triple}")
     for place in places if wanted.pc else []:
-        match = view.search(f"{place}/pkgconfig/{wanted.pc}.pc", rf"^Version:\s*{VERSION}")
+        match = view.search(f"{place}/pkgconfig/{wanted.pc}.pc", rf"^[Vv]ersion[:=]\s*{VERSION}")
         if match:
             parts = match[1].split(".")
             # libibverbs 1.14.44.0 is of rdma-core 44.0: its build joins the two

@@ -217,11 +217,12 @@ class FileSystemRow(Row):
 class Place(Strict):
     """How a package shows itself: a header, pkg-config's file, the tools that tell its version.
 
+    Without a header it is pkg-config's file that shows it.
     ``prefixes`` are places to look in before /usr/local and /usr (``usual``); one ending in ``/*``
     stands for the versions below it, the newest first, and ``{triple}`` for Debian's architecture.
     """
 
-    header: Text
+    header: Text = ""
     pc: Text = ""
     tools: list[Text] = Field(default_factory=list)
     prefixes: list[Folder] = Field(default_factory=list)
@@ -229,7 +230,7 @@ class Place(Strict):
 
 
 class External(Row):
-    """A package that a site may provide, and Spack's packages that it stands for.
+    """A package that a site may provide, and Spack's packages that it stands for; [] is none.
 
     ``seen`` is how `mvstack discover` finds it.
 
@@ -237,7 +238,7 @@ class External(Row):
     ``when`` holds, unless it is ``default``, where configure looks by itself.
     """
 
-    packages: list[PackageName] = Field(default_factory=list)
+    packages: list[PackageName] | None = None
     parameter: Variable | None = None
     when: When = When()
     default: Folder = "/usr"

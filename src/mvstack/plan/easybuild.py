@@ -85,7 +85,7 @@ def _texts(plan: Plan, files: Mapping[str, str], folder: Path) -> Callable[[Node
     """The easyconfig of a node: as rendered, else ours; a stock one is told by its name alone."""
     site = home().folders("easyconfigs")[:-1]
     ours = {path.name: path for one in (folder, *site) for path in sorted(one.rglob("*.eb"))}
-    by_system = plan.compiler["origin"] == "system"
+    by_system, versions = plan.compiler["origin"] == "system", easyconfigs.versions_of(plan)
 
     def text_of(node: Node) -> str:
         if own := files.get(f"easyconfigs/{node.key}"):
@@ -98,7 +98,7 @@ def _texts(plan: Plan, files: Mapping[str, str], folder: Path) -> Callable[[Node
             return node.key
         if path is None:
             raise easyconfigs.absent(node.key, f"{plan.system}/{plan.partition}", ours)
-        return easyconfigs.text_over(node.key, path)
+        return easyconfigs.text_over(node.key, path, versions)
 
     return text_of
 

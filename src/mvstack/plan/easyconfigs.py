@@ -1,4 +1,4 @@
-"""The easyconfigs of this repository: which a plan needs, and what each says over its MPI."""
+"""The easyconfigs of this repository: which a plan needs, what each says over its MPI and GCC."""
 
 import ast
 import importlib.util
@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from mvstack.model.release import Package
+from mvstack.plan.types import Plan
 from mvstack.support.errors import Refused
 from mvstack.support.home import DATA, home
 from mvstack.support.words import listed, nearest
@@ -28,6 +30,9 @@ _OVER_MPI = _load(FOLDER / "over_mpi.py")
 # For each product what stands for gmvapich (GCC and MPI) and mvfoss (that, and linear algebra).
 TOOLCHAINS: dict[str, dict[str, str]] = _OVER_MPI.TOOLCHAINS
 
+# The libraries that are taken from the distribution, in the version that is there.
+LIBRARIES = frozenset(_OVER_MPI.LIBRARIES)
+
 DEPENDENCIES = {"dependencies", "builddependencies"}
 
 
@@ -48,19 +53,31 @@ def _index(places: tuple[Path, ...]) -> dict[str, Path]:
 
 def source_of(name: str, files: Mapping[str, Path]) -> Path | None:
     """The file among ``files`` from which the easyconfig ``name`` is made; None when none is."""
-    names: list[str] = _OVER_MPI.sources(name)
-    return next((files[one] for one in names if one in files), None)
+    found: str | None = _OVER_MPI.source(name, files)
+    return files[found] if found else None
 
 
-def text_over(name: str, source: Path) -> str:
-    """The text of the easyconfig ``name``: that of ``source``, with the toolchain of its name."""
-    text: str = _OVER_MPI.text_over(source.read_text(), source.name, name)
-    return text
+def versions_of(plan: Plan) -> dict[str, str]:
+    """The compiler of ``plan`` and the libraries that are the distribution's, by software."""
+    own = {one.name: one.version for one in plan.packages if one.name in LIBRARIES and not one.mpi}
+    return dict(_OVER_MPI.with_gcc(plan.compiler["version"], **own))
 
 
-def names_over(toolchains: Iterable[str]) -> list[str]:
-    """The packages' easyconfigs over ``toolchains`` (``mvfoss-2026.11-ucx``) that have no file."""
-    return list(_OVER_MPI.names_over(index(), list(toolchains)))
+def text_over(name: str, source: Path, versions: Mapping[str, str] | None = None) -> str:
+    """The text of the easyconfig ``name``: that of ``source``, with the toolchain of its name.
+
+    ``versions`` are those of :func:`versions_of`.
+    """
+    return str(_OVER_MPI.text_over(source.read_text(), source.name, name, versions))
+
+
+def names_over(toolchains: Iterable[str], versions: Mapping[str, str] | None = None) -> list[str]:
+    """The packages' easyconfigs over ``toolchains`` (``mvfoss-2026.11-ucx``) that have no file.
+
+    With ``versions`` also those that differ from their files, in name or text.
+    """
+    over, files = _OVER_MPI.names_over(index(), list(toolchains)), index()
+    return list({**over, **_OVER_MPI.names_at(files, versions)} if versions else over)
 
 
 def find(name: str, wanted_by: str) -> Path:
@@ -78,18 +95,17 @@ def absent(name: str, wanted_by: str, files: Iterable[str]) -> Refused:
     """The error that says which easyconfigs of the same software are there instead of ``name``."""
     software = name.split("-")[0]
     same = [file for file in files if file.split("-")[0] == software]
+    todo = "write it below easyconfigs/, or choose a compiler and MPI for which one is there"
+    if other := same and "GCC" in _OVER_MPI.versions_in(name):
+        todo = f"put such a gcc first on PATH (on EL, `enable` of a gcc-toolset does); or {todo}"
     return Refused(
         f"there is no easyconfig {name}",
         where=wanted_by,
         allowed=listed(same) or f"none of {software}",
         nearest=nearest(name, same),
-        todo="write it below easyconfigs/, or choose a compiler and MPI for which one is there",
+        because=_OVER_MPI.OTHERS if other else "",
+        todo=todo,
     )
-
-
-def text(name: str, wanted_by: str) -> str:
-    """The text of the easyconfig ``name``. Raises Refused as :func:`find` does."""
-    return text_over(name, find(name, wanted_by))
 
 
 def netmod(device: str) -> str:
@@ -120,6 +136,26 @@ def package_file(name: str, version: str, toolchain: str, suffix: str = "") -> s
     ``toolchain`` is the toolchain's own file, or ``GCC-12.2.0`` for the compiler alone.
     """
     return f"{name}-{version}-{toolchain.removesuffix('.eb')}{suffix}.eb"
+
+
+def files_of(row: Package, release: str) -> list[str]:
+    """The easyconfigs of a release's row over the compiler, or each product that it may be over."""
+    if row.toolchain == "gcc":
+        start = f"{row.name}-{row.version}-GCC-"
+        return [one for one in index() if one.startswith(start)] or [f"{start}….eb"]
+    kinds = [TOOLCHAINS.get(one, {}) for one in row.only_over] or list(TOOLCHAINS.values())
+    chains = dict.fromkeys(kind.get(row.toolchain, "") for kind in kinds)
+    return [
+        package_file(row.name, row.version, f"{chain}-{release}-{netmod}", row.suffix)
+        for chain in chains
+        for netmod in ("ofi", "ucx", "mrail")
+    ]
+
+
+def by_hand(row: Package, release: str) -> str:
+    """The file from which the easyconfigs of a release's row are made; "" where there is none."""
+    found = (source_of(name, index()) for name in files_of(row, release) if row.toolchain)
+    return next((one.name for one in found if one), "")
 
 
 def needs(*names: str) -> list[str]:

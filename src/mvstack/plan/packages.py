@@ -60,7 +60,7 @@ def packages_of(
                 named = package.model_dump(include={"name", "version", "module"})
                 left_out.append({**named, "because": because})
             continue
-        fitting.append(package)
+        fitting.append(_as_there(package, part))
     there = {package.instead for package in fitting if package.instead}
     words = {package.module: package.instead for package in release.packages}
     left_out = [row for row in left_out if words[row["module"]] not in there]
@@ -108,6 +108,16 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
             f"{part.gpu_model or '(none)'} begins with none of {known}"
         )
     return ""
+
+
+def _as_there(package: ReleasePackage, part: Partition) -> ReleasePackage:
+    """A library of the distribution in the version that is there, where the partition says it."""
+    own = package.name in easyconfigs.LIBRARIES and not package.spack
+    external = part.externals.get(package.name.lower()) if own else None
+    if external is None or not external.version or part.compiler.origin != "system":
+        return package
+    module = f"{package.module.partition('/')[0]}/{external.version}"
+    return package.model_copy(update={"version": external.version, "module": module})
 
 
 def _package(package: ReleasePackage, build: MpiBuild | None, here: _Partition) -> Package:

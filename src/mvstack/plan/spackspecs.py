@@ -101,7 +101,8 @@ def externals(part: Partition, policy: Policy, mpi: str = "") -> list[dict[str, 
     """
     found = []
     for name, external in sorted(part.externals.items()):
-        for package in policy.externals[name].packages or [name]:
+        packages = policy.externals[name].packages
+        for package in [name] if packages is None else packages:
             spec = ""
             if external.version:
                 words = [f"{package}@{external.version}"]

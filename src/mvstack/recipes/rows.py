@@ -40,11 +40,9 @@ def check_rows(releases: Iterable[Release], policy: Policy) -> None:
             where = row.at()
             name, _, rest = row.spack.partition("@=")
             problems += _version(name, rest.partition(" ")[0], where)
-            if not row.by_easyconfig:
-                continue
-            wanted_files = _files_of(row, release.name)
-            if not any(easyconfigs.source_of(file, files) for file in wanted_files):
-                problems += easyconfigs.absent(wanted_files[0], where, files).problems
+            if row.by_easyconfig and not easyconfigs.by_hand(row, release.name):
+                name = easyconfigs.files_of(row, release.name)[0]
+                problems += easyconfigs.absent(name, where, files).problems
     problems += [one for path in files.values() for one in _patches(path)]
     if problems:
         raise InvalidInput(*problems)
@@ -110,18 +108,3 @@ def _version(package: str, version: str, where: str) -> Iterator[Problem]:
             nearest=nearest(version, known),
             todo=f"add it to {relative(path)}, or name one of these",
         )
-
-
-def _files_of(row: Package, release: str) -> list[str]:
-    """The easyconfigs of a package over each product that it may stand on, or the compiler."""
-    if row.toolchain == "gcc":
-        start = f"{row.name}-{row.version}-GCC-"
-        return [one for one in easyconfigs.index() if one.startswith(start)] or [f"{start}….eb"]
-    kinds = [easyconfigs.TOOLCHAINS.get(one, {}) for one in row.only_over]
-    over = kinds or easyconfigs.TOOLCHAINS.values()
-    chains = dict.fromkeys(kind.get(row.toolchain, "") for kind in over)
-    return [
-        easyconfigs.package_file(row.name, row.version, f"{chain}-{release}-{netmod}", row.suffix)
-        for chain in chains
-        for netmod in ("ofi", "ucx", "mrail")
-    ]

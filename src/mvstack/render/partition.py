@@ -43,6 +43,11 @@ def render(plan: Plan) -> dict[str, str]:
 
 def _easybuild_files(plan: Plan) -> dict[str, str]:
     """What EasyBuild is asked for, and the easyconfigs that this partition decides something of."""
+    there, where = easyconfigs.index(), f"{plan.system}/{plan.partition}"
+    for one in (build.easyconfig for build in plan.mpi if not build.provided):
+        # EasyBuild's own compiler has what it needs beneath packages in its own generation alone
+        if plan.compiler["origin"] != "system" and one not in there:
+            raise easyconfigs.absent(one, where, there)
     order = build_order(plan)
     files = {"easystack.yaml": template("easystack.yaml", plan=plan, order=order)}
     for build in plan.mpi:
@@ -52,7 +57,7 @@ def _easybuild_files(plan: Plan) -> dict[str, str]:
             files[f"easyconfigs/{node.key}"] = toolchain_easyconfig(plan, node)
     for package in plan.packages:
         if package.mpi:
-            easyconfigs.find(package.easyconfig, f"{plan.system}/{plan.partition}")
+            easyconfigs.find(package.easyconfig, where)
         if decided := _package_lines(package):
             name = package.easyconfig
             files[f"easyconfigs/{name}"] = easyconfig(plan, name, decided)
@@ -64,7 +69,7 @@ BY_BUILDER: dict[str, Callable[[Plan], dict[str, str]]] = {"easybuild": _easybui
 
 
 def package_easyconfigs(plan: Plan) -> dict[str, str]:
-    """By file name, every package's easyconfig over the MPI builds of ``plan``.
+    """By file name, every package's easyconfig over the compiler and MPI builds of ``plan``.
 
     They go into the tree alone, for EasyBuild to find; of these, :func:`render` has what the site
     decides something of. One that is written by hand for this MPI is found where it stands.
@@ -74,7 +79,8 @@ def package_easyconfigs(plan: Plan) -> dict[str, str]:
         for build in plan.mpi
         for kind in easyconfigs.TOOLCHAINS.get(build.product, {})
     ]
-    names = easyconfigs.names_over(chain.removesuffix(".eb") for chain in chains)
+    versions = easyconfigs.versions_of(plan) if plan.compiler["origin"] == "system" else None
+    names = easyconfigs.names_over((chain.removesuffix(".eb") for chain in chains), versions)
     decided = {package.easyconfig: _package_lines(package) for package in plan.packages}
     return {f"easyconfigs/{name}": easyconfig(plan, name, decided.get(name, [])) for name in names}
 
@@ -85,8 +91,9 @@ def easyconfig(plan: Plan, name: str, decided: list[str]) -> str:
     Raises Refused when there is none.
     """
     where = f"{plan.system}/{plan.partition}"
-    base = home().named(easyconfigs.find(name, where))
-    lines = [f"# {generated(plan, base)}", easyconfigs.text(name, where).rstrip()]
+    file = easyconfigs.find(name, where)
+    text = easyconfigs.text_over(name, file, easyconfigs.versions_of(plan))
+    lines = [f"# {generated(plan, home().named(file))}", text.rstrip()]
     if decided:
         lines += ["", f"# What partition {where} decides:", *decided]
     return "\n".join(lines) + "\n"
@@ -128,7 +135,7 @@ def _site_easyconfig(plan: Plan, build: MpiBuild, decided: list[str]) -> str:
 
 def toolchain_easyconfig(plan: Plan, node: Node) -> str:
     """The toolchain, over the very MPI of this partition."""
-    text = easyconfigs.text(node.key, f"{plan.system}/{plan.partition}")
+    text = easyconfigs.find(node.key, f"{plan.system}/{plan.partition}").read_text()
     build = next(one for one in plan.mpi if one.module == node.mpi)
     gcc = plan.compiler["version"]
     suffix = f"-{easyconfigs.netmod(build.device)}"

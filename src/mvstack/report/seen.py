@@ -98,24 +98,9 @@ def hash_of(easyconfig: str) -> str:
     return hashes.of(hashes.normalised(path.read_text()))[:16] if path else ""
 
 
-def by_hand(package: Package, release: Release) -> str:
-    """The easyconfig of ``package`` that is written by hand; "" where there is none."""
-    files = easyconfigs.index()
-    if package.toolchain == "gcc":
-        start = f"{package.name}-{package.version}-GCC-"
-        return next((name for name in files if name.startswith(start)), "")
-    if not package.toolchain:
-        return ""
-    # the nearest to MPICH's is its own, else that over MVAPICH
-    over = easyconfigs.toolchain_file("mpich", release.name, "ch4:ofi", package.toolchain)
-    name = easyconfigs.package_file(package.name, package.version, over, package.suffix)
-    path = easyconfigs.source_of(name, files)
-    return path.name if path else ""
-
-
 def counting(package: Package, release: Release, record: list[Row]) -> dict[str, list[Row]]:
     """Of each builder that has a recipe, the rows that are true of it as it is now."""
-    file = by_hand(package, release)
+    file = easyconfigs.by_hand(package, release.name)
     recipes = {"easybuild": hash_of(file) if file else "", "spack": package.spack}
     return {
         builder: [
