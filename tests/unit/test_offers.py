@@ -222,9 +222,10 @@ def test_another_compiler_than_gcc_is_refused() -> None:
     text = TEXT.format(gpus="gpu: none", external="cmake: {prefix: /usr}", **PLAIN)
     text = text.replace('{version: "12.2.0"}', '{name: clang, version: "17.0.6"}')
     with pytest.raises(InvalidInput) as caught:
-        make_plan(parse_system(text, Path("mine.yaml")), "cpu", RELEASE, POLICY)
+        parse_system(text, Path("mine.yaml"))
     (problem,) = caught.value.problems
-    assert (problem.where, problem.found, problem.allowed) == ("mine.yaml:12", "clang", "gcc")
+    assert problem.where.startswith("mine.yaml:12") and problem.found == "clang"
+    assert problem.message.startswith("name: gcc, of the site or")
 
 
 @pytest.mark.parametrize(

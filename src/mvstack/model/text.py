@@ -65,8 +65,8 @@ Name = Annotated[
     ),
 ]
 Version = Annotated[str, matching(WORD, WORD_SAYS)]
-CompilerName = Annotated[
-    str, matching(r"[a-z][a-z0-9+_-]*", "a compiler's name, such as gcc or aocc,", 40)
+CompilerName = Annotated[  # the builders would take another for a GCC of that version
+    str, matching("gcc", "gcc, of the site or one that the builder brings (`origin: spack`),")
 ]
 PackageName = Annotated[str, matching(WORD, WORD_SAYS)]
 ModuleName = Annotated[str, matching(f"{WORD}/{WORD}", "a module's name/version")]

@@ -34,16 +34,6 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
         )
         for name, field, lacking, need in _lacking(part, choice)
     ]
-    if part.compiler.name != "gcc":  # which both builders would take for a GCC of that version
-        problems.append(
-            Problem(
-                f"{partition}: compiler: the stack is built with gcc alone",
-                system.at("partitions", partition, "compiler", "name"),
-                found=part.compiler.name,
-                allowed="gcc",
-                todo="name a gcc of the site, or let the builder bring one (`origin: spack`)",
-            )
-        )
     if choice.facts.provided:
         problems += _other_variants(system, partition, choice)
     kind, model = choice.policy.gpus[choice.facts.gpu], part.gpu_model or "(none)"
