@@ -1,4 +1,4 @@
-"""The script that passes the tests, as people call it: without a word, and with a wrong one."""
+"""The scripts that pass the tests, as people call them: without a word, and with a wrong one."""
 
 from __future__ import annotations
 
@@ -26,3 +26,15 @@ def test_what_is_no_lane_and_no_file_is_refused():
     done = lane("fats")
     assert done.returncode == 2
     assert "fats: no such file, and the lanes are fast and all" in done.stderr
+
+
+def test_a_bare_machine_of_an_architecture_that_is_not_known_is_wrong_usage():
+    """Not status 7, which says what to install."""
+    for words in (
+        ["clean-root", "--arch", "riscv", "true"],
+        ["other-arch", "run", "riscv", "true"],
+    ):
+        done = subprocess.run(
+            [RUN.with_name(words[0]), *words[1:]], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2 and "arm64 or ppc64el" in done.stdout, done

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mvstack.discover import look
 from mvstack.discover.machine import REQUIRED, Compiler, Library, Machine
 from mvstack.discover.merge import JOBS, merged, partitions, unseen
-from mvstack.discover.nodes import by_hand, read
+from mvstack.discover.nodes import NO_MACHINE, by_hand, read
 from mvstack.discover.system_file import Nodes, cluster_yaml
 from mvstack.model.load import load_policy, parse_system
 from mvstack.model.yamlfile import parse_yaml
@@ -179,6 +179,8 @@ def test_a_machine_is_the_same_after_its_json() -> None:
     assert read(machine.model_dump_json().encode()) == (machine, "")
     assert read(b'{"cores": "many"}')[0] is None
     assert "discover --json" in read(b"srun: prolog\n")[1]
+    assert read(b"{}") == (None, f"{NO_MACHINE}: no hostname")
+    assert "no externals" in read(machine.model_dump_json(exclude={"externals"}).encode())[1]
 
 
 def test_every_scheduler_has_a_line_for_a_person() -> None:

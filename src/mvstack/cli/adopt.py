@@ -105,10 +105,8 @@ def _given(word: str) -> tuple[str, Answer]:
         raise InvalidInput("no partition and file", "--node", found=word, allowed=allowed)
     with open_regular(Path(path)) as stream:
         text = stream.read()
-    if not text.lstrip().startswith(b"{"):
-        return queue, (look(Path(path)), "")
-    machine, why = read(text)
-    if machine is None:
+    answer = read(text) if text.lstrip().startswith(b"{") else (look(Path(path)), "")
+    if answer[0] is None:
         todo = "run `mvstack discover --json` on a node, with this version of mvstack"
-        raise InvalidInput(why, path, todo=todo)
-    return queue, (machine, "")
+        raise InvalidInput(answer[1], path, todo=todo)
+    return queue, answer

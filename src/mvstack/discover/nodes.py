@@ -12,6 +12,7 @@ from mvstack.discover.machine import Machine
 from mvstack.discover.merge import Answer
 from mvstack.discover.view import ask
 
+NO_MACHINE = "not what `mvstack discover --json` of this version prints"
 START = 15.0  # seconds beyond the limit of a job: srun, and the program on the node
 
 
@@ -48,10 +49,11 @@ def by_srun(queue: str, command: Sequence[str], limit: int, options: Sequence[st
 def read(text: bytes) -> Answer:
     """The machine in the output of `mvstack discover --json`; else why it is none."""
     try:
-        return Machine.model_validate_json(text), ""
+        machine = Machine.model_validate_json(text)
+        lacking = [one for one in Machine.model_fields if one not in machine.model_fields_set]
     except ValidationError as error:
-        first = error.errors()[0]
-        return None, f"not what `mvstack discover --json` of this version prints: {first['msg']}"
+        return None, f"{NO_MACHINE}: {error.errors()[0]['msg']}"
+    return (None, f"{NO_MACHINE}: no {lacking[0]}") if lacking else (machine, "")
 
 
 def by_hand(line: str, queue: str, command: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from mvstack.plan.choose import Choice, choose, holds
 from mvstack.plan.offers import check_offers, scheduler_of
 from mvstack.plan.packages import packages_of
 from mvstack.plan.rails import rail_configure, rail_settings, rails
-from mvstack.plan.targets import options_for
+from mvstack.plan.targets import family_of, options_for
 from mvstack.plan.types import Accepted, Given, MpiBuild, Plan
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest
@@ -107,8 +107,9 @@ def make_plan(
         profile=profile,
         named=sorted(given.names),
         left_out=left_out,
+        # -march=native on `local`, but for a processor of which only the family could be told
         optimization=""
-        if system.discover
+        if system.discover and part.target != family_of(part.target)
         else options_for(part.target, part.compiler.name, part.compiler.version),
     )
 
