@@ -307,24 +307,28 @@ has_node() {
         process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 }
 
-# needs_runtime WORD…: does this command run EasyBuild or ReFrame, or draw plots? They are half a
-# gigabyte, which `explain` need not wait for, but of `local`, whose MPI is the one whose source can
-# be had: EasyBuild reads where. Sets $command to its name.
+# needs_runtime WORD…: does this command run EasyBuild or ReFrame, have EasyBuild read easyconfigs, or
+# draw plots? They are half a gigabyte, which `explain` need not wait for, but of `local`, whose MPI is
+# the one whose source can be had. Sets $command to its name.
 needs_runtime() {
-    local here=''
+    local here='' more=''
     command=''
     while (($#)); do
         case $1 in
             --help | -h) return 1 ;;
             --site) shift ;; # its folder is no command
             -*) ;;
-            local | local/*) here=yes ;;
-            *) [[ -n $command ]] || command=$1 ;;
+            *)
+                [[ $1 != local && $1 != local/* ]] || here=yes
+                if [[ $command ]]; then more+=" $1"; else command=$1; fi
+                ;;
         esac
         shift || return 1
     done
     case $command in
-        '' | abi | check | discover | list | new) return 1 ;;
-        diff | explain | lock | render | sources) [[ $here ]] || return 1 ;;
+        '' | abi | discover | list | new) return 1 ;;
+        diff | explain | lock | render) [[ $here ]] || return 1 ;;
+        check) [[ ! $more ]] || return 1 ;; # all of it: every recipe's sources too
+        sources) [[ $more != ' list' ]] || return 1 ;;
     esac
 }

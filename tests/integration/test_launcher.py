@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Checkout
+from conftest import TOP, Checkout
 
 
 def said(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
@@ -44,13 +44,33 @@ def test_the_packages_for_images_are_not_installed_before_they_are_needed(
 
 
 def test_only_commands_that_build_or_check_wait_for_all_packages(checkout: Checkout) -> None:
-    for words in (["explain", "alps"], ["--site", "install", "check"], ["install", "--help"]):
+    for words in (["explain", "alps"], ["--site", "install", "check", "a"], ["x", "--help"]):
         said(checkout.run(*words))
     assert not (checkout.venv / ".ready-runtime").exists()
     # of this machine that MPI is chosen whose source can be had, and EasyBuild reads where it is
     first = checkout.run("--site", "here", "explain", "local/node")
     assert "mvstack explain needs more Python packages" in first.stderr
     assert checkout.run("up", "local").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "wait"),
+    [
+        ("explain local", True),
+        ("explain --json local/node", True),
+        ("explain localhost", False),
+        ("lock local", True),
+        ("--site here check", True),
+        ("check expanse local", False),
+        ("sources add x.tar.gz", True),
+        ("sources", True),
+        ("sources list", False),
+    ],
+)
+def test_commands_for_which_easybuild_reads_recipes_wait_for_it(line: str, wait: bool) -> None:
+    """Of a fresh clone they were tracebacks: there was no EasyBuild yet."""
+    ask = f'top={TOP}; source "$top/requirements/setup.sh"; needs_runtime {line}'
+    assert subprocess.run(["bash", "-c", ask], check=False).returncode == (not wait)
 
 
 def test_ready_needs_no_network_and_no_index(ready: Checkout) -> None:
