@@ -11,7 +11,6 @@ import pytest
 from install_tree import plan_in
 
 from mvstack.builders.spack import isolated, lock
-from mvstack.builders.spack.clone import load_pins
 from mvstack.builders.spack.environments import overlay
 from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.sources import source_of
@@ -23,28 +22,30 @@ from mvstack.plan.types import Accepted, Given, Package, Plan
 from mvstack.support.errors import Missing
 from mvstack.support.home import DATA
 
-PINS = load_pins()
-FILES = {"spack.yaml": "spack:\n  specs: [mvapich@=4.1]\n", "packages.yaml": "packages: {}\n"}
+FILES = {
+    "spack/spack.yaml": "spack:\n  specs: [mvapich@=4.1]\n",
+    "spack/packages.yaml": "packages: {}\n",
+}
 
 
 # --- the inputs of a concretization ---------------------------------------------------------------
 
 
 def test_comments_and_layout_do_not_count() -> None:
-    other = {**FILES, "spack.yaml": "# why\nspack:\n  specs:\n  - mvapich@=4.1   # newest\n"}
-    assert lock.inputs_of(other, PINS) == lock.inputs_of(FILES, PINS)
+    other = {**FILES, "spack/spack.yaml": "# why\nspack:\n  specs:\n  - mvapich@=4.1   # newest\n"}
+    assert lock.inputs_of(other) == lock.inputs_of(FILES)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"spack.yaml": "spack:\n  specs: [mvapich@=4.0]\n"},
-        {"packages.yaml": "packages: {all: {require: target=zen4}}\n"},
-        {"repo-accepted/x/package.py": "version('4.0', sha256='a')\n"},
+        {"spack/spack.yaml": "spack:\n  specs: [mvapich@=4.0]\n"},
+        {"spack/packages.yaml": "packages: {all: {require: target=zen4}}\n"},
+        {"spack/repo-accepted/x/package.py": "version('4.0', sha256='a')\n"},
     ],
 )
 def test_every_file_counts(changed: dict[str, str]) -> None:
-    assert lock.inputs_of({**FILES, **changed}, PINS) != lock.inputs_of(FILES, PINS)
+    assert lock.inputs_of({**FILES, **changed}) != lock.inputs_of(FILES)
 
 
 def test_recipes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,13 +56,13 @@ def test_recipes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for text in ("version('1')\n", "# why\nversion('1')\n", "version('2')\n"):
         recipe.write_text(text)
-        found.append(lock.inputs_of(FILES, PINS))
+        found.append(lock.inputs_of(FILES))
     assert found[0] == found[1] != found[2]
 
 
 def test_only_the_environment_is_looked_at() -> None:
-    files = {"plan.json": "{}", "spack/spack.yaml": "a", "spack/spack.lock": "b"}
-    assert lock.environment_files(files) == {"spack.yaml": "a"}
+    others = {"plan.json": "{}", "spack/spack.lock": "b"}
+    assert lock.inputs_of({**FILES, **others}) == lock.inputs_of(FILES)
 
 
 # --- the graph of a lock file ---------------------------------------------------------------------

@@ -56,11 +56,6 @@ def overlay(plan: Plan) -> dict[str, str]:
     return files
 
 
-def inputs_of(files: dict[str, str]) -> str:
-    """What decides the locks of a partition whose files are ``files``."""
-    return lock.inputs_of(lock.environment_files(files), load_pins())
-
-
 def for_tree(
     root: Path,
     tree: Path,
@@ -130,7 +125,7 @@ def prepared(plan: Plan, root: Path, place: Path, progress: Progress) -> list[En
     write(files, place / "rendered")
     isolated = for_tree(root, place, progress)
     logs = isolated.clones.home / "logs" / f"{plan.system}-{plan.partition}"
-    return environments_of(isolated, plan, inputs_of(files), place, logs)
+    return environments_of(isolated, plan, lock.inputs_of(files), place, logs)
 
 
 def solved(

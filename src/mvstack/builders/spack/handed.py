@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mvstack.builders.spack.environments import files_of, inputs_of
+from mvstack.builders.spack.environments import files_of
 from mvstack.builders.spack.lock import LOCK as LOCK
-from mvstack.builders.spack.lock import RECORDS, known_inputs
+from mvstack.builders.spack.lock import RECORDS, inputs_of, known_inputs
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Refused
 from mvstack.support.files import write_atomically

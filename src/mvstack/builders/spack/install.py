@@ -15,7 +15,6 @@ from mvstack.builders.spack.environments import (
     environments_of,
     files_of,
     for_tree,
-    inputs_of,
     store_of,
 )
 from mvstack.builders.spack.installing import build, build_each
@@ -50,7 +49,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
     root, tree = Path(plan.root), Path(plan.tree)
     core.lmod_command()  # without it no module could be loaded in the end
     files = files_of(plan)
-    inputs = inputs_of(files)
+    inputs = lock.inputs_of(files)
     with installing(plan, run.umask, run.group, FREE_GB):
         if run.lock is not None:
             handed.put(run.lock, plan, inputs)
@@ -66,7 +65,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         lock.through_the_gates(stack, found)
         parts = parts_of(plan)
         roots = stack.roots(found)
-        todo = stack.pending(found)
+        todo = missing(found, installed(store_of(tree)))
         in_caches = offered(run.caches, todo) if run.caches else set()
         texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
         changed = _changed(tree, texts)
@@ -118,7 +117,7 @@ def _compiler(compiler: Environment, run: Run) -> list[Row]:
     """Install the compiler that the stack is built with, where Spack builds it."""
     answer = compiler.locked(run.progress)
     lock.through_the_gates(compiler, answer)
-    todo = compiler.pending(answer)
+    todo = missing(answer, installed(compiler.spack.isolated.store))
     if not todo and Path(compiler_of(compiler.plan)["prefix"]).exists():
         return []
     return build(compiler, todo, {}, run, offered(run.caches, todo) if run.caches else ())
@@ -130,7 +129,7 @@ def pending(plan: Plan) -> list[Row]:
     Where nothing was concretized for this plan yet, what is asked for is all that is known.
     """
     tree = Path(plan.tree)
-    inputs = inputs_of(files_of(plan))
+    inputs = lock.inputs_of(files_of(plan))
     file = tree / "rendered" / "spack" / LOCK
     if file.is_file() and lock.known_inputs(tree / "records" / RECORDS[LOCK]) == inputs:
         nodes = missing(read(file), installed(store_of(tree)))

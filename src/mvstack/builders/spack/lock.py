@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.clone import REQUIREMENTS, Pins
+from mvstack.builders.spack.clone import REQUIREMENTS, load_pins
 from mvstack.builders.spack.gates import check
 from mvstack.builders.spack.gates.mpi import paired
 from mvstack.builders.spack.gates.planned import Case, gates_failed, request
 from mvstack.builders.spack.isolated import own_repositories
 from mvstack.builders.spack.repositories import contents
-from mvstack.builders.spack.resolve import installed, pending, read
+from mvstack.builders.spack.resolve import read
 from mvstack.builders.spack.runner import INSIDE, Spack
 from mvstack.model.gates import GATES, load_gates
 from mvstack.model.meaning import of_paths, of_texts
-from mvstack.model.spack_lock import Lock, Node
+from mvstack.model.spack_lock import Lock
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
@@ -108,10 +108,6 @@ class Environment:
         asked = request(self.plan, self.of_compiler)
         return list(self.spack.ask("verify", self.file.parent, asked)["differences"])
 
-    def pending(self, answer: Lock) -> list[Node]:
-        """What of its lock is not installed."""
-        return pending(answer, installed(self.spack.isolated.store))
-
     def sources(self, packages: Collection[str]) -> dict[str, Any]:
         """What inside/sources.py says of the sources of packages (hashes)."""
         return self.spack.ask("sources", self.file.parent, {"packages": list(packages)})
@@ -122,29 +118,25 @@ class Environment:
         return {wanted.key: node.hash for wanted, node in (*builds, *packages)}
 
 
-def inputs_of(files: Mapping[str, str], pins: Pins) -> str:
+def inputs_of(files: Mapping[str, str]) -> str:
     """The hash of all that decides a concretization: environment, recipes, pins and solver.
 
-    ``files`` are the rendered files of the environment by name. Comments and layout of YAML and of
+    ``files`` are the rendered files of the partition by name. Comments and layout of YAML and of
     recipes do not count.
     """
     repos = [*site_repositories().values(), *own_repositories().values()]
-    return hashes.of(
-        SCHEME,
-        of_texts(dict(files)),
-        [of_paths(contents(one), one) for one in repos],
-        [(pin.tag, pin.commit) for pin in pins],
-        REQUIREMENTS.read_text(),
-    )
-
-
-def environment_files(files: Mapping[str, str]) -> dict[str, str]:
-    """Of a partition's rendered files those of its Spack environment, named from its folder."""
-    return {
+    own = {
         name.removeprefix("spack/"): text
         for name, text in files.items()
         if name.startswith("spack/") and not name.endswith("spack.lock")
     }
+    return hashes.of(
+        SCHEME,
+        of_texts(own),
+        [of_paths(contents(one), one) for one in repos],
+        [(pin.tag, pin.commit) for pin in load_pins()],
+        REQUIREMENTS.read_text(),
+    )
 
 
 def through_the_gates(environment: Environment, answer: Lock) -> None:
