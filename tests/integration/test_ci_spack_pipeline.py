@@ -89,9 +89,11 @@ class Project:
         handed.note(self.plan(part), folder)
         return self.folder / "locks"
 
-    def pipelines(self, **more: Any) -> Made:
+    def pipelines(self, locks: Path | None = None, **more: Any) -> Made:
         file = Path("mvstack-ci.yaml")
-        context = Context(load_settings(self.folder / file), trusted=True)
+        settings = load_settings(self.folder / file)
+        settings = settings.model_copy(update={"locks": str(locks)}) if locks else settings
+        context = Context(settings, trusted=True)
         return generate(self.folder, file, context, Wanted(**more))
 
 

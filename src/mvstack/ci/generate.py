@@ -29,14 +29,12 @@ NONE = "0" * 40
 class Wanted:
     """What pipelines are wanted for: the change since ``base``, or a ``schedule`` of the policy.
 
-    With ``everything`` all partitions are made, whatever changed. ``locks`` is a folder of Spack's
-    lock files, instead of that of the settings.
+    With ``everything`` all partitions are made, whatever changed.
     """
 
     base: str = ""
     schedule: str = ""
     everything: bool = False
-    locks: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     Raises InvalidInput, Refused.
     """
     settings = context.settings
-    locks = wanted.locks or (project / settings.locks if settings.locks else None)
+    locks = project / settings.locks if settings.locks else None
     base = "" if wanted.schedule else wanted.base
     with both_sides(project, file, context, base) as (before, now):
         notes: list[str] = []

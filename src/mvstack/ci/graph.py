@@ -32,7 +32,6 @@ class Checked:
     ``software`` names the packages that they are of; empty where they need none in the plan.
     """
 
-    file: str
     content: str
     tags: frozenset[str]
     software: frozenset[str] = frozenset()
@@ -169,7 +168,7 @@ def read_checks(folder: Path) -> dict[str, Checked]:
     for file, checks in sorted(files.items()):
         name, content = str(file.relative_to(folder)), of_paths(_closure(folder, file), folder)
         tags = frozenset[str]().union(*(one.tags for one in checks))
-        found[name] = Checked(name, content, tags, frozenset(one.software for one in checks) - {""})
+        found[name] = Checked(content, tags, frozenset(one.software for one in checks) - {""})
     return found
 
 

@@ -55,10 +55,6 @@ def generate(
     everything: Annotated[
         bool, Option("--all", help="Make every partition, whatever changed.")
     ] = False,
-    locks: Annotated[
-        Path | None,
-        Option(help="Folder of lock files from `mvstack lock --to`; else as in settings."),
-    ] = None,
     profile: options.Profile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -81,7 +77,7 @@ def generate(
     if change is None and base and not commit_of(project, base):
         notes.append("the previous commit no longer exists (a force push?): everything is new")
         base = ""
-    made = ci.generate(project, file, context, ci.Wanted(base, schedule or "", everything, locks))
+    made = ci.generate(project, file, context, ci.Wanted(base, schedule or "", everything))
     sites.write({**made.pipelines.files, **made.pipelines.locks}, to)
     notes += made.notes
     data = as_data(made.against, made.todos, made.pipelines.jobs)

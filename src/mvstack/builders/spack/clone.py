@@ -11,11 +11,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from mvstack.builders.base import Note
 from mvstack.builders.following import follow_into, lines_of
 from mvstack.model.spack import spack_pins
 from mvstack.support import git, locks
@@ -61,7 +62,6 @@ def load_pins() -> Pins:
 
 INCOMING = ".incoming-"
 SILENCE = 90.0  # seconds that a server may take between two words of progress
-Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)

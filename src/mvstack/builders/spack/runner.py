@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mvstack.builders.base import Note
 from mvstack.builders.following import follow_into, lines_of
 from mvstack.builders.spack.isolated import Isolated
 from mvstack.support.errors import BuildFailed
@@ -97,7 +98,6 @@ def _seconds(text: str) -> float:
 INSIDE = Path(__file__).resolve().parent / "inside"
 # beside the recipes, because it serves a Spack of one's own too
 VERIFY = DATA / "spack-repo" / "verify.py"
-Note = Callable[[str], None]
 # What a solver or a package prints once, however long it takes, is not worth more lines than this.
 LAST = 6
 

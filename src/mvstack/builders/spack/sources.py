@@ -1,8 +1,8 @@
 """Bring what Spack will unpack into the shared source mirror, before anything is built."""
 
 from collections.abc import Callable
-from typing import Any
 
+from mvstack.builders.base import Row
 from mvstack.sources.fetch import Fetched
 from mvstack.sources.spec import Known, SourceSpec, extension, known_sources
 from mvstack.support.errors import InvalidInput, MvstackError, SourceError, together
@@ -11,7 +11,6 @@ from mvstack.tree.records import Records
 
 # Spack's own public mirror has what its builtin recipes name, by hash as ours has.
 PUBLIC = "https://mirror.spack.io"
-Row = dict[str, Any]
 
 
 def fetch(
