@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.builders.spack import gates
-from mvstack.builders.spack.gates.planned import Broken, gates_failed, request
+from mvstack.builders.spack.gates.mpi import paired
+from mvstack.builders.spack.gates.planned import Broken, Case, gates_failed, request
 from mvstack.model.gates import GATES, load_gates
 from mvstack.model.spack_lock import parse_lock
 from mvstack.plan.types import plan_of
@@ -76,6 +77,19 @@ def two_devices() -> dict[str, Any]:
             for n in ("ucx", "ofi")
         ],
     )
+
+
+def test_each_part_of_a_plan_is_the_root_over_its_own_mpi() -> None:
+    lock, plan = locks.lock(locks.raw("two-devices")), plan_of(two_devices())
+    builds, packages = paired(Case(lock, plan, RULES))
+    assert [wanted.key for wanted, _ in builds] == [build.module for build in plan.mpi]
+    for wanted, node in builds:
+        assert node.variants["netmod"] == (wanted.key.rpartition("-")[2],)
+    own = {wanted.key: node for wanted, node in builds}
+    assert len(packages) == 2
+    for wanted, node in packages:
+        assert wanted.key.startswith(f"{wanted.mpi} ")
+        assert [one for one in lock.closure([node]) if one in own.values()] == [own[wanted.mpi]]
 
 
 def test_two_devices_that_the_solver_made_one_mpi_of() -> None:
