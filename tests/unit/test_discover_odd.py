@@ -420,3 +420,11 @@ def test_efa_uses_amazons_libfabric(root):
     root.tools["fi_info"] = "/opt/amazon/efa/bin/fi_info"
     [libfabric] = look(root).externals
     assert (libfabric.prefix, libfabric.providers) == ("/opt/amazon/efa", ["efa"])
+
+
+def test_another_compiler_alone_is_named_and_gcc_asked_for(root):
+    tool(root, "clang", "--version", text="Debian clang version 19.1.7 (3)\n")
+    machine = look(root)
+    (problem,) = [one for one in machine.problems() if one.message == "compiler was not found"]
+    assert "no gcc on PATH; " in problem.because and problem.because.endswith("clang is clang")
+    assert "install gcc, g++ and gfortran" in problem.todo

@@ -161,6 +161,7 @@ def test_a_gcc_for_which_there_is_no_way_is_refused_with_what_to_do(gcc: str) ->
         render(plan(gcc))
     problem = caught.value.problems[0]
     assert f"MVAPICH-4.1-GCC-{gcc}-" in problem.message and "GCC 9 to 16" in problem.because
+    assert f"gcc {gcc} is none that one is made for" in problem.message
     assert "put such a gcc first on PATH" in problem.todo
 
 

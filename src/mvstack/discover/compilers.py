@@ -29,7 +29,11 @@ def read_compilers(view: View, machine: Machine) -> None:
         return
     gccs = [gcc for gcc in (_gcc(view, suffix, machine) for suffix in SUFFIXES) if gcc]
     best = next((gcc for gcc in gccs if gcc.complete), gccs[0] if gccs else None)
-    machine.found("compiler", f"{best.path} --version" if best else "no gcc on PATH", best)
+    # A toolset off PATH is told of, never taken: its exact version is not known here.
+    others = [other for other in (_other(view, *row) for row in OTHERS.items()) if other]
+    others = [*_toolsets(view), *others]
+    without = "; ".join(["no gcc on PATH", *(f"{one.path} is {one.name}" for one in others)])
+    machine.found("compiler", f"{best.path} --version" if best else without, best)
     if best is not None:
         for what, path in (("C++ (g++)", best.cxx), ("Fortran (gfortran)", best.fortran)):
             if not path:
@@ -39,9 +43,7 @@ def read_compilers(view: View, machine: Machine) -> None:
                 f"{gccs[0].path} ({gccs[0].version}) has no C++ or no Fortran beside it: "
                 f"{best.path} ({best.version}) was taken"
             )
-    # A toolset off PATH is told of, never taken: its exact version is not known here.
-    others = [other for other in (_other(view, *row) for row in OTHERS.items()) if other]
-    machine.compilers = [*gccs, *_toolsets(view), *others]
+    machine.compilers = [*gccs, *others]
 
 
 def _gcc(view: View, suffix: str, machine: Machine) -> Compiler | None:

@@ -67,6 +67,11 @@ class Library(Part):
     idle: list[str] = Field(default_factory=list)
 
 
+TODO = {
+    "compiler": "install gcc, g++ and gfortran, or put them first on PATH: all is built with gcc"
+}
+
+
 class Machine(Part):
     """A machine as it was found: each reader of this folder fills in the fields that it knows.
 
@@ -118,7 +123,7 @@ class Machine(Part):
                 f"{name} was not found",
                 where=self.hostname or "this machine",
                 because=self.how.get(name, ""),
-                todo=f"give `{name}:` by hand in the system file",
+                todo=TODO.get(name, f"give `{name}:` by hand in the system file"),
             )
             for name in REQUIRED
             if getattr(self, name) is None

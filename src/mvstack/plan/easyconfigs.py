@@ -96,10 +96,12 @@ def absent(name: str, wanted_by: str, files: Iterable[str]) -> Refused:
     software = name.split("-")[0]
     same = [file for file in files if file.split("-")[0] == software]
     todo = "write it below easyconfigs/, or choose a compiler and MPI for which one is there"
-    if other := same and "GCC" in _OVER_MPI.versions_in(name):
+    message = f"there is no easyconfig {name}"
+    if other := same and "GCC" in (gcc := _OVER_MPI.versions_in(name)):
+        message += f", and gcc {gcc['GCC']} is none that one is made for"
         todo = f"put such a gcc first on PATH (on EL, `enable` of a gcc-toolset does); or {todo}"
     return Refused(
-        f"there is no easyconfig {name}",
+        message,
         where=wanted_by,
         allowed=listed(same) or f"none of {software}",
         nearest=nearest(name, same),
