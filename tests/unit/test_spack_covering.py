@@ -387,13 +387,17 @@ def test_a_library_that_needs_no_gpu_is_refused_after_the_install(tmp_path):
         package.gpu_is_linked()
 
 
-def test_yaksa_asks_cuda_13_for_the_mode_of_a_device(tmp_path, monkeypatch):
+def test_what_cuda_13_took_away_is_not_asked_of_it(tmp_path, monkeypatch):
     hooks = tmp_path / "modules/yaksa/src/backend/cuda/hooks/yaksuri_cuda_init_hooks.c"
     hooks.parent.mkdir(parents=True)
-    hooks.write_text(
+    source = (
         "struct cudaDeviceProp prop;\ncerr = cudaGetDeviceProperties(&prop, i);\n"
         "if (prop.computeMode != cudaComputeModeDefault) {\n"
     )
+    hooks.write_text(source)
+    memory = tmp_path / "modules/ucx/src/uct/cuda/cuda_copy/cuda_copy_md.c"
+    memory.parent.mkdir(parents=True)
+    memory.write_text("    PFN_cuMemGetHandleForAddressRange get_handle_func;\n")
     monkeypatch.chdir(tmp_path)
     replaced = {"string": True}
 
@@ -411,6 +415,10 @@ def test_yaksa_asks_cuda_13_for_the_mode_of_a_device(tmp_path, monkeypatch):
         "int mode = -1;\ncerr = cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, i);\n"
         "if (mode != cudaComputeModeDefault) {\n"
     )
+    assert "Range get_handle_func" in memory.read_text()  # only an embedded UCX is compiled
+    hooks.write_text(source)
+    package_of(tmp_path, "@4.0:", "+cuda", "embedded=ucx").patch()
+    assert "Range_v11070 get_handle_func" in memory.read_text()
 
 
 def test_the_spawn_of_other_pmi2_is_left_out_with_slurm(tmp_path):

@@ -499,7 +499,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
         configure asks `pkg-config --static`: programs would need the development packages of every
         fabric that libfabric was built for. CUDA 13 has no cudaDeviceProp.computeMode any more,
-        which 4.x's yaksa reads: a call that every CUDA knows says the same.
+        which 4.x's yaksa reads: a call that every CUDA knows says the same. Nor has it a name
+        without version for a function's type that the embedded UCX takes.
         """
         if self.spec.satisfies("netmod=ofi") and not self.spec.satisfies("embedded=libfabric"):
             filter_file(
@@ -516,6 +517,10 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                 ("prop.computeMode", "mode"),
             ):
                 filter_file(old, new, hooks, string=True)
+        if self.spec.satisfies("@4.0: +cuda embedded=ucx"):
+            memory = "modules/ucx/src/uct/cuda/cuda_copy/cuda_copy_md.c"
+            name = "PFN_cuMemGetHandleForAddressRange"
+            filter_file(f"{name} ", f"{name}_v11070 ", memory, string=True)
         if self.spec.satisfies("@4.0: pmi=pmi2 process_managers=slurm"):
             self.leave_out_foreign_spawn(join_path("src", "util", "mpir_pmi2.inc"))
 
