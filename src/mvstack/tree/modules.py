@@ -40,5 +40,6 @@ def lmod_command() -> str:
             return place
     raise Missing(
         "Lmod is not installed, or LMOD_CMD does not name it",
-        todo="install lmod (Lmod in EPEL, lua-lmod of SUSE), or load your site's Lmod first",
+        todo="install it (`apt-get install lmod`; Lmod of EPEL; lua-lmod of SUSE), or load your "
+        "site's Lmod first",
     )
