@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spack_stock import Stock
 from test_spack_builder import RECIPES, TOP, Here
 
 from mvstack.builders.spack.cache import entry, push
@@ -77,33 +76,6 @@ def install(here: Here, root: Path, cache: Path, home: Path) -> tuple[int, Any]:
         return done.returncode, done.stdout + done.stderr
 
 
-def a_stranger_installs_it(here: Here, cache: Path, key: gpg.Key) -> None:
-    """With a Spack as anybody has it, by the commands of docs/spack.md."""
-    folder = here.folder / "stranger"
-    folder.mkdir()
-    stock = Stock(folder)
-    stock.takes(stock.packages)
-    stock.run("repo", "add", str(RECIPES))
-    stock.run("compiler", "find")
-    stock.run("mirror", "add", "--signed", "site", (cache / "spack").as_uri())
-    install = ("install", "--cache-only", "hpcc")
-    said = stock.run(*install, check=False)
-    assert "hpcc" not in stock.run("find", "--format={name}", check=False).split(), said
-    stock.run("gpg", "trust", str(cache / "keys" / f"{key.fingerprint}.asc"))
-    stock.run(*install)
-    prefix = stock.run("location", "-i", "hpcc").split()[-1]
-    assert f"{folder}/" in prefix
-    assert stock.run("find", "--format={hash}", "hpcc").split()[-1] == hash_of(here, "hpcc")
-    done = subprocess.run([f"{prefix}/bin/hpcc"], capture_output=True, text=True)
-    assert done.stdout.split() == ["whole"], done.stderr
-
-
-def hash_of(here: Here, name: str) -> str:
-    """The hash of a package in the solver's answer for ``here``."""
-    lock = json.loads((here.tree / "rendered" / "spack" / "spack.lock").read_text())
-    return next(key for key, one in lock["concrete_specs"].items() if one["name"] == name)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 def test_from_one_root_into_another(
@@ -125,8 +97,6 @@ def test_from_one_root_into_another(
     assert all(row["bytes"] for row in rows)
     again = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {row["result"] for row in again} == {"already there"}
-
-    a_stranger_installs_it(here, cache, key)
 
     # a key that nobody trusted
     other = folder / "b"
