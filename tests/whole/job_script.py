@@ -1,18 +1,69 @@
-"""The job that a module's help shows, made ready to be submitted in a folder."""
+"""What the tests of schedulers share: an MPI, a scheduler beside the test, a module's job."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from mvstack.render.templates import template
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
-from checks_tree import LMOD
+from checks_tree import LMOD, debian_plan, installed_plan
 
 WORLD = Path(__file__).parents[1] / "reframe" / "src" / "world.c"
+
+
+def mpi_here(folder: Path) -> dict[str, Any]:
+    """The plan of an MPI installed here, otherwise of Debian's in ``folder``; skips without one."""
+    if not LMOD.exists():
+        pytest.skip("Lmod is not installed (apt: lmod)")
+    plan = installed_plan() or debian_plan(folder)
+    if plan is None:
+        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    return plan
+
+
+@contextmanager
+def beside(words: list[Any], ready: Path, log: Path) -> Iterator[None]:
+    """Run ``words``, which end with their input; the block begins when they have made ``ready``."""
+    with log.open("wb") as told:
+        started = subprocess.Popen(
+            [str(word) for word in words],
+            stdin=subprocess.PIPE,
+            stdout=told,
+            stderr=told,
+            start_new_session=True,
+        )
+    assert started.stdin is not None
+    try:
+        until = time.monotonic() + 240
+        while not ready.exists():
+            assert started.poll() is None and time.monotonic() < until, log.read_text()
+            time.sleep(0.5)
+        yield
+    finally:
+        started.stdin.close()
+        try:
+            started.wait(60)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+            raise
+
+
+def said(*words: Any, **options: Any) -> str:
+    """What the command prints, on both outputs."""
+    made = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    return made.stdout + made.stderr
 
 
 def written(plan, planned, folder):

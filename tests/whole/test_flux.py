@@ -7,17 +7,14 @@ flux-core, from its source or from Spack; Debian 12 has no package of it.
 from __future__ import annotations
 
 import copy
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from job_script import written
+from job_script import beside, mpi_here, said, written
+from pytest import MonkeyPatch
 
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
@@ -25,7 +22,6 @@ from mvstack.test.results import problems
 from mvstack.test.run import run_checks
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
-from checks_tree import LMOD, debian_plan, installed_plan
 
 pytestmark = pytest.mark.slow
 
@@ -55,37 +51,14 @@ def flux(tmp_path_factory):
     if not list(Path(shutil.which("flux") or "").parents[1].glob(f"lib*/flux/{version}")):
         pytest.skip(f"skipped: Flux's Python bindings are not for {version}")
     told = tmp_path_factory.mktemp("flux") / "environment"
-    started = subprocess.Popen(
-        [
-            "flux",
-            "start",
-            "--test-size=2",
-            "sh",
-            "-c",
-            f"env > {told}.new; mv {told}.new {told}; cat",
-        ],
-        stdin=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        until = time.monotonic() + 60
-        while not told.exists():
-            assert started.poll() is None and time.monotonic() < until, "flux start did not start"
-            time.sleep(0.2)
-        lines = (line.partition("=") for line in told.read_text().splitlines())
-        given = {
-            name: value for name, _, value in lines if name.startswith(("FLUX_", "PYTHONPATH"))
-        }
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in given.items():
+    script = f"env > {told}.new; mv {told}.new {told}; cat"
+    words = ["flux", "start", "--test-size=2", "sh", "-c", script]
+    with beside(words, told, told.with_name("log")), MonkeyPatch.context() as patch:
+        for line in told.read_text().splitlines():
+            name, _, value = line.partition("=")
+            if name.startswith(("FLUX_", "PYTHONPATH")):
                 patch.setenv(name, value)
-            yield
-        assert started.stdin is not None
-        started.stdin.close()
-        started.wait(60)
-    finally:
-        if started.poll() is None:
-            os.killpg(started.pid, signal.SIGKILL)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -98,18 +71,9 @@ def planned():
 @pytest.fixture(scope="module")
 def plan(flux, planned, tmp_path_factory):
     """An installed MPI, in a plan that has what the policy says of Flux."""
-    if not LMOD.exists():
-        pytest.skip("Lmod is not installed (apt: lmod)")
-    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
-    if found is None:
-        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    found = mpi_here(tmp_path_factory.mktemp("tree"))
     mpi = found["mpi"][0] | {"launch": planned.mpi[0].launch, "launcher": "flux"}
     return found | {"mpi": [mpi], "scheduler": planned.scheduler, "starter": planned.starter}
-
-
-def said(*words, **options):
-    made = subprocess.run(words, capture_output=True, text=True, check=False, **options)
-    return made.stdout + made.stderr
 
 
 def test_every_check_runs_in_an_allocation_of_its_own(plan, tmp_path):

@@ -12,22 +12,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from job_script import written
+from job_script import beside, mpi_here, written
+from pytest import MonkeyPatch
 
 from mvstack.model.load import load_policy, load_release, load_system, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.render.templates import template
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
-from checks_tree import LMOD, debian_plan, installed_plan
 
 pytestmark = pytest.mark.slow
 
@@ -88,38 +87,19 @@ def cluster(folder):
         pytest.skip("skipped: pods of their own need root")
     if not Path("/usr/sbin/sshd").is_file():
         pytest.skip("skipped: no sshd for the workers (apt: openssh-server)")
-    state = Path(tempfile.mkdtemp(prefix="mvapich-stack-kubernetes-"))
-    with (state / "loopback.log").open("wb") as log:
-        started = subprocess.Popen(
-            [LOOPBACK, PROGRAMS, state, json.dumps(CAPACITY), folder, "cat"],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        until = time.monotonic() + 240
-        while not (state / "ready").exists():
-            told = (state / "loopback.log").read_text()
-            assert started.poll() is None and time.monotonic() < until, told
-            time.sleep(0.5)
-        with pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory(prefix="mvapich-stack-kubernetes-") as made:
+        state = Path(made)
+        words = [LOOPBACK, PROGRAMS, state, json.dumps(CAPACITY), folder, "cat"]
+        ready, log = state / "ready", state / "loopback.log"
+        with beside(words, ready, log), MonkeyPatch.context() as patch:
             patch.setenv("PATH", f"{state}/bin:{os.environ['PATH']}")
             yield state
-    finally:
-        assert started.stdin is not None
-        started.stdin.close()
-        started.wait(60)
-        shutil.rmtree(state)
 
 
 @pytest.fixture(scope="module")
 def jobs(cluster, folder, tmp_path_factory):
     """The jobs of both partitions by name, for an MPI that is installed here."""
-    if not LMOD.exists():
-        pytest.skip("Lmod is not installed (apt: lmod)")
-    plan = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
-    if plan is None:
-        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    plan = mpi_here(tmp_path_factory.mktemp("tree"))
     made = {}
     for name in ("many", "one"):
         written(plan, planned(name), folder)

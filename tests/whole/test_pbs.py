@@ -9,15 +9,14 @@ from __future__ import annotations
 import copy
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from job_script import written
+from job_script import beside, mpi_here, said, written
+from pytest import MonkeyPatch
 
 from mvstack.discover.nodes import by_hand, read
 from mvstack.model.load import load_policy, load_release, parse_system
@@ -26,7 +25,6 @@ from mvstack.test.results import problems
 from mvstack.test.run import run_checks
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
-from checks_tree import LMOD, debian_plan, installed_plan
 
 pytestmark = pytest.mark.slow
 
@@ -55,24 +53,14 @@ def pbs():
     if os.geteuid() != 0:
         pytest.skip("skipped: a PBS of its own needs root")
     # PBS refuses a folder below one that everybody may write to, as /tmp is
-    folder = Path(tempfile.mkdtemp(prefix="mvapich-stack-pbs-", dir="/var/lib"))
-    folder.chmod(0o755)  # its database runs as a user of its own
-    started = subprocess.Popen(
-        [TOP / "tests" / "pbs" / "loopback", folder, "cat"], stdin=subprocess.PIPE
-    )
-    try:
-        until = time.monotonic() + 180
-        while not (folder / "ready").exists():
-            assert started.poll() is None and time.monotonic() < until, "PBS did not start"
-            time.sleep(0.5)
-        with pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory(prefix="mvapich-stack-pbs-", dir="/var/lib") as made:
+        folder = Path(made)
+        folder.chmod(0o755)  # its database runs as a user of its own
+        words = [TOP / "tests" / "pbs" / "loopback", folder, "cat"]
+        ready, log = folder / "ready", folder / "loopback.log"
+        with beside(words, ready, log), MonkeyPatch.context() as patch:
             patch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
-            yield folder
-    finally:
-        assert started.stdin is not None
-        started.stdin.close()
-        started.wait(60)
-        shutil.rmtree(folder)
+            yield
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +73,9 @@ def planned():
 @pytest.fixture(scope="module")
 def plan(pbs, planned, tmp_path_factory):
     """An installed MPI, in a plan that has what the policy says of PBS."""
-    if not LMOD.exists():
-        pytest.skip("Lmod is not installed (apt: lmod)")
-    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
-    if found is None:
-        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    found = mpi_here(tmp_path_factory.mktemp("tree"))
     mpi = found["mpi"][0] | {"launch": planned.mpi[0].launch, "launcher": "hydra"}
     return found | {"mpi": [mpi], "scheduler": planned.scheduler, "starter": planned.starter}
-
-
-def said(*words, **options):
-    made = subprocess.run(words, capture_output=True, text=True, check=False, **options)
-    return made.stdout + made.stderr
 
 
 def test_every_check_is_a_job(plan, tmp_path):

@@ -56,7 +56,7 @@ def _patches(path: Path) -> Iterator[Problem]:
         patch = path.with_name(name.replace("%(version)s", version[1] if version else ""))
         if patch.is_file() and (found := sha256_of(patch)) not in text:
             message = f"{patch.name} is not the patch whose SHA-256 the easyconfig gives"
-            todo = "write this one into its `checksums`; what it patches is then rebuilt"
+            todo = "if the patch is right, write this into `checksums`; otherwise restore the patch"
             yield Problem(message, relative(path), found=found, todo=todo)
 
 

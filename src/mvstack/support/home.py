@@ -78,7 +78,8 @@ def use(site: Path) -> None:
     """
     if not site.is_dir():
         what = "this is a file, not a folder" if site.exists() else "there is no such folder"
-        todo = f"name the site's folder (also by {VARIABLE}); `mvstack new site {site}` makes one"
+        new = "our-site" if site.exists() else site
+        todo = f"name the site's folder (also by {VARIABLE}); `mvstack new site {new}` makes one"
         raise InvalidInput(what, str(site), todo=todo)
     problems = [
         Problem(
