@@ -127,6 +127,14 @@ def test_another_provider_or_transport_than_planned_fails(check, plan):
     assert "not named" not in case["why"]
 
 
+def test_messages_of_one_node_over_tcp_fail(check, plan):
+    variables = {"ch4:ofi": "MPIR_CVAR_NOLOCAL=1", "ch4:ucx": "UCX_TLS=tcp,self"}
+    slow = f"env {variables[plan['mpi'][0]['device']]}"
+    case = check("identity", transports=[], launch=through(plan, slow))["Identity"]
+    assert case["result"] == "fail"
+    assert "messages between ranks of one node go over TCP" in case["why"]
+
+
 def test_another_soname_than_planned_fails(check):
     case = check("identity", soname="libmpi.so.99")["Identity"]
     assert "whose soname is not libmpi.so.99" in case["why"]

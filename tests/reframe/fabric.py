@@ -1,4 +1,4 @@
-"""What carries the messages, as the MPI library and what is beneath it say themselves."""
+"""What carries the messages: as the MPI and what is beneath it say, and as the kernel counts."""
 
 import re
 
@@ -39,3 +39,26 @@ def fault(said, device, planned):
                 f"{' or '.join(wanted)}. Look at {look}"
             )
     return ""
+
+
+def over_tcp(said, planned):
+    """What speaks against the bytes that the kernel counted; "" if nothing does.
+
+    ``said`` is what src/identity.c printed. Whatever the library says: between the ranks of one
+    node nothing goes over TCP, and between nodes only where TCP was planned.
+    """
+    rows = re.findall(r"^rank (\d+) on (\S+): (\d+) of (\d+) bytes over TCP$", said, re.M)
+    if not rows:
+        return "no rank said what it sent over TCP"
+    nodes = {node for _, node, _, _ in rows}
+    wanted = {*planned.get("provider", ()), *planned.get("transports", ())}
+    carried = [(rank, int(sent)) for rank, _, sent, total in rows if 2 * int(sent) > int(total)]
+    if not carried or (len(nodes) > 1 and "tcp" in wanted):
+        return ""
+    rank, sent = carried[0]
+    between = "two nodes, whose fabric is another," if len(nodes) > 1 else "ranks of one node"
+    return (
+        f"messages between {between} go over TCP: the kernel counted {sent} bytes at rank {rank}, "
+        f"of {rows[0][3]}. Look for UCX_TLS, FI_PROVIDER and MPIR_CVAR_NOLOCAL in `module show` "
+        f"and `env`"
+    )

@@ -7,13 +7,13 @@ import reframe as rfm
 from reframe.core.builtins import run_after, sanity_function
 from reframe.core.exceptions import SanityError
 
-from fabric import fault
+from fabric import fault, over_tcp
 from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 
 
 @rfm.simple_test
 class Identity(rfm.RegressionTest, MvapichStackMixin):
-    """MPI_Get_library_version, the libraries mapped by each rank, and the provider chosen."""
+    """MPI_Get_library_version, the libraries of each rank, the provider chosen, bytes over TCP."""
 
     sourcepath = "identity.c"
     env_vars = {
@@ -67,5 +67,5 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     def fabric_is_what_was_planned(self, said, planned):
         """What carries the messages is among what was planned; TCP unnoticed is no success."""
-        if wrong := fault(said, self.mpi["device"], planned):
+        if wrong := fault(said, self.mpi["device"], planned) or over_tcp(said, planned):
             raise SanityError(wrong)

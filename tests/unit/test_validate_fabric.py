@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from fabric import fault, providers, transports  # noqa: E402
+from fabric import fault, over_tcp, providers, transports  # noqa: E402
 
 OFI = (ROOT / "data" / "validate" / "summary_ofi.txt").read_text()
 UCX = (ROOT / "data" / "validate" / "summary_ucx.txt").read_text()
@@ -75,3 +75,33 @@ def test_fabric_and_gpu_are_asked_for_both(lanes: str, wrong: str) -> None:
 def test_another_provider_is_told() -> None:
     assert "planned was cxi" in fault(OFI, "ch4:ofi", {"provider": ["cxi"]})
     assert fault(OFI, "ch4:ofi", {"provider": ["tcp"]}) == ""
+
+
+def carried(nodes: str, sent: int) -> str:
+    return "".join(
+        f"rank {rank} on {node}: {sent} of 33554432 bytes over TCP\n"
+        for rank, node in enumerate(nodes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sent", "planned", "wrong"),
+    [
+        ("aa", 0, {}, ""),
+        ("aa", 4096, {}, ""),
+        # what MPICH 4.0.2 printed with MPIR_CVAR_NOLOCAL=1
+        ("aa", 33564772, {}, "between ranks of one node go over TCP: the kernel counted 33564772"),
+        ("aa", 33564772, {"provider": ["tcp"]}, "between ranks of one node"),
+        ("ab", 33564772, {"provider": ["cxi"]}, "between two nodes, whose fabric is another,"),
+        ("ab", 33564772, {"transports": ["rc_mlx5"]}, "between two nodes"),
+        ("ab", 33564772, {}, "between two nodes"),
+        ("ab", 33564772, {"provider": ["tcp"]}, ""),
+        ("ab", 33564772, {"transports": ["tcp"]}, ""),
+        ("", 0, {}, "no rank said"),
+    ],
+)
+def test_the_kernel_counts_what_goes_over_tcp(
+    nodes: str, sent: int, planned: dict[str, list[str]], wrong: str
+) -> None:
+    found = over_tcp(carried(nodes, sent), planned)
+    assert (wrong in found) if wrong else not found
