@@ -127,6 +127,19 @@ def test_another_provider_or_transport_than_planned_fails(check, plan):
     assert "not named" not in case["why"]
 
 
+def test_another_variable_than_planned_fails(plan, tmp_path):
+    """One line in a module put MPI on TCP, and 22 of 22 checks passed."""
+    changed = copy.deepcopy(plan)
+    before = changed["mpi"][0].get("environment", {})
+    changed["mpi"][0]["environment"] = {"UCX_TLS": {"value": "rc"}}
+    results = run_checks(changed, tmp_path / "out", ["correct"])
+    [case] = [case for case in results["cases"] if case["check"] == "Identity"]
+    assert case["result"] == "fail"
+    assert "UCX_TLS is not set, planned was rc" in case["why"]
+    for name, row in before.items():
+        assert f"{name} is {row['value']}, planned was not to set it" in case["why"]
+
+
 def test_messages_of_one_node_over_tcp_fail(check, plan):
     variables = {"ch4:ofi": "MPIR_CVAR_NOLOCAL=1", "ch4:ucx": "UCX_TLS=tcp,self"}
     slow = f"env {variables[plan['mpi'][0]['device']]}"

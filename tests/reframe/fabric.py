@@ -62,3 +62,23 @@ def over_tcp(said, planned):
         f"of {rows[0][3]}. Look for UCX_TLS, FI_PROVIDER and MPIR_CVAR_NOLOCAL in `module show` "
         f"and `env`"
     )
+
+
+# Variables that change how an MPI, or what is beneath it, behaves.
+TUNING = "FI|UCX|MPIR_CVAR|MPICH|MVP|MV2|I_MPI"
+
+
+def unplanned(said, planned, own):
+    """What differs between the variables of a job and those of the plan; "" if nothing does.
+
+    ``said`` has a line ``set NAME=VALUE`` for each variable of TUNING, ``planned`` is NAME → VALUE,
+    ``own`` are the names that the check itself sets.
+    """
+    found = dict(re.findall(r"^set (\w+)=(.*)$", said, re.M))
+    found = {name: value for name, value in found.items() if name not in own}
+    wrong = [
+        f"{name} is {found.get(name, 'not set')}, planned was {planned.get(name, 'not to set it')}"
+        for name in sorted({*found, *planned})
+        if found.get(name) != planned.get(name)
+    ]
+    return "; ".join(wrong)

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import run_after, sanity_function
+from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
-from fabric import fault, over_tcp
+from fabric import TUNING, fault, over_tcp, unplanned
 from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 
 
@@ -29,6 +29,11 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
         if not self.current_partition.scheduler.is_local:
             self.num_tasks_per_node = 1
 
+    @run_before("run")
+    def tell_variables(self):
+        """The caller's own are not here: `mvstack test` leaves them out."""
+        self.prerun_cmds = [*self.prerun_cmds, f"env | sed -nE 's/^({TUNING})_/set &/p'"]
+
     @sanity_function
     def is_what_was_planned(self):
         text, planned = self.output(), self.mpi["believe"]
@@ -45,9 +50,22 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
                 f"the device is {device[1] if device else 'not named'}; planned was "
                 f"{planned['device']}"
             )
+        self.module_sets_what_was_planned(text)
         self.mapped_is_what_was_planned(text, planned.get("soname"))
         self.fabric_is_what_was_planned(text + self.file(self.stderr), planned)
         return True
+
+    def module_sets_what_was_planned(self, text):
+        """One more variable puts all messages on another way. A site's MPI sets its own."""
+        rows = self.mpi.get("environment", {}).items()
+        wanted = {name: row["value"] for name, row in rows}
+        wrong = unplanned(text, wanted, self.env_vars)
+        if wrong and not self.mpi.get("provided"):
+            raise SanityError(
+                f"{wrong}. Look at `module show {self.mpi['module']}`, and at what a shell or the "
+                f"scheduler's prolog sets; what a site wants set goes into `environment` of a row "
+                f"of its policy (docs/adding/fabric.md)"
+            )
 
     def mapped_is_what_was_planned(self, text, soname):
         """Every rank mapped a libmpi below the tree, of the planned soname."""

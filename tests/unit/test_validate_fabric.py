@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from fabric import fault, over_tcp, providers, transports  # noqa: E402
+from fabric import fault, over_tcp, providers, transports, unplanned  # noqa: E402
 
 OFI = (ROOT / "data" / "validate" / "summary_ofi.txt").read_text()
 UCX = (ROOT / "data" / "validate" / "summary_ucx.txt").read_text()
@@ -105,3 +105,19 @@ def test_the_kernel_counts_what_goes_over_tcp(
 ) -> None:
     found = over_tcp(carried(nodes, sent), planned)
     assert (wrong in found) if wrong else not found
+
+
+SET = "set FI_PROVIDER=tcp\nset UCX_LOG_LEVEL=info\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        (SET, ""),
+        (SET + "set UCX_TLS=tcp,self\n", "UCX_TLS is tcp,self, planned was not to set it"),
+        (SET.replace("=tcp", "=udp"), "FI_PROVIDER is udp, planned was tcp"),
+        ("", "FI_PROVIDER is not set, planned was tcp"),
+    ],
+)
+def test_a_variable_that_nobody_planned_is_told(said: str, wrong: str) -> None:
+    assert unplanned(said, {"FI_PROVIDER": "tcp"}, {"UCX_LOG_LEVEL"}) == wrong
