@@ -1,4 +1,4 @@
-"""Verdicts on OpenSHMEM and OMB-Py: output really seen, on two ranks, and the same spoilt."""
+"""Verdicts on OpenSHMEM, GASNet and OMB-Py: output really seen, and the same spoilt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from apps import omb_py, openshmem  # noqa: E402
+from apps import gasnet, omb_py, openshmem  # noqa: E402
 
 # Sandia OpenSHMEM 1.5.2, over MPICH 4.0.2 and libfabric 1.17.
 SHMEM = """\
@@ -40,6 +40,37 @@ def test_openshmem_really_seen_is_right():
 )
 def test_openshmem_spoilt_is_told(old, new):
     assert openshmem.complaints(SHMEM.replace(old, new), 2)
+
+
+# GASNet 2024.5.0, mpi-conduit over MPICH 4.0.2.
+GASNET = """\
+gasnet 2 processes, 2 ranks, 4099 numbers, 200 messages
+wrong: put 0, get 0, messages 0, MPI 0
+put 25.912 us
+"""
+
+
+def test_gasnet_really_seen_is_right():
+    assert gasnet.complaints(GASNET, 2) == []
+    assert gasnet.figures(GASNET) == {"put": (25.912, "us")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2 processes", "1 processes"),
+        ("2 ranks", "1 ranks"),
+        ("4099", "4098"),
+        ("200", "199"),
+        ("put 0", "put 1"),
+        ("get 0", "get 3"),
+        ("messages 0", "messages 1"),
+        ("MPI 0", "MPI 2"),
+        (GASNET, ""),
+    ],
+)
+def test_gasnet_spoilt_is_told(old, new):
+    assert gasnet.complaints(GASNET.replace(old, new), 2)
 
 
 def table(sizes: list[int], heading: str = "# OMB Python MPI Allgather Test") -> str:
