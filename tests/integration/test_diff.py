@@ -220,32 +220,6 @@ def test_a_wrong_file_of_the_site_is_to_be_corrected_now(clone: Clone, tmp_path:
     assert "mine.yaml:2" in done.stderr and "correct what it names" in done.stderr
 
 
-def test_lock_files_of_both_sides_decide_where_there_are_both(clone: Clone, tmp_path: Path) -> None:
-    """The plans differ and the solver's answers do not, or the other way round."""
-    lock = (TOP / "tests" / "data" / "locks" / "good.lock").read_text()
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
-        (folder / "expanse" / "cpu").mkdir(parents=True)
-        (folder / "expanse" / "cpu" / "spack.lock").write_text(lock)
-    clone.append("spack-repo/spack_repo/mvapich_stack/packages/mvapich/package.py", "\nNEW = 1\n")
-    options = ("--old-locks", str(old), "--new-locks", str(new))
-    cpu = clone.diff("HEAD", "expanse/cpu", *options, code=0)["partitions"]["expanse/cpu"]
-    assert cpu["by"] == "lock files" and not cpu["changed"]
-
-    data = json.loads(lock)
-    mpi = next(key for key, node in data["concrete_specs"].items() if node["name"] == "mvapich")
-    (new / "expanse" / "cpu" / "spack.lock").write_text(lock.replace(mpi, "z" + mpi[1:]))
-    cpu = clone.diff("HEAD", "expanse/cpu", *options)["partitions"]["expanse/cpu"]
-    assert cpu["mpi_changes"]
-    assert [row["name"] for row in cpu["changed"]] == ["mvapich 4.1"]
-
-    done = clone.mvstack("diff", "HEAD", "--old-locks", str(tmp_path / "nowhere"))
-    assert done.returncode == 3 and "there is no such folder" in done.stderr
-    for useless in (options[:2], ("--old-locks", str(tmp_path), "--new-locks", str(tmp_path))):
-        done = clone.mvstack("diff", "HEAD", "expanse/cpu", *useless)
-        assert done.returncode == 3 and "has a lock file on both sides" in done.stderr
-
-
 def test_a_partition_that_only_one_side_has(clone: Clone) -> None:
     file = clone.top / "environments" / "systems" / "expanse.yaml"
     text = file.read_text().replace("\n  cpu:\n", "\n  more:\n")

@@ -43,9 +43,7 @@ def seen(plan: Plan, tree: Path) -> tuple[dict[str, str], dict[str, Graph]]:
     shutil.rmtree(rendered, ignore_errors=True)
     write(render(plan), rendered / plan.system / plan.partition)
     side = Side("a side", tree, rendered)
-    return {item.node.name: item.node.content for item in look(plan)}, both(side, side, None, None)[
-        0
-    ]
+    return {item.node.name: item.node.content for item in look(plan)}, both(side, side)[0]
 
 
 # changed in a file: its pattern and what is added; changed in the system's file: texts for others
@@ -97,5 +95,5 @@ def test_a_plan_of_another_kind_is_refused_by_name(tree: Path, tmp_path: Path) -
         (folder / "plan.json").write_text(content)
         with pytest.raises(InvalidInput) as error:
             side = Side("HEAD~9", tree, rendered)
-            both(side, side, None, None)
+            both(side, side)
         assert error.value.problems[0].where == "HEAD~9: cluster/cpu"

@@ -1,10 +1,9 @@
 """``mvstack diff``: what a change rebuilds."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from mvstack.cli import options
 from mvstack.diff.compare import as_data, as_text, compare
@@ -24,14 +23,6 @@ def diff(
         str, Argument(metavar="REVISION", help="Commit, tag or branch to compare with.")
     ],
     systems: options.Systems = None,
-    old_locks: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Lock files of the revision: SYSTEM/PARTITION/spack.lock."),
-    ] = None,
-    new_locks: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Lock files of the working tree (`mvstack lock --to`)."),
-    ] = None,
     profile: options.Profile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -41,7 +32,7 @@ def diff(
     """
     here = checkout("mvstack diff")
     with sides(here, revision, systems or [], profile or "") as (old, new):
-        differences = compare(*both(old, new, old_locks, new_locks))
+        differences = compare(*both(old, new))
     say(as_data(old.name, differences), as_json, as_text(old.name, differences))
     if any(one.changes for one in differences):
         raise typer.Exit(CHANGES)

@@ -76,7 +76,7 @@ def partition(name: str, old: Graph | None, new: Graph | None) -> Difference:
     if unused := [one for one in others if before.others.get(one) != after.others.get(one)]:
         notes = (
             f"recipes that differ and are no planned package: {few(unused)}; "
-            "lock files of both sides would say whether anything here uses them",
+            "Spack's solver alone knows whether anything here uses them",
         )
     if before.tree != after.tree:
         notes += (

@@ -198,47 +198,14 @@ def read_side(side: Side) -> dict[str, Rendered]:
     return found
 
 
-def both(
-    old: Side, new: Side, old_locks: Path | None, new_locks: Path | None
-) -> tuple[dict[str, Graph], dict[str, Graph]]:
-    """The graphs of both sides, by partition.
-
-    Lock files are looked for in the folders given (``<system>/<partition>/spack.lock``), else
-    beside the committed environments of the side. They count where both sides have one. Raises
-    InvalidInput for a folder that does not exist, and for folders in which no pair is found.
-    """
-    read = {old: read_side(old), new: read_side(new)}
-    common = sorted({*read[old]} & {*read[new]})
-    pairs = {
-        name: {old: _lock(old, name, old_locks), new: _lock(new, name, new_locks)}
-        for name in common
-        if builder_of(read[new][name].plan.builder).solves
-    }
-    locks = {name: pair for name, pair in pairs.items() if all(map(Path.is_file, pair.values()))}
-    given = [one for one in (old_locks, new_locks) if one]
-    for folder in given:
-        if not folder.is_dir():
-            raise InvalidInput("there is no such folder", str(folder))
-    if given and common and not locks:
-        raise InvalidInput(
-            "no partition that is compared has a lock file on both sides",
-            ", ".join(map(str, given)),
-            allowed=f"{given[0]}/{common[0]}/spack.lock and the like",
-            todo="give --old-locks and --new-locks, each as `mvstack lock --to DIR` wrote it; "
-            "without them plans are compared",
-        )
-    graphs: dict[Side, dict[str, Graph]] = {old: {}, new: {}}
-    for side, rendered in read.items():
-        for name, one in rendered.items():
-            lock = locks[name][side] if name in locks else None
+def both(old: Side, new: Side) -> tuple[dict[str, Graph], dict[str, Graph]]:
+    """The graphs of both sides, by partition, as they are planned."""
+    found: list[dict[str, Graph]] = []
+    for side in (old, new):
+        graphs = {}
+        for name, one in read_side(side).items():
             with reading(side, name):
-                found = replace(one, lock=lock)
-                graph = builder_of(one.plan.builder).resolve(found)
-                graphs[side][name] = replace(graph, tree=one.plan.tree)
-    return graphs[old], graphs[new]
-
-
-def _lock(side: Side, partition: str, folder: Path | None) -> Path:
-    if folder is not None:
-        return folder / partition / "spack.lock"
-    return side.tree / "environments" / "rendered" / partition / "spack" / "spack.lock"
+                graph = builder_of(one.plan.builder).resolve(one)
+                graphs[name] = replace(graph, tree=one.plan.tree)
+        found.append(graphs)
+    return found[0], found[1]
