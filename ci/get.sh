@@ -7,6 +7,11 @@ if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; th
 elif [ -n "$missing" ]; then
   echo "this runner lacks$missing" >&2; exit 7
 fi
+# A container is gone after its job: GitLab's cache keeps what lies in the project's folder.
+if [ "${CI_DISPOSABLE_ENVIRONMENT:-}" = true ]; then
+  export MVSTACK_CLONES="${MVSTACK_CLONES:-$CI_PROJECT_DIR/.mvstack-cache/clones}"
+  export MVSTACK_SOURCES="${MVSTACK_SOURCES:-$CI_PROJECT_DIR/.mvstack-cache/sources}"
+fi
 if [ -n "${MVSTACK_URL:-}" ]; then
   case "$MVSTACK_COMMIT" in *[!0-9a-f]* | "") echo "stack_commit is not a commit hash: $MVSTACK_COMMIT" >&2; exit 3 ;; esac
   [ "${CI_COMMIT_REF_PROTECTED:-false}" = true ] && clones=protected || clones=open
@@ -23,6 +28,9 @@ if [ -n "${MVSTACK_URL:-}" ]; then
         git -C "$clone" checkout --quiet --detach "$MVSTACK_COMMIT" && touch "$clone/.whole"
     fi
   ) 9> "$clone.lock" || { echo "mvapich-stack cannot be obtained: $MVSTACK_COMMIT of $MVSTACK_URL" >&2; exit 7; }
+  # what no job used for a month goes
+  touch "$clone"
+  find "${clone%/*}" -mindepth 1 -maxdepth 1 -type d -name '[0-9a-f]*' -mtime +30 -exec rm -rf {} + || true
   PATH="$clone:$PATH"
 else
   PATH="$CI_PROJECT_DIR:$PATH"

@@ -17,7 +17,7 @@ from mvstack.ci.generate import NONE, base_of, trust_of
 from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
 from mvstack.diff.sides import Side
-from mvstack.model.ci import Runners, Settings, Site, load_settings
+from mvstack.model.ci import Images, Runners, Settings, Site, load_settings
 from mvstack.model.ci_policy import ci_policy
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import DATA
@@ -25,7 +25,7 @@ from mvstack.support.home import DATA
 PROTECTED = {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_REF_PROTECTED": "true"}
 # Commands that sign, push, deploy or publish: what an untrusted pipeline must not have.
 POWERFUL = re.compile(
-    r"mvstack (?:ci (?:sign|deploy)|cache push|image (?:build|publish)|install)\b"
+    r"mvstack (?:ci (?:sign|deploy)|cache push|image (?:build|test|publish)|install)\b"
 )
 
 
@@ -40,7 +40,9 @@ def site(name: str) -> Site:
         runners=Runners(build=["b"], cluster=["c"], protected=["p"]),
         staging="/shared/staging",
         root="/apps",
-        images="/images",
+        images=Images(
+            folder="/images", to="/published", settings="packer.json", vulnerabilities="unknown"
+        ),
     )
 
 
@@ -67,7 +69,11 @@ def jobs(text: str) -> dict[str, dict[str, Any]]:
     """The jobs of a pipeline; hidden ones are in those that extend them."""
     known = ("stages", "default", "workflow", "variables", "include", "spec")
     data = yaml.safe_load(text)
-    return {name: job for name, job in data.items() if name not in known}
+    return {
+        name: {**data.get(job.get("extends"), {}), **job}
+        for name, job in data.items()
+        if name not in known and not name.startswith(".")
+    }
 
 
 # who has one of them signs what every cluster installs, or publishes images at the site's cost
@@ -106,7 +112,7 @@ def test_a_trusted_pipeline_has_keys_in_protected_jobs_alone(
             assert job["tags"] == ["p", "protected"], name
             assert re.fullmatch(r"[A-Za-z0-9 ._/-]{1,255}", job["resource_group"]), name
             assert job["interruptible"] is False, name
-            if name == "sign":
+            if name in ("sign", "image:test"):
                 assert job["environment"] == {"name": "mvstack-signing", "action": "access"}
             elif "environment" in job:
                 assert rules[0]["when"] == "manual", name
@@ -114,15 +120,18 @@ def test_a_trusted_pipeline_has_keys_in_protected_jobs_alone(
 
 
 @pytest.mark.parametrize("names", SETS, ids=str)
-def test_the_key_is_a_variable_of_one_job_alone(graphs: dict[str, Graph], names: list[str]) -> None:
+def test_the_key_is_a_variable_of_jobs_that_sign_and_build_nothing(
+    graphs: dict[str, Graph], names: list[str]
+) -> None:
     for text in made(graphs, names, trusted=True).files.values():
         signing = [
             name
             for name, job in jobs(text).items()
             if (job.get("environment") or {}).get("name") == "mvstack-signing"
         ]
-        signs = [name for name, job in jobs(text).items() if "ci sign" in str(job.get("script"))]
-        assert signing == signs
+        assert set(signing) <= {"sign", "image:test", "image:publish"}
+        for name, job in jobs(text).items():
+            assert ("MVSTACK_SIGNING_KEY" in str(job)) <= (name in signing), name
 
 
 @pytest.mark.parametrize("names", SETS, ids=str)

@@ -1,5 +1,6 @@
 """What build and stage jobs do: take what was handed over, build or install, and hand on."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -124,12 +125,18 @@ def _key_of(row: Row) -> str:
 
 
 def share_builder(plan: Plan) -> None:
-    """Link the builder's own clones below the root of ``plan`` to what this user's jobs share.
+    """Link the builder's own clones and sources below the root of ``plan`` to what jobs share.
 
-    A job's own root is gone after it. The shared clone lies where ci/get.sh keeps those of
-    mvapich-stack (MVSTACK_CLONES), apart for protected pipelines. A root that has its own keeps it.
+    A job's own root is gone after it. What this user's jobs share lies where ci/get.sh keeps clones
+    of mvapich-stack (MVSTACK_CLONES), apart for protected pipelines; sources may have a place of
+    their own (MVSTACK_SOURCES). A root that has its own keeps them.
     """
     kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
     default = Path.home() / ".cache" / "mvapich-stack"
     folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
+    sources = Path(os.environ.get("MVSTACK_SOURCES") or folder / "sources").absolute()
+    sources.mkdir(parents=True, exist_ok=True)
+    Path(plan.root).mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        (Path(plan.root) / "sources").symlink_to(sources)
     builder_of(plan.builder).share(plan, folder)

@@ -11,7 +11,7 @@ from mvstack.ci.changes import Beyond, Todo, todo
 from mvstack.ci.graph import WHOLE, Graph, read_graphs
 from mvstack.ci.handover import deployed_state, keyring
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
-from mvstack.ci.sites import both_sides
+from mvstack.ci.sites import both_sides, refuse_dead_images
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.types import Plan
@@ -91,6 +91,8 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
         locked = lock.usable(locks, plans, notes)
         new = read_graphs(now, locked)
         served = _served(settings, new)
+        for name, (site, _) in served.items():
+            refuse_dead_images(site, name, new[name].cloud, project)
         plans = {name: plan for name, plan in plans.items() if name in served}
         if wanted.schedule:
             targets = [Target(Todo(new[name]), *named) for name, named in served.items()]
@@ -102,9 +104,9 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
             found = contents_in(settings, graphs, plans, notes)
         todos = []
         for name, graph in new.items():
-            site = served.get(name)
-            finish = context.trusted and bool(settings.push) and site is not None
-            deployed = deployed_state(settings, *site) if site else None
+            own = served.get(name)
+            finish = context.trusted and bool(settings.push) and own is not None
+            deployed = deployed_state(settings, *own) if own else None
             beyond = Beyond(wanted.everything, finish, deployed)
             have = found.get(name, set())
             todos.append(todo(old.get(name), graph, have, ci_policy().validation, beyond))

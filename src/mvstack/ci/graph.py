@@ -42,11 +42,13 @@ class Graph(plans.Graph):
     """A partition's graph, and hashes of what its other jobs depend on.
 
     ``aspects`` are hashes by name: modules, checks' settings, references, image, environment.
+    ``cloud`` is that of its image, "" without one.
     """
 
     os: str = field(kw_only=True)
     target: str = field(kw_only=True)
     gpu: str = field(kw_only=True)
+    cloud: str = field(default="", kw_only=True)
     aspects: dict[str, str] = field(kw_only=True)
     checks: dict[str, Checked] = field(default_factory=dict, kw_only=True)
 
@@ -78,6 +80,7 @@ def _read(side: Side, rendered: Rendered, checks: dict[str, Checked], locks: Pat
     plan, builder = rendered.plan, builder_of(rendered.plan.builder)
     name = f"{plan.system}/{plan.partition}"
     folder = side.rendered / name
+    image = folder / "image" / "image.json"
     files = [one / "spack.lock" for one in (locks, folder / "spack") if one]
     lock = next((one for one in files if builder.solves and one.is_file()), None)
     found = builder.resolve(replace(rendered, lock=lock))
@@ -96,6 +99,7 @@ def _read(side: Side, rendered: Rendered, checks: dict[str, Checked], locks: Pat
         os=plan.os,
         target=plan.target,
         gpu=plan.mpi[0].gpu if plan.mpi else "none",
+        cloud=json.loads(image.read_text()).get("cloud", "") if image.is_file() else "",
         aspects=_aspects(side, folder, rendered, environment),
         checks={
             file: one for file, one in checks.items() if not one.software or one.software & software

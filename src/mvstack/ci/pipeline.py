@@ -101,6 +101,7 @@ def pipelines(targets: list[Target], context: Context) -> Pipelines:
             tags=_tags(one, context),
             jobs=made,
             push_group=_group(f"push {context.settings.push}"),
+            **_image(one.site.image or context.settings.image),
         )
     if len(todo) > 1:
         files[MAIN] = conductor({one.slug: bool(one.lock) for one in todo}, context)
@@ -185,6 +186,8 @@ def _render(name: str, context: Context, **values: Any) -> str:
         "MVSTACK_CACHES": " ".join(settings.caches),
         "MVSTACK_MIRRORS": " ".join(settings.mirrors),
         "GIT_DEPTH": "1",
+        # of this repository itself: what its commands installed is for the next job, too
+        "GIT_CLEAN_FLAGS": "" if context.url else "-ffdx -e .venv/",
     }
     told = {
         "generated": GENERATED,
@@ -192,10 +195,15 @@ def _render(name: str, context: Context, **values: Any) -> str:
         "context": context,
         "settings": settings,
         "folder": context.folder,
-        "image": settings.image or ci_policy().image.name,
+        **_image(settings.image),
         "variables": {name: value for name, value in variables.items() if value},
     }
     return filled(name, {**told, **values})
+
+
+def _image(name: str | None) -> dict[str, Any]:
+    """What jobs run in on runners of containers, and whether the settings say that they are."""
+    return {"image": name or ci_policy().image.name, "containers": bool(name)}
 
 
 def filled(name: str, values: dict[str, Any]) -> str:

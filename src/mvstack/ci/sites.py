@@ -16,6 +16,7 @@ from mvstack.ci.pipeline import MAIN, Context
 from mvstack.diff.sides import NOW, Side, extract, has_system, render, resolve
 from mvstack.model.ci import TREE_LENGTH, Settings, Site, load_settings
 from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.yamlfile import read_yaml
 from mvstack.plan.make import make_plan, partitions_of
 from mvstack.support.errors import InvalidInput, MvstackError, Refused, together
 from mvstack.support.home import DATA, checkout, home
@@ -190,6 +191,8 @@ def check_project(file: Path) -> list[str]:
                 partitions_of(system, part)
                 make_plan(system, part, release, policy)
                 served.append(f"{system.name}/{part}")
+                image = system.partitions[part].image
+                refuse_dead_images(one, served[-1], image.cloud if image else "", project)
                 tree = f"/{release.name}/{system.name}-{part}"
                 errors += _too_long(one, tree, settings.tree_length, str(file))
         except MvstackError as error:
@@ -211,6 +214,28 @@ def check_project(file: Path) -> list[str]:
     if errors:
         raise together(errors, "No pipeline was made.")
     return served
+
+
+def refuse_dead_images(one: Site, name: str, cloud: str, project: Path) -> None:
+    """Raise InvalidInput when the image of ``name`` could be built and never be published."""
+    if not (one.images and cloud):
+        return
+    lacking, todo = "", ""
+    if cloud == "qemu":
+        if one.images.to is None:
+            lacking, todo = "to", "name the folder that images are published to: `to: /srv/images`"
+    elif one.images.settings is None:
+        lacking, todo = "settings", "name a JSON file of this project with Packer's variables"
+    elif cloud == "aws" and not read_yaml(project / one.images.settings).data.get("aws_region"):
+        # publishing takes a region of its own where none is named
+        lacking, todo = "aws_region", f'write {{"aws_region": "…"}} into {one.images.settings}'
+    if lacking:
+        raise InvalidInput(
+            f"{lacking} is missing for the image of {cloud}",
+            f"images of {one.system}",
+            found=f"{name} has an image of {cloud}, and the settings have `images:`",
+            todo=todo,
+        )
 
 
 PIPELINE = "/" + "9" * 10

@@ -157,7 +157,8 @@ def sign_job(job: Job, to: str, key: str) -> tuple[gpg.Key, list[Row]]:
     The key is that of the file which MVSTACK_SIGNING_KEY names, else one of this user's. Raises
     Missing when the file is not there, Refused for what must not be signed.
     """
-    _, plan = job.planned("sign")
+    system, plan = job.planned("sign")
+    os.umask(int(system.install.umask, 8))  # who signs next may be another user of the site's group
     take = job.given.take
     not_committed(take)
     with job.with_lock(plan) as given, _own_key(key) as own:

@@ -1,7 +1,7 @@
 """``mvstack-ci.yaml``: what a site's pipelines need to know beside its system files."""
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -22,6 +22,7 @@ Tag = Annotated[str, StringConstraints(pattern=r"^[^\s,]{1,255}$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/+@%=:,~-]+$")]
 # the digest is what is fetched; the name before it is for people
 Image = Annotated[str, StringConstraints(pattern=r"^[^\s@]+@sha256:[0-9a-f]{64}$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 
 class Runners(Strict):
@@ -37,21 +38,50 @@ class Runners(Strict):
     trusted: list[Tag] = Field(default_factory=lambda: ["protected"])
 
 
+class Variables(Strict):
+    """Variables of jobs by the runner that they go to, e.g. SCHEDULER_PARAMETERS of Jacamar CI."""
+
+    build: dict[Variable, str] = Field(default_factory=dict)
+    cluster: dict[Variable, str] = Field(default_factory=dict)
+    protected: dict[Variable, str] = Field(default_factory=dict)
+
+
+class Images(Strict):
+    """How a system's images are made and published.
+
+    ``folder`` is where the runner that builds them keeps them. ``vulnerabilities`` is a folder with
+    OSV's database, or ``unknown`` to publish without one. ``to`` is the folder that images for QEMU
+    are published to. Of a cloud, ``settings`` is a file of the project with Packer's variables;
+    ``regions`` and ``share`` are those of `mvstack image publish`. With ``audience`` jobs log in
+    there by a token of GitLab's for it (OIDC), and no secret is kept.
+    """
+
+    folder: Folder
+    vulnerabilities: Folder | Literal["unknown"]
+    to: Folder | None = None
+    settings: Word | None = None
+    regions: list[Word] = Field(default_factory=list)
+    share: list[Word] = Field(default_factory=list)
+    audience: Word | None = None
+
+
 class Site(Strict):
     """One system that this project has runners for.
 
     ``staging`` is a folder that runners and the cluster's nodes both see: what was built is put
-    there, run, and removed. ``images`` is the folder in which a builder of images keeps them;
-    without one no pipeline makes any. ``root`` is the shared tree that users load modules from;
-    without one nothing is deployed.
+    there, run, and removed. ``image`` is what its jobs run in on runners of containers; without
+    one the project's. Without ``images`` no pipeline makes any. ``root`` is the shared tree that
+    users load modules from; without one nothing is deployed.
     """
 
     system: Word
     partitions: list[Word] = Field(default_factory=list)
     runners: Runners = Runners()
+    variables: Variables = Variables()
     staging: Folder
     root: Folder | None = None
-    images: Folder | None = None
+    image: Image | None = None
+    images: Images | None = None
 
 
 class Settings(Strict):
@@ -72,9 +102,7 @@ class Settings(Strict):
     image: Image | None = None
     tree_length: Annotated[int, Field(ge=40, le=TREE_LENGTH)] = TREE_LENGTH
     approve: bool = True
-    variables: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")], str] = Field(
-        default_factory=dict
-    )
+    variables: dict[Variable, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

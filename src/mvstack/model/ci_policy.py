@@ -55,10 +55,11 @@ class Retry(Strict):
 
 
 class Expire(Strict):
-    """How long artifacts are kept."""
+    """How long artifacts are kept, and in days what a cancelled pipeline left in ``staging``."""
 
     handover: str
     reports: str
+    staging: Positive
     why: str
 
 
