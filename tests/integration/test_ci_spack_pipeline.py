@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.cache.store import publish
 from mvstack.ci import lock as locks_of
-from mvstack.ci import sites
+from mvstack.ci import sites, steps
 from mvstack.ci.generate import Made, Wanted, generate
-from mvstack.ci.handover import caches_below, job_key, keyring
+from mvstack.ci.handover import Given, caches_below, job_key, keyring
 from mvstack.ci.pipeline import Context
 from mvstack.ci.sign import sign
 from mvstack.ci.words import explained
@@ -34,8 +35,10 @@ from mvstack.diff.sides import Side
 from mvstack.install import stages
 from mvstack.model.ci import load_settings
 from mvstack.model.load import load_system
+from mvstack.model.system import System
 from mvstack.plan.types import Plan
-from mvstack.support.errors import InvalidInput, Refused
+from mvstack.render.spack import compiler_of
+from mvstack.support.errors import InvalidInput, Missing, Refused
 from mvstack.support.progress import Progress
 
 SYSTEM = """\
@@ -58,10 +61,11 @@ PARTITION = """\
 """
 SETTINGS = """\
 systems:
-  - {{system: mine.yaml, staging: /shared/staging, root: /apps}}
+  - {{system: mine.yaml, staging: /shared/staging, root: /apps{more}}}
 caches: [{cache}]
 push: {cache}
 """
+COMPILERS = "/shared/compilers"
 QUIET = Progress(mode="quiet")
 GPG = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 
@@ -69,17 +73,18 @@ GPG = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 class Project:
     """A site's project with one system, and its settings."""
 
-    def __init__(self, folder: Path, *parts: str, origin: str = "system") -> None:
+    def __init__(self, folder: Path, *parts: str, origin: str = "system", more: str = "") -> None:
         self.folder, self.cache = folder / "site", folder / "cache"
         self.folder.mkdir()
         self.cache.mkdir()
         self.system = self.folder / "mine.yaml"
         rows = [PARTITION.format(name=name, origin=origin) for name in parts]
         self.system.write_text(SYSTEM + "".join(rows))
-        (self.folder / "mvstack-ci.yaml").write_text(SETTINGS.format(cache=self.cache))
+        (self.folder / "mvstack-ci.yaml").write_text(SETTINGS.format(cache=self.cache, more=more))
 
     def plan(self, part: str) -> Plan:
-        return stages.plan_for(load_system(str(self.system)), part, None, None)
+        plan = stages.plan_for(load_system(str(self.system)), part, None, None)
+        return locks_of.over_compilers(plan, COMPILERS)
 
     def lock(self, part: str, name: str = "good") -> Path:
         """A lock file of the tests' data, noted as one of this plan; the folder of all."""
@@ -197,14 +202,86 @@ def test_the_job_lock_brings_it_where_every_job_looks(tmp_path: Path, arrived: b
 
 
 @pytest.mark.parametrize("origin", ["spack", "easybuild"])
-def test_a_compiler_that_spack_builds_is_refused(tmp_path: Path, origin: str) -> None:
-    project = Project(tmp_path, "cpu", origin=origin)
-    with pytest.raises(InvalidInput, match="Spack builds its compiler") as caught:
+def test_a_compiler_that_spack_builds_needs_a_folder_that_all_see(
+    tmp_path: Path, origin: str
+) -> None:
+    project = Project(tmp_path, "cpu", "big", origin=origin)
+    with pytest.raises(InvalidInput, match="no folder for compilers is named") as caught:
         project.pipelines()
-    (problem,) = caught.value.problems
-    assert problem.where == "mine/cpu" and origin in problem.found
-    assert "hash of every package" in problem.because and "origin: external" in problem.todo
+    assert [one.where for one in caught.value.problems] == ["mine/big", "mine/cpu"]
+    (problem, _) = caught.value.problems
+    assert origin in problem.found
+    assert "hash of every package" in problem.because and "compilers:" in problem.todo
+    with pytest.raises(InvalidInput, match="no folder for compilers is named"):
+        sites.check_project(project.folder / "mvstack-ci.yaml")
     assert project.pipelines(schedule="nightly").pipelines.files  # nothing is built there
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_compiler_that_spack_builds_is_a_job_before_all_others(
+    tmp_path: Path, locked: bool
+) -> None:
+    more = f", compilers: {COMPILERS}"
+    project = Project(tmp_path, "cpu", origin="spack", more=more)
+    made = project.pipelines(locks=project.lock("cpu") if locked else None)
+    assert made.notes == [] and bool(made.pipelines.locks) == locked
+    (text,) = made.pipelines.files.values()
+    assert schema.errors(text) == []
+    jobs = yaml.safe_load(text)
+    compiler = jobs["compiler"]
+    assert "--node compiler" in compiler["script"][0]
+    assert "protected" in compiler["tags"], "merge requests must not write what users run"
+    for name, job in jobs.items():
+        if name.startswith("build:"):
+            assert job["needs"][: locked + 1] == ["lock", "compiler"][not locked :]
+        if name.startswith(("build:", "compiler")) or name in ("stage", "sign", "deploy"):
+            assert f"--compilers {COMPILERS}" in job["script"][-1], name
+    assert sites.check_project(project.folder / "mvstack-ci.yaml") == ["mine/cpu"]
+
+    file = Path("mvstack-ci.yaml")
+    context = Context(load_settings(project.folder / file), trusted=False)
+    jobs = yaml.safe_load(
+        generate(project.folder, file, context, Wanted()).pipelines.files["pipeline.yml"]
+    )
+    assert "compiler" not in jobs and "compiler" not in str(jobs["stage"].get("needs"))
+    for name, job in jobs.items():
+        assert not name.startswith("build:") or job["needs"] == []
+
+
+def test_a_compilers_place_is_one_for_all_trees_and_another_for_another(tmp_path: Path) -> None:
+    project = Project(tmp_path, "cpu", "big", origin="spack")
+    system = load_system(str(project.system))
+
+    def prefix(part: str, root: Path | None = None, system: System = system) -> str:
+        plan = stages.plan_for(system, part, None, root)
+        found = locks_of.over_compilers(plan, COMPILERS)
+        own = locks_of.of_compiler(plan, COMPILERS)
+        assert found.compiler["prefix"] == compiler_of(own)["prefix"]
+        assert handed.inputs(found) == handed.inputs(replace(found, root="/a", tree="/a/b"))
+        return str(found.compiler["prefix"])
+
+    first = prefix("cpu")
+    assert first.startswith(f"{COMPILERS}/gcc-12.2.0-") and first.endswith("/compiler/gcc-12.2.0")
+    assert first == prefix("cpu", tmp_path / "elsewhere") == prefix("big")
+    text = project.system.read_text()
+    project.system.write_text(text.replace("12.2.0", "13.3.0"))
+    assert prefix("cpu", system=load_system(str(project.system))) != first
+    project.system.write_text(text.replace("target: zen2", "target: neoverse_v2"))
+    assert prefix("cpu", system=load_system(str(project.system))) != first
+
+
+def test_jobs_without_the_compiler_say_who_builds_it(tmp_path: Path) -> None:
+    project = Project(tmp_path, "cpu", origin="spack")
+    folder = str(tmp_path / "compilers")
+    given = Given([tmp_path / "handover"])
+    job = steps.Job(f"{project.system}/cpu", QUIET, given, compilers=folder)
+    _, plan = job.planned("stage")
+    with pytest.raises(Missing, match="is not there") as caught, job.with_lock(plan):
+        pass
+    assert "job `compiler`" in caught.value.problems[0].because
+    Path(plan.compiler["prefix"]).mkdir(parents=True)
+    with pytest.raises(Refused, match="there is no lock"), job.with_lock(plan):
+        pass
 
 
 # --- the lock in handovers and in a cache ---------------------------------------------------------

@@ -24,6 +24,7 @@ from mvstack.builders.spack import install as installation
 from mvstack.builders.spack.builder import BUILDER
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.isolated import Isolated
+from mvstack.ci import lock as pipelines
 from mvstack.plan.types import Plan
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.store import Store
@@ -382,3 +383,24 @@ def test_a_compiler_of_its_own_is_built_first_and_its_module_names_its_folder(
     text = (tree.tree / "modules" / "Core" / "gcc" / "12.2.0.lua").read_text()
     assert f'prepend_path("PATH", "{tree.tree}/compiler/gcc-12.2.0/bin")' in text
     assert (tree.tree / "spack" / "compiler" / "config" / "repos.yaml").is_file()
+
+
+def test_a_compiler_for_pipelines_is_built_alone_and_used_from_every_tree(tree: Tree) -> None:
+    plan = plan_in(tree.top / "root", BY_SPACK, ("origin: easybuild", "origin: spack"))
+    shared = str(tree.top / "compilers")
+    own = pipelines.of_compiler(plan, shared)
+    tree.plan, tree.tree = own, Path(own.tree)
+    assert tree.install(wanted=installation.COMPILER)  # the fake solver knows one answer only
+    calls = tree.calls()
+    assert calls[0] == "python concretize.py" and calls.count("python concretize.py") == 1
+    assert "python modules.py" not in calls and tree.modules() == []
+    assert (tree.tree / "rendered" / "spack" / "compiler" / "spack.lock").is_file()
+    assert not (tree.tree / "rendered" / "spack" / "spack.lock").is_file()
+
+    stack = pipelines.over_compilers(plan, shared)
+    tree.plan, tree.tree = stack, Path(stack.tree)
+    assert tree.install() == ["MVAPICH", "HPCC"] and tree.modules() == ALL
+    assert not (tree.tree / "rendered" / "spack" / "compiler").exists()
+    text = (tree.tree / "modules" / "Core" / "gcc" / "12.2.0.lua").read_text()
+    assert f'prepend_path("PATH", "{own.tree}/compiler/gcc-12.2.0/bin")' in text
+    assert "The site's GNU compilers" in text

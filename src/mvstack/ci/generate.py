@@ -1,6 +1,6 @@
 """``mvstack ci generate``: from a change to the pipelines that carry it out, explained."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from mvstack.ci.sites import both_sides, refuse_dead_images
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.types import Plan
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput, MvstackError, Problem, gathered, together
 from mvstack.support.words import listed
 
 FOREIGN = ("merge_request_event", "external_pull_request_event")
@@ -87,18 +87,26 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     with both_sides(project, file, context, base) as (before, now):
         notes: list[str] = []
         old = read_graphs(before) if before else {}
-        plans = lock.spack_plans(now)
-        locked = lock.usable(locks, plans, notes)
-        new = read_graphs(now, locked)
-        served = _served(settings, new)
-        for name, (site, _) in served.items():
-            refuse_dead_images(site, name, new[name].cloud, project)
-        plans = {name: plan for name, plan in plans.items() if name in served}
+        names, planned = lock.spack_plans(now)
+        served = _served(settings, names)
         if wanted.schedule:
+            new = read_graphs(now)
             targets = [Target(Todo(new[name]), *named) for name, named in served.items()]
             made = scheduled(targets, getattr(ci_policy().validation, wanted.schedule), context)
             return Made(f"the schedule {wanted.schedule}", [], made, [], [])
-        lock.refuse_own_compilers(plans)
+        errors: list[MvstackError] = []
+        plans: dict[str, Plan] = {}
+        for name, plan in planned.items():
+            if name in served:
+                with gathered(errors):
+                    plans[name] = lock.over_compilers(plan, served[name][0].compilers)
+        locked = lock.usable(locks, plans, notes)
+        new = read_graphs(now, locked)
+        for name, (site, _) in served.items():
+            with gathered(errors):
+                refuse_dead_images(site, name, new[name].cloud, project)
+        if errors:
+            raise together(errors, "No pipeline was made.")
         with keyring(trust=[project / one for one in settings.trust]):
             graphs = {name: new[name] for name in served}
             found = contents_in(settings, graphs, plans, notes)
@@ -111,7 +119,12 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
             have = found.get(name, set())
             todos.append(todo(old.get(name), graph, have, ci_policy().validation, beyond))
         targets = [
-            Target(one, *served[one.name], lock=locked.get(one.name))
+            Target(
+                one,
+                *served[one.name],
+                lock=locked.get(one.name),
+                compiler=one.name in plans and plans[one.name] != planned[one.name],
+            )
             for one in todos
             if one.name in served
         ]
@@ -121,7 +134,7 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     return Made(against, todos, made, unserved, notes)
 
 
-def _served(settings: Settings, graphs: dict[str, Graph]) -> dict[str, tuple[Site, str]]:
+def _served(settings: Settings, names: Iterable[str]) -> dict[str, tuple[Site, str]]:
     """The partitions that this project has runners for, and how commands name them.
 
     Raises InvalidInput for a partition that the system does not have.
@@ -130,7 +143,7 @@ def _served(settings: Settings, graphs: dict[str, Graph]) -> dict[str, tuple[Sit
     problems: list[Problem] = []
     for site in settings.systems:
         system = Path(site.system).stem if site.system.endswith((".yaml", ".yml")) else site.system
-        parts = [name.partition("/")[2] for name in graphs if name.startswith(f"{system}/")]
+        parts = [name.partition("/")[2] for name in names if name.startswith(f"{system}/")]
         problems += [
             Problem(
                 f"system {site.system} has no partition {part}", "settings", allowed=listed(parts)

@@ -12,17 +12,22 @@ installs by the lock that was validated:
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.base import builder_of
 from mvstack.builders.spack import handed
+from mvstack.builders.spack.clone import load_pins
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.ci.handover import AGAIN
 from mvstack.diff.sides import Side, read_side
+from mvstack.model.meaning import of_texts
 from mvstack.plan.types import Plan
+from mvstack.render.partition import render
 from mvstack.render.spack import compiler_of
-from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput, Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 
@@ -30,31 +35,57 @@ FOLDER = "lock"
 """Of a lock in a handover."""
 
 
-def spack_plans(side: Side) -> dict[str, Plan]:
-    """The plans whose builder is Spack, as ``side`` rendered them with the code that runs here."""
+def spack_plans(side: Side) -> tuple[list[str], dict[str, Plan]]:
+    """The partitions that ``side`` rendered, and the plans of those whose builder is Spack."""
     plans = {name: one.plan for name, one in read_side(side).items()}
-    return {name: plan for name, plan in plans.items() if builder_of(plan.builder).solves}
+    return [*plans], {name: one for name, one in plans.items() if builder_of(one.builder).solves}
 
 
-def refuse_own_compilers(plans: Mapping[str, Plan]) -> None:
-    """Raise InvalidInput for partitions whose compiler Spack builds: no pipeline can make them."""
-    problems = [
-        Problem(
-            "a pipeline cannot make this partition, because Spack builds its compiler",
-            name,
+def of_compiler(plan: Plan, folder: str) -> Plan:
+    """The plan by which the compiler of ``plan`` is installed below ``folder``.
+
+    Its place tells all that it is made from, so that a changed one goes beside it, and partitions
+    of one operating system and processor family share it.
+    """
+    anywhere = render(replace(plan, root="/root", tree="/root/tree"))
+    asked = {"spack.yaml": anywhere["spack/compiler/spack.yaml"]}
+    made = hashes.of(of_texts(asked), [pin.commit for pin in load_pins()])
+    name = f"{plan.compiler['name']}-{plan.compiler['version']}-{made[:10]}"
+    return replace(plan, root=folder, tree=f"{folder}/{name}")
+
+
+def over_compilers(plan: Plan, folder: str | None) -> Plan:
+    """``plan`` over the compiler that Spack builds below ``folder``, whatever tree it is in.
+
+    The compiler's path is part of the hash of every package. Raises InvalidInput without a folder.
+    """
+    if not (builder_of(plan.builder).solves and compiler_of(plan)["built"]):
+        return plan
+    if not folder:
+        raise InvalidInput(
+            "Spack builds the compiler of this partition, and no folder for compilers is named",
+            f"{plan.system}/{plan.partition}",
             found=f"compiler: {{origin: {plan.compiler['origin']}}}",
-            allowed="origin: system, or external with its prefix",
             because="the compiler's path is part of the hash of every package, and a pipeline "
             "builds, stages and deploys in three different trees",
-            todo="name a compiler that has the same path wherever jobs run (origin: external), or "
-            "list other `partitions:` in the settings and install this one by "
-            f"`mvstack install {name}`",
+            todo="name a folder that all runners and users see by the same path: `compilers: "
+            "/shared/compilers` beside `staging:` in the settings (--compilers of commands)",
         )
-        for name, plan in plans.items()
-        if compiler_of(plan)["built"]
-    ]
-    if problems:
-        raise InvalidInput(*problems, outcome="Nothing was made.")
+    prefix = compiler_of(of_compiler(plan, folder))["prefix"]
+    return replace(plan, compiler={**plan.compiler, "origin": "external", "prefix": prefix})
+
+
+def refuse_lost_compiler(plan: Plan, folder: str | None) -> None:
+    """Raise Missing when the compiler of a plan of :func:`over_compilers` is not there."""
+    prefix = str(plan.compiler.get("prefix") or "")
+    if folder and prefix.startswith(f"{folder}/") and not Path(prefix).exists():
+        raise Missing(
+            "the compiler that Spack builds for this partition is not there",
+            prefix,
+            because="only pipelines of protected branches build it, in their job `compiler`",
+            todo="run one for the branch that these jobs are merged into; or see that this runner "
+            "sees the folder",
+        )
 
 
 def usable(folder: Path | None, plans: Mapping[str, Plan], notes: list[str]) -> dict[str, Path]:

@@ -52,13 +52,20 @@ class Context:
 class Target:
     """A partition with what must be done, the site's settings for it, and its name in commands.
 
-    ``lock`` is the folder of its lock files where Spack's nodes were read from them.
+    ``lock`` is the folder of its lock files where Spack's nodes were read from them; ``compiler``
+    says whether its compiler is one that Spack builds for pipelines.
     """
 
     todo: Todo
     site: Site
     partition: str
     lock: Path | None = None
+    compiler: bool = False
+
+    @property
+    def before(self) -> list[str]:
+        """Jobs that all jobs of packages need."""
+        return ["lock"] * bool(self.lock) + ["compiler"] * self.compiler
 
     @property
     def slug(self) -> str:
@@ -89,8 +96,7 @@ def pipelines(targets: list[Target], context: Context) -> Pipelines:
     files: dict[str, str] = {}
     jobs: dict[str, list[Job]] = {}
     for one in todo:
-        # each build job also needs the job `lock`
-        most = ci_policy().limits.needs_per_job.kept - bool(one.lock)
+        most = ci_policy().limits.needs_per_job.kept - len(one.before)
         made = make_jobs(one.todo.graph, one.todo.build, most)
         jobs[one.todo.name] = made
         files[MAIN if len(todo) == 1 else f"{one.slug}.yml"] = _render(
@@ -101,6 +107,8 @@ def pipelines(targets: list[Target], context: Context) -> Pipelines:
             tags=_tags(one, context),
             jobs=made,
             push_group=_group(f"push {context.settings.push}"),
+            deploy_group=_group(f"deploy {one.site.root}"),
+            compiler_group=_group(f"compilers {one.site.compilers}"),
             **_image(one.site.image or context.settings.image),
         )
     if len(todo) > 1:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mvstack.cache.place import place
+from mvstack.ci.lock import over_compilers
 from mvstack.ci.pipeline import MAIN, Context
 from mvstack.diff.sides import NOW, Side, extract, has_system, render, resolve
 from mvstack.model.ci import TREE_LENGTH, Settings, Site, load_settings
@@ -189,7 +190,7 @@ def check_project(file: Path) -> list[str]:
             system = load_system(str(project / name) if name.endswith((".yaml", ".yml")) else name)
             for part in one.partitions or partitions_of(system, ""):
                 partitions_of(system, part)
-                make_plan(system, part, release, policy)
+                over_compilers(make_plan(system, part, release, policy), one.compilers)
                 served.append(f"{system.name}/{part}")
                 image = system.partitions[part].image
                 refuse_dead_images(one, served[-1], image.cloud if image else "", project)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.base import Row, builder_of
+from mvstack.builders.base import Row, Run, builder_of
+from mvstack.builders.spack.install import COMPILER
 from mvstack.cache import gpg
 from mvstack.cache.place import place
 from mvstack.ci import lock
@@ -35,30 +36,39 @@ KEY = "MVSTACK_SIGNING_KEY"
 
 @dataclass(frozen=True)
 class Job:
-    """The partition that a job is for, how much of the release, and what it is given."""
+    """The partition that a job is for, how much of the release, and what it is given.
+
+    ``compilers`` is the folder with those that Spack builds for pipelines.
+    """
 
     partition: str
     progress: Progress
     given: Given
     profile: str = ""
+    compilers: str = ""
 
     def planned(self, command: str, root: Path | None = None) -> tuple[System, Plan]:
         """The system and the plan of the partition."""
         system, partitions = stages.load(self.partition)
         part = stages.only_one(self.partition, partitions, f"ci {command}")
-        return system, stages.plan_for(system, part, None, root, extent=Extent(self.profile))
+        return system, self.plan(system, part, root)
+
+    def plan(self, system: System, part: str, root: Path | None = None) -> Plan:
+        """The plan below ``root``, over the compiler that pipelines share."""
+        plan = stages.plan_for(system, part, None, root, extent=Extent(self.profile))
+        return lock.over_compilers(plan, self.compilers)
 
     @contextlib.contextmanager
     def with_lock(self, plan: Plan, *, must: bool = True) -> Iterator[Given]:
         """What the job is given, with Spack's lock: from a handover, else signed from a cache.
 
-        EasyBuild has none. Raises Refused when there ``must`` be one and none is found, and
-        InvalidInput where Spack builds the compiler.
+        EasyBuild has none. Raises Refused when there ``must`` be one and none is found, Missing
+        without the compiler that Spack builds.
         """
         if not builder_of(plan.builder).solves:
             yield self.given
             return
-        lock.refuse_own_compilers({self.partition: plan})
+        lock.refuse_lost_compiler(plan, self.compilers)
         take, caches = self.given.take, self.given.caches
         with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
             found = lock.taken(take)
@@ -102,13 +112,15 @@ def build_job(job: Job, what: Building) -> list[Row]:
     What Spack is to build must be named in a lock that was handed over; the node ``whole`` takes
     the signed one of a cache, or solves.
     """
+    if what.nodes == [*COMPILER]:
+        return _compiler_job(job, what)
     system, first = job.planned("build")
     with (
         tempfile.TemporaryDirectory(prefix="mvstack-", ignore_cleanup_errors=True) as own,
         job.with_lock(first, must=WHOLE not in what.nodes) as given,
     ):
         long = padded(what.root or Path(own), below(first), what.length)
-        plan = stages.plan_for(system, first.partition, None, long, extent=Extent(job.profile))
+        plan = job.plan(system, first.partition, long)
         share_builder(plan)
         try:
             return build(plan, what.nodes, what.hand, given, job.progress, what.jobs)
@@ -117,6 +129,19 @@ def build_job(job: Job, what: Building) -> list[Row]:
                 what.logs.mkdir(parents=True, exist_ok=True)
                 for log in (Path(plan.tree) / "logs").glob("*.log"):
                     shutil.copyfile(log, what.logs / log.name)
+
+
+def _compiler_job(job: Job, what: Building) -> list[Row]:
+    """Build the compiler where all jobs and users find it; nothing is handed on."""
+    system, partitions = stages.load(job.partition)
+    part = stages.only_one(job.partition, partitions, "ci build")
+    first = stages.plan_for(system, part, None, None, extent=Extent(job.profile))
+    lock.over_compilers(first, job.compilers)  # raises where no folder is named
+    plan = lock.of_compiler(first, job.compilers)
+    share_builder(plan)
+    fetcher, install = stages.fetcher_for(plan.root, job.progress), system.install
+    told = (fetcher, job.progress, what.jobs, install.umask, install.group)
+    return builder_of(plan.builder).install(plan, Run(*told, wanted=COMPILER))
 
 
 def stage_job(job: Job, root: Path) -> list[Row]:

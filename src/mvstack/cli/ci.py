@@ -33,6 +33,9 @@ Trust = Annotated[
         "--trust", metavar="FILE", help="Public key of a site (`cache keys export`); repeatable."
     ),
 ]
+Compilers = Annotated[
+    str, Option(metavar="DIR", help="Folder of compilers that Spack builds for pipelines.")
+]
 SETTINGS = Path("mvstack-ci.yaml")
 
 
@@ -106,7 +109,9 @@ def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
 )
 def build(
     partition: options.Partition,
-    node: Annotated[list[str], Option(help="Easyconfig or Spack hash to build; may be repeated.")],
+    node: Annotated[
+        list[str], Option(help="Easyconfig, Spack hash or `compiler`; may be repeated.")
+    ],
     hand: Annotated[Path, Option(help="Folder to put what was built into, as a cache.")],
     take: Take = None,
     trust: Trust = None,
@@ -120,11 +125,12 @@ def build(
         int, Option(min=40, max=TREE_LENGTH, help="Length of the path to build in.")
     ] = TREE_LENGTH,
     profile: options.Profile = None,
+    compilers: Compilers = "",
     as_json: options.Json = False,
 ) -> None:
     """Build some packages of a partition on top of what other jobs built, and hand them on."""
     given = Given(take or [], cache_names(cache or []), trust or [])
-    job = steps.Job(partition, options.progress(as_json), given, profile or "")
+    job = steps.Job(partition, options.progress(as_json), given, profile or "", compilers)
     rows = steps.build_job(job, steps.Building(node, hand, jobs, logs, root, tree_length))
     _told(rows, as_json)
 
@@ -139,11 +145,12 @@ def stage(
     trust: Trust = None,
     cache: options.Caches = None,
     profile: options.Profile = None,
+    compilers: Compilers = "",
     as_json: options.Json = False,
 ) -> None:
     """Install a whole partition from what was built and from caches; build nothing."""
     given = Given(take or [], cache_names(cache or []), trust or [])
-    job = steps.Job(partition, options.progress(as_json), given, profile or "")
+    job = steps.Job(partition, options.progress(as_json), given, profile or "", compilers)
     _told(steps.stage_job(job, root), as_json)
 
 
@@ -173,10 +180,13 @@ def sign(
     take: Take = None,
     key: options.Key = "",
     profile: options.Profile = None,
+    compilers: Compilers = "",
     as_json: options.Json = False,
 ) -> None:
     """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
-    job = steps.Job(partition, options.progress(as_json), Given(take or []), profile or "")
+    job = steps.Job(
+        partition, options.progress(as_json), Given(take or []), profile or "", compilers
+    )
     own, rows = steps.sign_job(job, to, key)
     _told(rows, as_json, f"signed with {own.fingerprint}")
 
@@ -197,11 +207,12 @@ def deploy(
         str, Option(help="Hash to record in the first cache as what is deployed.")
     ] = "",
     profile: options.Profile = None,
+    compilers: Compilers = "",
     as_json: options.Json = False,
 ) -> None:
     """Install a partition into the shared tree, from signed packages only."""
     given = Given((), cache, trust or [])
-    job = steps.Job(partition, options.progress(as_json), given, profile or "")
+    job = steps.Job(partition, options.progress(as_json), given, profile or "", compilers)
     _told(steps.deploy_job(job, root, results, state), as_json)
 
 

@@ -12,6 +12,7 @@ from typer import Argument, Option
 from mvstack.builders.spack import handed
 from mvstack.builders.spack.environments import given, prepared, solved
 from mvstack.builders.spack.lock import Environment
+from mvstack.ci.lock import over_compilers
 from mvstack.cli import options
 from mvstack.install import stages
 from mvstack.model.load import load_system, system_names
@@ -35,6 +36,9 @@ def lock(
         Path | None,
         Option(metavar="DIR", help="Keep the lock files as DIR/SYSTEM/PARTITION/spack.lock."),
     ] = None,
+    compilers: Annotated[
+        str, Option(metavar="DIR", help="For pipelines: folder of compilers that Spack builds.")
+    ] = "",
     profile: options.Profile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -58,6 +62,7 @@ def lock(
             with gathered(errors):
                 extent = Extent(profile or "")
                 plan = stages.plan_for(system, partition, release, None, extent=extent)
+                plan = over_compilers(plan, compilers) if compilers else plan
                 done += _solved(plan, clones_in, to, shown)
     if not (as_json and errors):
         line = "{name}: {what}: {packages} packages, {built} of them to build, {seconds:.0f} s"

@@ -69,7 +69,8 @@ class Site(Strict):
     """One system that this project has runners for.
 
     ``staging`` is a folder that runners and the cluster's nodes both see: what was built is put
-    there, run, and removed. ``image`` is what its jobs run in on runners of containers; without
+    there, run, and removed. ``compilers`` is one that all runners and users see by the same path,
+    for compilers that Spack builds. ``image`` is what jobs run in on runners of containers; without
     one the project's. Without ``images`` no pipeline makes any. ``root`` is the shared tree that
     users load modules from; without one nothing is deployed.
     """
@@ -80,6 +81,7 @@ class Site(Strict):
     variables: Variables = Variables()
     staging: Folder
     root: Folder | None = None
+    compilers: Folder | None = None
     image: Image | None = None
     images: Images | None = None
 

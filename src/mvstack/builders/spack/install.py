@@ -33,14 +33,16 @@ from mvstack.tree import modules as core
 from mvstack.tree.folder import installing
 from mvstack.tree.records import Records
 
+COMPILER = frozenset({"compiler"})
+"""Wanted of a plan: the compiler that Spack builds for it, and no more."""
 FREE_GB = 8  # the clones and their caches take about 1 GB, a build of the MPI and its tree the rest
 
 
 def install(plan: Plan, run: Run) -> list[Row]:
     """Install what ``plan`` says and is not there yet; the rows of builds.jsonl of this run.
 
-    With ``run.wanted`` no module is written. ``run.lock`` is a spack.lock that was solved for
-    elsewhere (:mod:`mvstack.builders.spack.handed`).
+    With ``run.wanted`` no module is written; COMPILER is the compiler alone. ``run.lock`` is a
+    spack.lock that was solved for elsewhere (:mod:`mvstack.builders.spack.handed`).
 
     Raises Locked, Missing, SourceError, Refused (another commit; a lock of other inputs; what a
     wanted one needs is missing), InvalidInput (wanted and not locked), BuildFailed, CheckFailed
@@ -57,9 +59,11 @@ def install(plan: Plan, run: Run) -> list[Row]:
         Records(tree).plan(plan.as_dict())
         isolated = for_tree(root, tree, run.progress, run.jobs, run.caches)
         environments = environments_of(isolated, plan, inputs, tree, tree / "logs")
-        if run.wanted is not None:
+        if run.wanted not in (None, COMPILER):
             return install_part(environments[-1], run.wanted, run)
         rows = [row for one in environments[:-1] for row in _compiler(one, run)]
+        if run.wanted:
+            return rows
         stack = environments[-1]
         found = stack.locked(run.progress)
         lock.through_the_gates(stack, found)

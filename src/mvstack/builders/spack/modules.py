@@ -111,12 +111,13 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
         }
     else:
         changes = _compiler_changes(plan)
+        whose = "site's" if plan.compiler["origin"] == "external" else "distribution's"
         values |= {
             "name": plan.compiler["name"],
             "description": f"GNU compilers {plan.compiler['version']} (C, C++, Fortran), built by "
             "this stack."
             if compiler_of(plan)["built"]
-            else "The distribution's GNU compilers (C, C++, Fortran), used from where they are.",
+            else f"The {whose} GNU compilers (C, C++, Fortran), used from where they are.",
             "family": "compiler",
             "homepage": "https://gcc.gnu.org/",
             "opens": f"{plan.tree}/modules/Compiler/{level}",
