@@ -123,6 +123,7 @@ def sleeping(**marks: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_only_processes_that_build_into_the_tree_are_ended(tmp_path: Path) -> None:
     tree, other = tmp_path / "2026.11" / "local", tmp_path / "2026.11" / "local2"
+    tree.mkdir(parents=True)
     with (
         sleeping(**{MARK: str(tree)}) as ours,
         sleeping(**{MARK: str(other)}) as theirs,
@@ -133,6 +134,23 @@ def test_only_processes_that_build_into_the_tree_are_ended(tmp_path: Path) -> No
         assert ours.wait(timeout=10) == -9
         assert [one.poll() for one in (theirs, alike, stranger)] == [None] * 3
         assert end_leftovers(tree) == 0
+
+
+def test_a_build_in_a_container_into_a_folder_of_that_name_goes_on(tmp_path: Path) -> None:
+    inside = f"mount -t tmpfs x {tmp_path}; exec sleep 100"
+    words = ["unshare", "--map-root-user", "--mount", "sh", "-c", inside]
+    with subprocess.Popen(words, env={**os.environ, MARK: str(tmp_path)}) as process:
+        try:
+            until = time.monotonic() + 10
+            while Path(f"/proc/{process.pid}/comm").read_text() != "sleep\n":
+                if process.poll() is not None:
+                    pytest.skip("skipped: no namespaces of its own for a user here")
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            assert end_leftovers(tmp_path) == 0
+            assert process.poll() is None
+        finally:
+            process.kill()
 
 
 def test_a_process_of_ours_that_is_marked_itself_goes_on(

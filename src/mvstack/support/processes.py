@@ -206,14 +206,18 @@ def end(process: subprocess.Popen[bytes], grace: float = 0.0) -> None:
         family = psutil.wait_procs(family, 0.05)[1]
 
 
-def end_marked(name: str, value: str) -> int:
-    """Kill the processes, not us, that have ``name=value`` in their environment; their number."""
+def end_marked(name: str, folder: Path) -> int:
+    """Kill the processes, not us, with ``name=<folder>`` in their environment; their number.
+
+    Those of a container, to which another folder has this name, go on.
+    """
     import psutil  # here, for it takes a tenth of a second of every command's start
 
     found = 0
     for one in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if one.pid != os.getpid() and one.environ().get(name) == value:
+        with contextlib.suppress(psutil.Error, OSError):
+            marked = one.pid != os.getpid() and one.environ().get(name) == str(folder)
+            if marked and folder.samefile(f"/proc/{one.pid}/root{folder}"):
                 one.kill()
                 found += 1
     return found

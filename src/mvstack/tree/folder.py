@@ -72,7 +72,7 @@ def locked(root: Path, reading: bool = False) -> Iterator[None]:
 
 def end_leftovers(tree: Path) -> int:
     """End build processes of a killed run that still write into ``tree``; how many there were."""
-    return end_marked(MARK, str(tree))
+    return end_marked(MARK, tree)
 
 
 @contextlib.contextmanager
