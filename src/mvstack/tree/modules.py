@@ -1,19 +1,45 @@
 """The module that opens a tree, and the one line that makes `module` work in any bash."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from mvstack.plan.types import Plan
 from mvstack.render.templates import template
 from mvstack.support.errors import Missing
 from mvstack.support.files import write_atomically
+from mvstack.support.home import DATA
+
+#: What users look with at a node of theirs, and what that stands on.
+DOCTOR = (
+    "modulefiles/mpi_doctor.py",
+    "tests/reframe/fabric.py",
+    "tests/reframe/src/identity.c",
+)
 
 
 def publish(plan: Plan) -> None:
-    """Write the Core module and ``init/bash``, each whole or not at all. Raises Missing."""
+    """Write the Core module, ``init/bash`` and mpi-doctor, each whole or not at all.
+
+    Raises Missing.
+    """
     tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
+    install_doctor(tree)
     write_atomically(core_module(plan), template("mvapich-stack.lua", plan=plan))
     write_atomically(tree / "init" / "bash", template("init.bash", tree=tree, lmod=lmod))
+
+
+def install_doctor(tree: Path) -> None:
+    """Put the command mpi-doctor into ``bin`` of ``tree``, and what it needs beside it."""
+    for source in (DATA / name for name in DOCTOR):
+        text = source.read_text()
+        place = tree / "share" / "mpi-doctor" / source.name
+        write_atomically(place, text, 0o755 if text.startswith("#!") else 0o644)
+        if text.startswith("#!"):
+            command = tree / "bin" / source.stem.replace("_", "-")
+            command.parent.mkdir(exist_ok=True)
+            with suppress(FileExistsError):
+                command.symlink_to(os.path.relpath(place, command.parent))
 
 
 def core_module(plan: Plan) -> Path:

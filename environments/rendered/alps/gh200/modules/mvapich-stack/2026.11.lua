@@ -7,6 +7,7 @@ Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.1
 Start programs with
     srun -n RANKS ./PROGRAM
 `module help mvapich/4.1-ofi` says why this MPI was chosen.
+`mpi-doctor` says what is wrong where programs fail or are slow (mpi-doctor --help).
 ]==])
 whatis("Name: mvapich-stack")
 whatis("Version: 2026.11")
@@ -15,6 +16,7 @@ family("mvapich_stack")  -- part of a shell variable: no dash
 
 setenv("MVSTACK_RELEASE", "2026.11")
 setenv("MVSTACK_TREE", "/opt/mvapich-stack/2026.11/alps-gh200")
+prepend_path("PATH", "/opt/mvapich-stack/2026.11/alps-gh200/bin")  -- mpi-doctor
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/alps-gh200/modules/Core")
 depends_on("gcc/12.2.0")
 load("mvapich/4.1-ofi")

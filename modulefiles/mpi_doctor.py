@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""What MPI is loaded, what it would use on this node, and what is wrong.
+
+    mpi-doctor              look at this shell and this node
+    mpi-doctor ./PROGRAM    and at what PROGRAM was linked with
+    mpi-doctor --run        and start two ranks: what carries their messages?
+
+Each line begins with ok, look (may be meant so) or WRONG, which is followed by what to do.
+Exit status: 0, or 1 when something is wrong. It comes with the module mvapich-stack.
+"""
+# Runs on the python3 of the node: 3.6 on RHEL 8 and SLES 15. Nothing beside the standard library.
+
+import argparse
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import namedtuple
+
+import fabric
+
+Finding = namedtuple("Finding", "state what fix")
+OK, LOOK, WRONG = "ok", "look", "WRONG"
+
+# Variables that by themselves take the fabric or shared memory away.
+DECIDE = ("FI_PROVIDER", "UCX_TLS", "UCX_NET_DEVICES", "MPIR_CVAR_NOLOCAL")
+# Modules of other MPIs, as sites call them.
+OTHERS = re.compile(
+    r"(openmpi|impi|intel-?mpi|intel-oneapi-mpi|mpich|mvapich2?(-(plus|gdr|x))?|cray-mpich[-\w]*)/"
+)
+LIBMPI = re.compile(r"/lib(mpi|mpich|mpi_mt|mpi_cray\w*)\.so[.\d]*$")
+# Devices of the kernel without which a fabric is not there, as patterns below /sys/class.
+DEVICES = {
+    "infiniband": ("infiniband", r"mlx\d|ib\w*"),
+    "roce": ("infiniband", r"\w+"),
+    "efa": ("infiniband", r"efa_|rdmap"),
+    "omni-path": ("infiniband", r"hfi1_"),
+    "slingshot-11": ("cxi", r"cxi\d"),
+    "slingshot-10": ("infiniband", r"mlx5_"),
+}
+LOCKED = 64 << 20  # bytes of locked memory that a rank with an adapter needs at least
+SHARED = 64 << 20  # bytes of /dev/shm that two ranks need at least
+
+
+def module_of(plan, loaded):
+    """The entry of the plan whose MPI is loaded, and what is found of the modules."""
+    ours = [one for one in plan["mpi"] if one["module"] in loaded]
+    names = [one["module"] for one in plan["mpi"]]
+    if not ours:
+        load = "module load mvapich-stack/{} {}".format(plan["release"], names[0])
+        return None, [Finding(WRONG, "no MPI of this stack is loaded", load)]
+    found = [Finding(OK, "{} is loaded: {}".format(ours[0]["module"], described(ours[0])), "")]
+    others = [one for one in loaded if OTHERS.match(one + "/") and one not in names]
+    if others:
+        fix = "module unload " + " ".join(others)
+        found.append(Finding(WRONG, "another MPI is loaded as well: " + ", ".join(others), fix))
+    return ours[0], found
+
+
+def described(mpi):
+    """Product, device and what it was built for."""
+    return "{product} {version}, {device} for {fabric}, PMI {pmi}, {launcher}".format(**mpi)
+
+
+def below(path, tree, mpi):
+    """Whether ``path``, links followed, belongs to the stack or to the site's MPI that it names."""
+    places = [os.path.realpath(one) for one in (tree, mpi.get("provided") or tree)]
+    real = os.path.realpath(path)
+    return any(real == one or real.startswith(one + os.sep) for one in places)
+
+
+def commands(mpi, tree, which):
+    """The wrappers and the launcher that come first on PATH."""
+    launcher = shlex.split(mpi["launch"])[0]
+    for name in ("mpicc", launcher):
+        found = which(name)
+        own = name == "mpicc" or name in ("mpiexec", "mpirun", "mpirun_rsh")
+        if not found:
+            fix = "load the module again, and look at its `module show`"
+            yield Finding(WRONG, "{} is not on PATH".format(name), fix if own else "start a job")
+        elif own and not below(found, tree, mpi):
+            fix = "take its folder from PATH (look into ~/.bashrc and `module list`)"
+            what = "{} is {}, which is not of the loaded MPI".format(name, found)
+            yield Finding(WRONG, what, fix)
+        else:
+            yield Finding(OK, "{} is {}".format(name, found), "")
+
+
+def variables(mpi, environ):
+    """What the shell sets against what the module sets."""
+    planned = {name: row["value"] for name, row in mpi.get("environment", {}).items()}
+    of_mpi = re.compile("(%s)_" % fabric.TUNING)
+    for name in sorted(planned.keys() | {one for one in environ if of_mpi.match(one)}):
+        found, wanted = environ.get(name), planned.get(name)
+        if found == wanted or mpi.get("provided"):
+            continue
+        fix = "unset {}".format(name) if wanted is None else "export {}={}".format(name, wanted)
+        what = "{} is {}, and the module sets {}".format(
+            name, "not set" if found is None else found, "nothing" if wanted is None else wanted
+        )
+        yield Finding(WRONG if name in DECIDE else LOOK, what, fix)
+
+
+def limits(mpi, locked, shared, ptrace):
+    """What the system allows: locked memory, /dev/shm, reading the memory of a neighbour.
+
+    ``locked`` and ``shared`` are bytes, None for no limit or unknown; ``ptrace`` is the kernel's
+    ptrace_scope.
+    """
+    if mpi["fabric"] in DEVICES and locked is not None and locked < LOCKED:
+        yield Finding(
+            WRONG,
+            "a process may lock {} kB of memory: adapters cannot register more".format(
+                locked >> 10
+            ),
+            "ulimit -l unlimited; the staff: memlock in limits.d, LimitMEMLOCK of slurmd",
+        )
+    if shared is not None and shared < SHARED:
+        what = "{} kB are free in /dev/shm: ranks of a node share memory there".format(shared >> 10)
+        yield Finding(WRONG, what, "remove what is left in /dev/shm, or start containers with more")
+    if ptrace:
+        yield Finding(
+            LOOK,
+            "ptrace_scope is {}: ranks may not copy out of each other's memory (CMA)".format(
+                ptrace
+            ),
+            "the staff: sysctl kernel.yama.ptrace_scope=0 makes large messages of a node faster",
+        )
+
+
+def devices(mpi, in_job, listed):
+    """Whether the kernel has an adapter of the fabric; ``listed(class)`` names those of a class."""
+    kind, pattern = DEVICES.get(mpi["fabric"], ("", ""))
+    if not kind:
+        return
+    found = [name for name in listed(kind) if re.match(pattern, name)]
+    if found:
+        yield Finding(OK, "adapters for {}: {}".format(mpi["fabric"], ", ".join(found)), "")
+    else:
+        what = "this node has no adapter for {} in /sys/class/{}".format(mpi["fabric"], kind)
+        fix = (
+            "the staff: is the driver loaded?"
+            if in_job
+            else "look again in a job, on a compute node"
+        )
+        yield Finding(WRONG if in_job else LOOK, what, fix)
+
+
+def slurm(mpi, printed):
+    """Whether srun has the PMI that the MPI was built for; ``printed`` is of `srun --mpi=list`."""
+    planned = mpi["pmi"]
+    if planned not in ("pmi1", "pmi2", "pmix") or mpi["launcher"] != "srun" or not printed:
+        return
+    word = {"pmi1": "none"}.get(planned, planned)
+    if not re.search(r"\b%s" % word, printed):
+        what = "srun has no {}: N tasks would be N worlds of one rank".format(planned)
+        yield Finding(WRONG, what, "the staff: install Slurm's plugin for " + planned)
+
+
+def linked(path, mpi, tree, ldd):
+    """What a program was linked with; ``ldd`` is what that prints of it."""
+    if re.search(r"not a dynamic executable|statically linked", ldd):
+        return [Finding(LOOK, path + " has no shared libraries: is it a script, or static?", "")]
+    found = []
+    lacking = re.findall(r"^\s*(\S+) => not found", ldd, re.M)
+    if lacking:
+        fix = "load the modules that it was built with"
+        found.append(Finding(WRONG, path + " does not find " + ", ".join(lacking), fix))
+    mpis = sorted({one for one in re.findall(r"=> (/\S+)", ldd) if LIBMPI.search(one)})
+    real = {os.path.realpath(one): one for one in mpis}
+    if len(real) > 1:
+        what = "{} loads {} MPIs: {}".format(path, len(real), ", ".join(mpis))
+        fix = "build it, and the libraries it uses, with the mpicc of one module"
+        found.append(Finding(WRONG, what, fix))
+    for one in mpis:
+        if not below(one, tree, mpi):
+            what = "{} loads {}, which is not the loaded MPI".format(path, one)
+            fix = "build it anew with this module's mpicc; look at LD_LIBRARY_PATH and `readelf -d`"
+            found.append(Finding(WRONG, what, fix))
+    if not mpis and not lacking:
+        found.append(
+            Finding(LOOK, path + " uses no MPI library", "build it with mpicc, mpicxx or mpifort")
+        )
+    return found or [Finding(OK, "{} loads {}".format(path, mpis[0]), "")]
+
+
+def ran(mpi, printed, status):
+    """What two ranks of identity.c said."""
+    ranks = re.findall(r"^rank (\d+) on ", printed, re.M)
+    if sorted(ranks) != ["0", "1"]:
+        if ranks == ["0", "0"]:
+            what = "each of two ranks is a world of its own: the launcher speaks another PMI"
+            return [Finding(WRONG, what, "start programs by: " + mpi["launch"])]
+        last = " / ".join(printed.strip().splitlines()[-3:])
+        what = "two ranks did not run (exit status {}): {}".format(status, last)
+        return [
+            Finding(
+                WRONG, what, "look at the lines above, then at `module show " + mpi["module"] + "`"
+            )
+        ]
+    believe = mpi["believe"]
+    wrong = [fabric.fault(printed, mpi["device"], believe), fabric.over_tcp(printed, believe)]
+    parts = [one.partition(". Look ") for one in wrong if one]
+    found = [Finding(WRONG, what, "look " + where) for what, _, where in parts]
+    used = fabric.providers(printed) | fabric.transports(printed)
+    what = "two ranks ran; in use: " + (", ".join(sorted(used)) or "not told by this device")
+    return found or [Finding(OK, what, "")]
+
+
+def told(*command, **options):
+    """What a command prints, both outputs; "" when there is none or it takes too long."""
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, **options
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def run_two(mpi, source):
+    """Compile ``source`` and start two ranks by the plan's launch line."""
+    with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix=".mpi-doctor-") as folder:
+        program = os.path.join(folder, "two")
+        compiled = told("mpicc", "-o", program, source)
+        if not os.path.exists(program):
+            last = " / ".join(compiled.strip().splitlines()[-3:]) or "nothing was printed"
+            return [
+                Finding(WRONG, "mpicc made no program: " + last, "load the compiler's module, too")
+            ]
+        line = mpi["launch"].format(
+            ranks=2, nodes=1, ranks_per_node=2, program=shlex.quote(program)
+        )
+        asking = dict(os.environ, MPIR_CVAR_DEBUG_SUMMARY="1", UCX_LOG_LEVEL="info")
+        done = subprocess.run(
+            ["bash", "-c", "timeout 60 " + line],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=asking,
+        )
+        return ran(mpi, done.stdout.decode("utf-8", "replace"), done.returncode)
+
+
+def names_in(kind):
+    """The devices of a class of the kernel."""
+    folder = os.path.join("/sys/class", kind)
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def number_in(path):
+    """The number that a file holds; 0 without it."""
+    try:
+        with open(path) as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0
+
+
+def findings(plan, arguments, here):
+    """Everything, one after the other."""
+    loaded = [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one]
+    mpi, found = module_of(plan, loaded)
+    yield from found
+    if mpi is None:
+        return
+    locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    shared = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
+    in_job = any(
+        name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI")
+    )
+    yield from commands(mpi, plan["tree"], shutil.which)
+    yield from variables(mpi, os.environ)
+    yield from limits(
+        mpi,
+        None if locked == resource.RLIM_INFINITY else locked,
+        shared.f_bavail * shared.f_frsize if shared else None,
+        number_in("/proc/sys/kernel/yama/ptrace_scope"),
+    )
+    yield from devices(mpi, in_job, names_in)
+    yield from slurm(mpi, told("srun", "--mpi=list"))
+    for program in arguments.program:
+        if os.path.isfile(program):
+            yield from linked(program, mpi, plan["tree"], told("ldd", program))
+        else:
+            yield Finding(WRONG, program + " is no file", "name the program's file")
+    if arguments.run:
+        yield from run_two(mpi, os.path.join(here, "identity.c"))
+
+
+def main():
+    """Print what is found."""
+    parser = argparse.ArgumentParser(
+        prog="mpi-doctor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("program", nargs="*", help="a program to look at")
+    parser.add_argument(
+        "--run", action="store_true", help="compile a small program and start two ranks"
+    )
+    arguments = parser.parse_args()
+    here = os.path.dirname(os.path.realpath(__file__))
+    path = os.path.join(os.path.dirname(os.path.dirname(here)), "records", "plan.json")
+    try:
+        with open(path) as file:
+            plan = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit("mpi-doctor: the stack's plan cannot be read: {}".format(error))
+    wrong = 0
+    for one in findings(plan, arguments, here):
+        wrong += one.state == WRONG
+        print("{:<6}{}".format(one.state, one.what))
+        if one.fix:
+            print("      fix: " + one.fix)
+        sys.stdout.flush()
+    print("{} wrong".format(wrong) if wrong else "nothing is wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""mpi-doctor in a shell with a real MPI loaded: nothing is wrong, and each fault is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from checks_tree import LMOD, debian_plan, installed_plan
+
+from mvstack.tree.modules import install_doctor
+
+pytestmark = pytest.mark.slow
+
+SOURCES = Path(__file__).parents[1] / "reframe" / "src"
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    if not LMOD.exists():
+        pytest.skip("Lmod is not installed (apt: lmod)")
+    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
+    if found is None:
+        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    return found
+
+
+@pytest.fixture
+def doctor(plan, tmp_path):
+    """Run lines of shell with the MPI loaded and this version's mpi-doctor; status and output."""
+    tree = tmp_path / "stack"
+    (tree / "records").mkdir(parents=True)
+    (tree / "records" / "plan.json").write_text(json.dumps(plan))
+    install_doctor(tree)
+
+    def run(lines, load=f"mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}"):
+        script = (
+            f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core; module load {load}\n"
+            f"PATH={tree}/bin:$PATH\n{lines}"
+        )
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert not done.stderr, done.stderr
+        return done.returncode, done.stdout
+
+    return run
+
+
+def test_nothing_is_wrong_and_two_ranks_run(doctor):
+    status, said = doctor(f"mpicc -o world {SOURCES}/world.c; mpi-doctor --run ./world")
+    assert status == 0, said
+    assert "ok    ./world loads /" in said
+    assert "ok    two ranks ran; in use: " in said
+    assert said.endswith("nothing is wrong\n")
+
+
+def test_messages_over_tcp(doctor, plan):
+    name, value = {
+        "ch4:ofi": ("MPIR_CVAR_NOLOCAL", "1"),
+        "ch4:ucx": ("UCX_TLS", "tcp,self"),
+    }[plan["mpi"][0]["device"]]
+    status, said = doctor(f"{name}={value} mpi-doctor --run")
+    assert status == 1
+    assert f"WRONG {name} is {value}, and the module sets nothing\n      fix: unset {name}" in said
+    assert "WRONG messages between ranks of one node go over TCP" in said
+
+
+def test_no_module_is_loaded(doctor, plan):
+    status, said = doctor("mpi-doctor", load="")
+    assert status == 1
+    assert f"fix: module load mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}" in said
+
+
+def test_another_libmpi_and_another_mpicc(doctor, plan, tmp_path):
+    soname = plan["mpi"][0]["believe"]["soname"]
+    status, said = doctor(
+        f"mpicc -o world {SOURCES}/world.c\n"
+        f"real=$(ldd world | sed -n 's/.*{soname} => \\(\\S*\\).*/\\1/p')\n"
+        f"mkdir other; cp $real other/{soname}; printf '#!/bin/sh\\n' >other/mpicc\n"
+        "chmod +x other/mpicc; PATH=$PWD/other:$PATH LD_PRELOAD= "
+        f"LD_LIBRARY_PATH=$PWD/other mpi-doctor ./world; status=$?\n"
+        "readelf -d world | grep -c 'RPATH' >rpath; exit $status"
+    )
+    assert status == 1
+    assert f"WRONG mpicc is {tmp_path}/other/mpicc, which is not of the loaded MPI" in said
+    # an RPATH, unlike a RUNPATH, goes before LD_LIBRARY_PATH
+    if (tmp_path / "rpath").read_text().strip() == "0":
+        assert "which is not the loaded MPI" in said
+
+
+def test_it_says_how_it_is_used(doctor):
+    status, said = doctor("mpi-doctor --help")
+    assert status == 0 and "mpi-doctor ./PROGRAM" in said
+    assert not shutil.which("mpi-doctor")

@@ -1,0 +1,165 @@
+"""What mpi-doctor makes of what it finds; tests/integration/test_doctor_runs.py runs it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TOP / "modulefiles"), str(TOP / "tests" / "reframe")]
+
+import mpi_doctor  # noqa: E402
+from mpi_doctor import LOOK, OK, WRONG  # noqa: E402
+
+from mvstack.tree.modules import DOCTOR  # noqa: E402
+
+MPI = {
+    "product": "mvapich", "version": "4.0", "device": "ch4:ofi", "module": "mvapich/4.0-ofi",
+    "fabric": "slingshot-11", "pmi": "pmi2", "launcher": "srun",
+    "launch": "srun --mpi=pmi2 -n {ranks} {program}",
+    "environment": {"FI_PROVIDER": {"value": "cxi"}}, "believe": {"provider": ["cxi"]},
+}  # fmt: skip
+PLAN = {"release": "2026.11", "tree": "/apps/stack", "mpi": [MPI]}
+
+
+def states(found):
+    """State and text of each finding; what is wrong says what to do."""
+    found = list(found)
+    assert all(one.fix for one in found if one.state == WRONG)
+    return [(one.state, one.what) for one in found]
+
+
+def test_it_runs_on_the_python_of_rhel_8():
+    for name in DOCTOR:
+        if name.endswith(".py"):
+            ast.parse((TOP / name).read_text(), feature_version=(3, 6))
+
+
+def test_no_module_of_ours():
+    mpi, found = mpi_doctor.module_of(PLAN, ["openmpi/5.0.7"])
+    assert mpi is None
+    assert found[0].fix == "module load mvapich-stack/2026.11 mvapich/4.0-ofi"
+
+
+@pytest.mark.parametrize(
+    ("other", "wrong"),
+    [
+        ("openmpi/5.0.7", True), ("OpenMPI", False), ("intel-oneapi-mpi/2021.18", True),
+        ("mvapich2-gdr/2.3.7", True), ("cray-mpich-abi/8.1", True),
+        ("mvapich-stack/2026.11", False),
+        ("mpich", True), ("mpi4py/4.0", False),
+    ],
+)  # fmt: skip
+def test_the_module_of_another_mpi(other, wrong):
+    mpi, found = mpi_doctor.module_of(PLAN, ["mvapich/4.0-ofi", other])
+    assert mpi is MPI
+    assert [state for state, _ in states(found)] == [OK, WRONG][: 1 + wrong]
+
+
+def test_another_mpicc_comes_first():
+    found = states(mpi_doctor.commands(MPI, "/apps/stack", lambda name: f"/opt/other/bin/{name}"))
+    assert found == [
+        (WRONG, "mpicc is /opt/other/bin/mpicc, which is not of the loaded MPI"),
+        (OK, "srun is /opt/other/bin/srun"),
+    ]
+    found = states(mpi_doctor.commands(MPI, "/apps/stack", lambda name: None))
+    assert found == [(WRONG, "mpicc is not on PATH"), (WRONG, "srun is not on PATH")]
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"FI_PROVIDER": "cxi"}, []),
+        ({}, [(WRONG, "FI_PROVIDER is not set, and the module sets cxi")]),
+        ({"FI_PROVIDER": "tcp"}, [(WRONG, "FI_PROVIDER is tcp, and the module sets cxi")]),
+        (
+            {"FI_PROVIDER": "cxi", "FI_CXI_RX_MATCH_MODE": "software"},
+            [(LOOK, "FI_CXI_RX_MATCH_MODE is software, and the module sets nothing")],
+        ),
+        (
+            {"FI_PROVIDER": "cxi", "MPIR_CVAR_NOLOCAL": "1", "MPI_HOME": "/x", "FILE": "y"},
+            [(WRONG, "MPIR_CVAR_NOLOCAL is 1, and the module sets nothing")],
+        ),
+    ],
+)
+def test_variables(environ, expected):
+    assert states(mpi_doctor.variables(MPI, environ)) == expected
+    assert states(mpi_doctor.variables({**MPI, "provided": "/opt/cray"}, environ)) == []
+
+
+@pytest.mark.parametrize(
+    ("fabric", "locked", "shared", "ptrace", "expected"),
+    [
+        ("slingshot-11", None, None, 0, []),
+        ("slingshot-11", 65536, 1 << 30, 0, [WRONG]),
+        ("tcp", 65536, 1 << 30, 0, []),
+        ("tcp", None, 1 << 20, 0, [WRONG]),
+        ("shm", None, 1 << 30, 1, [LOOK]),
+    ],
+)
+def test_limits(fabric, locked, shared, ptrace, expected):
+    found = states(mpi_doctor.limits({**MPI, "fabric": fabric}, locked, shared, ptrace))
+    assert [state for state, _ in found] == expected
+
+
+def test_a_login_node_may_lack_the_adapter_and_a_compute_node_may_not():
+    for in_job, names, state in ((True, [], WRONG), (False, [], LOOK), (True, ["cxi0"], OK)):
+        found = states(mpi_doctor.devices(MPI, in_job, lambda kind, names=names: names))
+        assert [one for one, _ in found] == [state]
+    assert states(mpi_doctor.devices({**MPI, "fabric": "tcp"}, True, lambda kind: [])) == []
+
+
+# Slurm 22.05's words, and those of 23.11
+LISTS = ("MPI plugin types are...\n\tnone\n\tpmi2\n", "srun: MPI types are...\nsrun: pmi2\n")
+
+
+@pytest.mark.parametrize("printed", LISTS)
+def test_the_pmi_of_srun(printed):
+    assert states(mpi_doctor.slurm(MPI, printed)) == []
+    found = states(mpi_doctor.slurm({**MPI, "pmi": "pmix"}, printed))
+    assert found == [(WRONG, "srun has no pmix: N tasks would be N worlds of one rank")]
+    assert states(mpi_doctor.slurm({**MPI, "launcher": "hydra", "pmi": "pmix"}, printed)) == []
+
+
+OURS = "\tlibmpi.so.12 => /apps/stack/software/MVAPICH/lib/libmpi.so.12 (0x1)\n"
+
+
+@pytest.mark.parametrize(
+    ("ldd", "expected"),
+    [
+        (OURS, [(OK, "a.out loads /apps/stack/software/MVAPICH/lib/libmpi.so.12")]),
+        (
+            OURS + "\tlibmpi.so.40 => /usr/lib/libmpi.so.40 (0x2)\n",
+            [
+                (WRONG, "a.out loads 2 MPIs: /apps/stack/software/MVAPICH/lib/libmpi.so.12, "
+                 "/usr/lib/libmpi.so.40"),
+                (WRONG, "a.out loads /usr/lib/libmpi.so.40, which is not the loaded MPI"),
+            ],
+        ),
+        ("\tlibmpi.so.40 => not found\n", [(WRONG, "a.out does not find libmpi.so.40")]),
+        ("\tlibmpicxx.so.12 => /usr/lib/libmpicxx.so.12\n", [(LOOK, "a.out uses no MPI library")]),
+        ("\tnot a dynamic executable\n",
+         [(LOOK, "a.out has no shared libraries: is it a script, or static?")]),
+    ],
+)  # fmt: skip
+def test_a_program(ldd, expected):
+    assert states(mpi_doctor.linked("a.out", MPI, "/apps/stack", ldd)) == expected
+
+
+def both(provider="cxi", sent=0):
+    ranks = "".join(f"rank {n} on n{n}: {sent} of 33554432 bytes over TCP\n" for n in (0, 1))
+    return f"libfabric provider: {provider} - x\n{ranks}"
+
+
+def test_two_ranks():
+    assert states(mpi_doctor.ran(MPI, both(), 0)) == [(OK, "two ranks ran; in use: cxi")]
+    found = states(mpi_doctor.ran(MPI, both("tcp;ofi_rxm", 33554432), 0))
+    assert [state for state, _ in found] == [WRONG, WRONG]
+    assert "the provider is ofi_rxm, tcp, tcp;ofi_rxm; planned was cxi" in found[0][1]
+    assert "go over TCP" in found[1][1]
+    alone = both().replace("rank 1", "rank 0")
+    assert "world of its own" in states(mpi_doctor.ran(MPI, alone, 0))[0][1]
+    assert "exit status 124" in states(mpi_doctor.ran(MPI, "Killed", 124))[0][1]
