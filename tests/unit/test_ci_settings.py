@@ -16,7 +16,7 @@ from mvstack.model.ci import Settings, load_settings
 from mvstack.model.load import load_system
 from mvstack.support.errors import InvalidInput, MvstackError
 
-SHORTEST = "systems:\n  - {system: alps, staging: /shared/staging}\n"
+SHORTEST = "systems:\n  - {system: alps, staging: /shared/staging, compilers: /shared/compilers}\n"
 
 
 def written(folder: Path, text: str) -> Path:

@@ -190,12 +190,13 @@ def check_project(file: Path) -> list[str]:
             system = load_system(str(project / name) if name.endswith((".yaml", ".yml")) else name)
             for part in one.partitions or partitions_of(system, ""):
                 partitions_of(system, part)
-                over_compilers(make_plan(system, part, release, policy), one.compilers)
+                plan = make_plan(system, part, release, policy)
                 served.append(f"{system.name}/{part}")
                 image = system.partitions[part].image
                 refuse_dead_images(one, served[-1], image.cloud if image else "", project)
                 tree = f"/{release.name}/{system.name}-{part}"
                 errors += _too_long(one, tree, settings.tree_length, str(file))
+                over_compilers(plan, one.compilers)
         except MvstackError as error:
             errors.append(error)
     if twice := sorted({name for name in served if served.count(name) > 1}):
