@@ -51,7 +51,7 @@ class Row:
     @property
     def together(self) -> bool:
         """Whether it may be tried with others: it changes nothing, and no other loses by it."""
-        return not self.expect and not any("cut_from" in edit for edit in self.edit)
+        return not self.expect and not any({"cut_from", "remove"} & {*edit} for edit in self.edit)
 
 
 def read_rows() -> list[Row]:
@@ -90,12 +90,19 @@ class Repository:
             for edit in row.edit:
                 _apply(place / "tree", edit)
         side = Side("after", place / "tree", place / "rendered")
-        render(side, sorted({name for row in rows for name in row.systems}))
+        there = place / "tree" / "environments" / "systems"
+        names = {name for row in rows for name in row.systems}
+        known = {path.stem for path in there.glob("*.yaml")}
+        gone = {Path(edit["file"]).stem for row in rows for edit in row.edit if "remove" in edit}
+        render(side, sorted(names - (gone - known)))
         return side
 
 
 def _apply(tree: Path, edit: dict[str, Any]) -> None:
     path = tree / edit["file"]
+    if "remove" in edit:
+        path.unlink()
+        return
     if "add" in edit or "copy" in edit:
         assert not path.exists(), f"{edit['file']} is there already"
         text = edit["add"] if "add" in edit else (tree / edit["copy"]).read_text()

@@ -17,6 +17,7 @@ from mvstack.ci.graph import Graph, read_graphs
 from mvstack.ci.words import explained
 from mvstack.diff.sides import Side
 from mvstack.model.ci_policy import ci_policy
+from mvstack.support.errors import InvalidInput
 
 ROWS = read_rows()
 # What asks for nothing asks for nothing all at once, too: one copy of the repository does.
@@ -97,6 +98,27 @@ def test_a_change_asks_for_what_was_expected(world: World, row: Row) -> None:
     said = explained("before", todos, {})
     for sentence in row.says:
         assert sentence in said
+
+
+def test_a_release_that_names_what_has_no_easyconfig_says_so(world: World) -> None:
+    row = Row(
+        "release-without-an-easyconfig",
+        "a person bumps the release first",
+        [
+            {
+                "file": "environments/releases/2026.11.yaml",
+                "old": f"{one}1.5.0\n",
+                "new": f"{one}9.9.9\n",
+            }
+            for one in ("    version: ", "    module: hpcc/", "    spack: hpcc@=")
+        ],
+        {},
+        ["azure-hbv4"],
+    )
+    with pytest.raises(InvalidInput) as caught:
+        world.todos(row)
+    said = str(caught.value)
+    assert "HPCC" in said and "9.9.9" in said and "KeyError" not in said
 
 
 def test_the_table_is_one_that_says_something() -> None:

@@ -19,7 +19,6 @@ from test_spack_builder import RECIPES, Here
 from mvstack.builders.base import Run
 from mvstack.builders.spack import handed
 from mvstack.builders.spack.builder import BUILDER
-from mvstack.builders.spack.resolve import built as built_of
 from mvstack.builders.spack.resolve import read
 from mvstack.cache import gpg
 from mvstack.cache.use import site_caches
@@ -32,7 +31,7 @@ from mvstack.ci.sign import sign
 from mvstack.install import stages
 from mvstack.model.load import load_system
 from mvstack.plan.types import Plan
-from mvstack.support.errors import Refused
+from mvstack.support.errors import Missing, Refused
 from mvstack.support.progress import Progress
 
 pytestmark = [
@@ -46,7 +45,7 @@ class Jobs:
     """Install roots beside each other, each with the Spack that tests share, and one lock."""
 
     def __init__(self, here: Here, patch: pytest.MonkeyPatch) -> None:
-        self.here, self.folder = here, here.folder
+        self.here, self.folder, self.compilers = here, here.folder, ""
         patch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
         patch.setenv("HOME", str(here.folder / "home"))
         patch.setenv("XDG_STATE_HOME", str(here.folder / "state"))
@@ -73,7 +72,7 @@ class Jobs:
     def asked(self, *take: Path, caches: Sequence[str] = (), trust: bool = False) -> steps.Job:
         """What a job of the pipeline is told."""
         given = Given(take, caches, [self.public] if trust else [])
-        return steps.Job(self.name, QUIET, given)
+        return steps.Job(self.name, QUIET, given, compilers=self.compilers)
 
     def plan(self, job: str) -> Plan:
         root = self.folder / job
@@ -97,7 +96,7 @@ def test_one_after_the_other(
     jobs = Jobs(here, monkeypatch)
     umask = os.umask(0o022)
     os.umask(umask)
-    built = {node.hash: node.name for node in built_of(read(jobs.lock))}
+    built = {node.hash: node.name for node in read(jobs.lock).built()}
     hpcc = frozenset(key for key, name in built.items() if name == "hpcc")
     below = frozenset(built) - hpcc
 
@@ -147,18 +146,30 @@ def test_one_after_the_other(
     a_changed_byte_and_a_lost_key_are_refused(jobs, hpcc)
 
 
+@pytest.mark.parametrize("origin", ["system", "spack"])
 def test_a_whole_partition_goes_from_its_one_job_to_the_shared_tree(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, origin: str
 ) -> None:
-    """By the calls of `mvstack ci`: one job solves, and all after it install by its lock."""
+    """By the calls of `mvstack ci`: one job solves, and all after it install by its lock.
+
+    A compiler that Spack builds is not built here: the system's stands in its place.
+    """
     here = Here(tmp_path_factory.mktemp("spack-ci"))
+    here.system.write_text(here.system.read_text().replace("origin: system", f"origin: {origin}"))
     jobs = Jobs(here, monkeypatch)
+    if origin == "spack":
+        jobs.compilers = str(here.folder / "compilers")
+        with pytest.raises(Missing, match="the compiler that Spack builds"):
+            built_whole(jobs, "build-all", here.folder / "logs")
+        prefix = Path(jobs.asked().planned("build")[1].compiler["prefix"])
+        prefix.parent.mkdir(parents=True)
+        prefix.symlink_to("/usr")
     umask = os.umask(0o022)
     os.umask(umask)
     logs, apps = here.folder / "logs", here.folder / "apps"
     rows = built_whole(jobs, "build-all", logs)
     lock = jobs.handover / "build-all" / "lock" / "spack.lock"
-    built = {node.hash: node.name for node in built_of(read(lock))}
+    built = {node.hash: node.name for node in read(lock).built()}
     assert {row["hash"] for row in rows} == set(built) and all(row["handed"] for row in rows)
     assert sorted(names(jobs.handover / "build-all")) == sorted(built.values())
     assert list(logs.glob("*.log"))

@@ -1,6 +1,7 @@
 """The graph of what Spack builds: by its lock file where there is one, else by the plan."""
 
 import json
+import re
 from collections.abc import Container, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -125,11 +126,13 @@ def environment(rendered: Rendered) -> dict[str, str]:
     found |= {f"recipe {name}": value for name, value in asked.others.items()}
     own = [rendered.repository / one for one in (RECIPES, MENDS)]
     pins = replace(home(), data=rendered.repository).file("policy", "spack.yaml")
+    python = rendered.repository / "requirements" / "spack.txt"
     solver = ("spack/concretizer.yaml", "spack/config.yaml", "spack/compiler/spack.yaml")
     names = {
         "solver": _of(rendered, *solver),
         "pinned Spack": hashes.of(
-            graph.without_prose(meaning(pins.name, pins.read_text())) if pins.is_file() else None
+            graph.without_prose(meaning(pins.name, pins.read_text())) if pins.is_file() else None,
+            re.findall(r"^\S+==\S+", python.read_text(), re.M) if python.is_file() else None,
         ),
         "modules of the recipes": of_paths(
             [path for one in own for path in (one / "repo.yaml", *one.glob("*.py"))],
