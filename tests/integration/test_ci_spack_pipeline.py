@@ -208,12 +208,10 @@ def test_a_compiler_that_spack_builds_needs_a_folder_that_all_see(
     project = Project(tmp_path, "cpu", "big", origin=origin)
     with pytest.raises(InvalidInput, match="no folder for compilers is named") as caught:
         project.pipelines()
-    assert [one.where for one in caught.value.problems] == ["mine/big", "mine/cpu"]
+    assert [one.where for one in caught.value.problems] == ["mine/cpu", "mine/big"]
     (problem, _) = caught.value.problems
     assert origin in problem.found
     assert "hash of every package" in problem.because and "compilers:" in problem.todo
-    with pytest.raises(InvalidInput, match="no folder for compilers is named"):
-        sites.check_project(project.folder / "mvstack-ci.yaml")
     assert project.pipelines(schedule="nightly").pipelines.files  # nothing is built there
 
 
@@ -236,8 +234,6 @@ def test_a_compiler_that_spack_builds_is_a_job_before_all_others(
             assert job["needs"][: locked + 1] == ["lock", "compiler"][not locked :]
         if name.startswith(("build:", "compiler")) or name in ("stage", "sign", "deploy"):
             assert f"--compilers {COMPILERS}" in job["script"][-1], name
-    assert sites.check_project(project.folder / "mvstack-ci.yaml") == ["mine/cpu"]
-
     file = Path("mvstack-ci.yaml")
     context = Context(load_settings(project.folder / file), trusted=False)
     jobs = yaml.safe_load(

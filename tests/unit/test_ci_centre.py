@@ -21,7 +21,7 @@ from mvstack.diff.sides import Side
 from mvstack.image.flow import Asked
 from mvstack.image.publish import Target as Published
 from mvstack.image.publish import _fits_cloud
-from mvstack.model.ci import Images, Settings, Site, Variables
+from mvstack.model.ci import Images, Settings, Site, Variables, load_settings
 from mvstack.model.ci_policy import ci_policy
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import DATA
@@ -128,14 +128,14 @@ def test_an_image_that_could_never_be_published_is_refused_at_once(
         refuse_dead_images(one, "x/y", cloud, tmp_path)
 
 
-def test_ci_check_sees_an_image_without_a_place(tmp_path: Path) -> None:
+def test_an_image_without_a_place_is_told_with_all_else_that_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "mvstack-ci.yaml"
     text = "systems: [{{system: qemu-debian12, staging: /s, images: {{folder: /i, {0}}}}}]"
     file.write_text(text.format("vulnerabilities: unknown"))
     with pytest.raises(InvalidInput, match="to is missing for the image of qemu"):
-        check_project(file)
+        check_project(tmp_path, file, load_settings(file))
     file.write_text(text.format("to: /o, vulnerabilities: unknown"))
-    assert "qemu-debian12/mpich" in check_project(file)
+    check_project(tmp_path, file, load_settings(file))
 
 
 @pytest.mark.parametrize("name", ["aws-hpc7a/hpc", "azure-hbv3/hpc"])

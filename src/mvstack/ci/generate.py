@@ -11,12 +11,10 @@ from mvstack.ci.changes import Beyond, Todo, todo
 from mvstack.ci.graph import WHOLE, Graph, read_graphs
 from mvstack.ci.handover import deployed_state, keyring
 from mvstack.ci.pipeline import Context, Pipelines, Target, pipelines, scheduled
-from mvstack.ci.sites import both_sides, refuse_dead_images
+from mvstack.ci.sites import both_sides, check_project
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.types import Plan
-from mvstack.support.errors import InvalidInput, MvstackError, Problem, gathered, together
-from mvstack.support.words import listed
 
 FOREIGN = ("merge_request_event", "external_pull_request_event")
 """Sources of pipelines for changes that nobody has accepted yet."""
@@ -82,6 +80,7 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
     Raises InvalidInput, Refused.
     """
     settings = context.settings
+    check_project(project, file, settings, building=not wanted.schedule)
     locks = project / settings.locks if settings.locks else None
     base = "" if wanted.schedule else wanted.base
     with both_sides(project, file, context, base) as (before, now):
@@ -94,19 +93,13 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
             targets = [Target(Todo(new[name]), *named) for name, named in served.items()]
             made = scheduled(targets, getattr(ci_policy().validation, wanted.schedule), context)
             return Made(f"the schedule {wanted.schedule}", [], made, [], [])
-        errors: list[MvstackError] = []
-        plans: dict[str, Plan] = {}
-        for name, plan in planned.items():
-            if name in served:
-                with gathered(errors):
-                    plans[name] = lock.over_compilers(plan, served[name][0].compilers)
+        plans = {
+            name: lock.over_compilers(plan, served[name][0].compilers)
+            for name, plan in planned.items()
+            if name in served
+        }
         locked = lock.usable(locks, plans, notes)
         new = read_graphs(now, locked)
-        for name, (site, _) in served.items():
-            with gathered(errors):
-                refuse_dead_images(site, name, new[name].cloud, project)
-        if errors:
-            raise together(errors, "No pipeline was made.")
         with keyring(trust=[project / one for one in settings.trust]):
             graphs = {name: new[name] for name in served}
             found = contents_in(settings, graphs, plans, notes)
@@ -135,26 +128,13 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
 
 
 def _served(settings: Settings, names: Iterable[str]) -> dict[str, tuple[Site, str]]:
-    """The partitions that this project has runners for, and how commands name them.
-
-    Raises InvalidInput for a partition that the system does not have.
-    """
+    """The partitions that this project has runners for, and how commands name them."""
     found: dict[str, tuple[Site, str]] = {}
-    problems: list[Problem] = []
     for site in settings.systems:
         system = Path(site.system).stem if site.system.endswith((".yaml", ".yml")) else site.system
         parts = [name.partition("/")[2] for name in names if name.startswith(f"{system}/")]
-        problems += [
-            Problem(
-                f"system {site.system} has no partition {part}", "settings", allowed=listed(parts)
-            )
-            for part in site.partitions
-            if part not in parts
-        ]
         for part in site.partitions or parts:
             found[f"{system}/{part}"] = (site, f"{site.system}/{part}")
-    if problems:
-        raise InvalidInput(*problems, outcome="No pipeline was made.")
     return found
 
 

@@ -214,11 +214,3 @@ def deploy(
     given = Given((), cache, trust or [])
     job = steps.Job(partition, options.progress(as_json), given, profile or "", compilers)
     _told(steps.deploy_job(job, root, results, state), as_json)
-
-
-@app.command(epilog="Example: mvstack ci check --settings mvstack-ci.yaml")
-def check(settings: SettingsFile = SETTINGS, as_json: options.Json = False) -> None:
-    """Check the settings and every system and key that they name; show all errors at once."""
-    checked = sites.check_project(settings)
-    said = f"{settings}: no errors; it serves {', '.join(checked)}"
-    say({"checked": checked}, as_json, said)
