@@ -47,7 +47,7 @@ def prefix(plan):
 def check(plan, tmp_path):
     """Run the named checks (all of their parameters) with a changed plan; give cases by name."""
 
-    def run(*names, launch="", packages=None, **believe):
+    def run(*names, launch="", packages=None, limit="", **believe):
         changed = copy.deepcopy(plan)
         entry = changed["mpi"][0]
         entry["believe"] |= believe
@@ -59,6 +59,9 @@ def check(plan, tmp_path):
         for path in checks.glob("*.py"):
             if "simple_test" in path.read_text() and path.stem not in names:
                 path.unlink()
+        if limit:
+            source = checks / "src" / "collectives.c"
+            source.write_text(source.read_text().replace("SECONDS = 30", f"SECONDS = {limit}"))
         results = run_checks(changed, tmp_path / "out", [], checks=checks)
         return {case["check"]: case for case in results["cases"]}
 
@@ -90,7 +93,7 @@ def test_silent_singletons_fail_in_every_check(check, plan):
         case = cases[f"WorldSize {ranks}"]
         assert f"PMI mismatch: {ranks} processes" in case["why"]
         assert "srun --mpi=list" in case["why"]
-    for name in ("Collectives", "Identity"):
+    for name in ("Collectives 2", "Identity"):
         assert "see the check WorldSize" in cases[name]["why"]
 
 
@@ -167,15 +170,28 @@ def test_another_libmpi_than_the_one_under_test_fails(check, plan, decoy):
         assert f"loaded {decoy}, which is not the MPI under test" in case["why"]
 
 
-def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
-    library = tmp_path / "interpose.so"
-    source = HERE / "interpose_allreduce.c"
+def interposed(plan, tmp_path, name):
+    """The launch line with a library of ours before libmpi."""
+    library = tmp_path / f"{name}.so"
     mpicc = prefix(plan) / "bin" / "mpicc"
-    subprocess.run([mpicc, "-shared", "-fPIC", "-o", library, source], check=True)
-    case = check("collectives", launch=through(plan, f"env LD_PRELOAD={library}"))["Collectives"]
+    words = [mpicc, "-shared", "-fPIC", "-o", library, HERE / f"interpose_{name}.c"]
+    subprocess.run(words, check=True)
+    return through(plan, f"env LD_PRELOAD={library}")
+
+
+def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
+    cases = check("collectives", launch=interposed(plan, tmp_path, "allreduce"))
+    case = cases["Collectives 2"]
+    assert case["result"] == cases["Collectives 3"]["result"] == "fail"
+    assert "10 wrong results" in case["why"]
+    assert "allreduce int 1024: rank 1 element 1023 found 34 expected 33" in case["why"]
+
+
+def test_a_collective_that_hangs_is_named(check, plan, tmp_path):
+    launch = interposed(plan, tmp_path, "hang")
+    case = check("collectives", launch=launch, limit="4")["Collectives 2"]
     assert case["result"] == "fail"
-    assert "9 wrong results" in case["why"]
-    assert "allreduce int 4096 B: rank 1 element 1023 found 34 expected 33" in case["why"]
+    assert "a collective does not end: gather double 129: rank " in case["why"]
 
 
 def test_a_figure_outside_its_reference_fails(check, plan, tmp_path):

@@ -3,28 +3,45 @@
 import re
 
 import reframe as rfm
-from reframe.core.builtins import sanity_function
+from reframe.core.builtins import parameter, run_after, sanity_function
 from reframe.core.exceptions import SanityError
 
 from mvapich_stack_mixin import MvapichStackMixin
 
 WIDTH = {"int": 4, "double": 8}
-SIZES = [2**power for power in range(2, 21)]  # bytes a rank: 4 B to 1 MiB
-EXPECTED = {
-    (what, kind, size)
-    for what in ("allreduce", "alltoall", "bcast", "allgather")
-    for kind, width in WIDTH.items()
-    for size in SIZES
-    if size >= width
-}
+COLLECTIVES = (
+    *("bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "allgatherv", "alltoall"),
+    *("alltoallv", "reduce_scatter", "scan", "exscan", "ibcast", "iallreduce", "ialltoall"),
+)
+ODD = (3, 7, 129, 1021, 16385)
+LARGEST = 20  # the power of two of the bytes of a rank
+
+
+def expected(few):
+    """What is printed of a run: collective, type, elements. ``few``: an argument was given."""
+    return {
+        (what, kind, count)
+        for what in COLLECTIVES
+        for kind, width in list(WIDTH.items())[: 1 if few else 2]
+        for count in (*(2**power for power in range(0, LARGEST + 1, 2 if few else 1)), *ODD)
+        if count * width <= 2**LARGEST
+    }
 
 
 @rfm.simple_test
 class Collectives(rfm.RegressionTest, MvapichStackMixin):
-    """Allreduce, alltoall, bcast and allgather of int and double, each element compared."""
+    """Fifteen collectives of int and double on two and three ranks, each element compared."""
 
+    ranks = parameter([2, 3], loggable=True)
     sourcepath = "collectives.c"
     tags = {"smoke", "correct"}
+    time_limit = "300s"
+
+    @run_after("init")
+    def ask_for_ranks(self):
+        """Three ranks on two processors wait for each other: they get fewer sizes."""
+        self.num_tasks = self.ranks
+        self.executable_opts = ["few"] if self.ranks > 2 else []
 
     @sanity_function
     def every_value_is_right(self):
@@ -32,16 +49,20 @@ class Collectives(rfm.RegressionTest, MvapichStackMixin):
         wrong = re.findall(r"^wrong (.*)$", text, re.M)
         if wrong:
             raise SanityError(f"{len(wrong)} wrong results; the first: {wrong[0]}")
+        hung = re.findall(r"^hung (.*)$", text, re.M)
+        if hung:
+            raise SanityError(f"a collective does not end: {hung[0]}")
         rows = re.findall(r"^right (\w+) (\w+) (\d+)$", text, re.M)
         if len(rows) != len(set(rows)):
             raise SanityError(
                 "results were printed more than once: the ranks are worlds of their own; see the "
                 "check WorldSize"
             )
-        missing = EXPECTED - {(what, kind, int(size)) for what, kind, size in rows}
+        wanted = expected(bool(self.executable_opts))
+        missing = wanted - {(what, kind, int(count)) for what, kind, count in rows}
         if missing:
             raise SanityError(
-                f"{len(missing)} of {len(EXPECTED)} results were never printed, among them "
+                f"{len(missing)} of {len(wanted)} results were never printed, among them "
                 f"{' '.join(map(str, min(missing)))}"
             )
         return True

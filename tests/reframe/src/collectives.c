@@ -1,19 +1,156 @@
-/* Four collectives, two types, every power of two from 4 B to 1 MiB a rank: each element of each
- * result is compared with the value known beforehand. One line each; the first wrong element is
- * named with what was found and expected. All values are small integers, exact in both types. */
+/* Collectives by value: blocking, with counts of their own a rank, and nonblocking; two types; powers of
+ * two and odd counts from one element to 1 MiB a rank. Each element of each result is compared with the
+ * value known beforehand. One line each; the first wrong element is named with what was found and
+ * expected, and a collective that takes too long by its name. All values are small integers, exact in
+ * both types. With an argument: ints and every second power alone, for more ranks than processors. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-enum { SMALLEST = 4, LARGEST = 1 << 20 };
+enum { LARGEST = 1 << 20, SECONDS = 30 }; /* bytes a rank; the limit of one collective */
 
 typedef enum { INT, DOUBLE } Type;
-typedef enum { ALLREDUCE, ALLTOALL, BCAST, ALLGATHER } Collective;
-
 static const char *const TYPES[] = {"int", "double"};
-static const char *const NAMES[] = {"allreduce", "alltoall", "bcast", "allgather"};
 static const MPI_Datatype MPI_TYPE[] = {MPI_INT, MPI_DOUBLE};
 static const int WIDTH[] = {sizeof(int), sizeof(double)};
+
+static int rank, size, root, count; /* of the collective that runs; the root is the last rank */
+static int *counts, *starts;        /* what each rank gives (or, of alltoallv, what goes to each) */
+static char running[128];
+
+/* With counts of their own, every other rank gives an element less. */
+static int fewer(int from, int to) { return count - (count > 1 && (from + to) % 2); }
+
+/* The value at element i of what `from` sends to `to`; the same to all unless `to` matters. */
+static long element(int from, int to, long i) { return 3 * from + 5 * to + i % 1009 + 1; }
+
+/* The sum of element(0, to, i) … element(ranks - 1, to, i). */
+static long sum(int ranks, int to, long i)
+{
+    return 3L * ranks * (ranks - 1) / 2 + (5L * to + i % 1009 + 1) * ranks;
+}
+
+static void bcast(void *in, void *out, MPI_Datatype type)
+{
+    (void)in;
+    MPI_Bcast(out, count, type, root, MPI_COMM_WORLD);
+}
+static void reduce(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Reduce(in, out, count, type, MPI_SUM, root, MPI_COMM_WORLD);
+}
+static void allreduce(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Allreduce(in, out, count, type, MPI_SUM, MPI_COMM_WORLD);
+}
+static void gather(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Gather(in, count, type, out, count, type, root, MPI_COMM_WORLD);
+}
+static void scatter(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Scatter(in, count, type, out, count, type, root, MPI_COMM_WORLD);
+}
+static void allgather(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Allgather(in, count, type, out, count, type, MPI_COMM_WORLD);
+}
+static void allgatherv(void *in, void *out, MPI_Datatype type)
+{
+    for (int from = 0; from < size; from++)
+        counts[from] = fewer(from, 0);
+    MPI_Allgatherv(in, counts[rank], type, out, counts, starts, type, MPI_COMM_WORLD);
+}
+static void alltoall(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Alltoall(in, count, type, out, count, type, MPI_COMM_WORLD);
+}
+static void alltoallv(void *in, void *out, MPI_Datatype type)
+{
+    for (int other = 0; other < size; other++)
+        counts[other] = fewer(rank, other);
+    MPI_Alltoallv(in, counts, starts, type, out, counts, starts, type, MPI_COMM_WORLD);
+}
+static void reduce_scatter(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Reduce_scatter_block(in, out, count, type, MPI_SUM, MPI_COMM_WORLD);
+}
+static void scan(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Scan(in, out, count, type, MPI_SUM, MPI_COMM_WORLD);
+}
+static void exscan(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Exscan(in, out, count, type, MPI_SUM, MPI_COMM_WORLD);
+}
+static void ibcast(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    (void)in;
+    MPI_Ibcast(out, count, type, root, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void iallreduce(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    MPI_Iallreduce(in, out, count, type, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void ialltoall(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    MPI_Ialltoall(in, count, type, out, count, type, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* What is expected at element i of the result; UNTOUCHED where nothing may be written. */
+enum { UNTOUCHED = -1 };
+static long of_root(long i) { return element(root, 0, i); }
+static long of_root_to_me(long i) { return element(root, rank, i); }
+static long of_all(long i) { return element((int)(i / count), 0, i % count); }
+static long of_all_to_me(long i) { return element((int)(i / count), rank, i % count); }
+static long fewer_of_all(long i)
+{
+    return i % count < fewer((int)(i / count), 0) ? of_all(i) : UNTOUCHED;
+}
+static long fewer_of_all_to_me(long i)
+{
+    return i % count < fewer((int)(i / count), rank) ? of_all_to_me(i) : UNTOUCHED;
+}
+static long all_sums(long i) { return sum(size, 0, i); }
+static long my_sums(long i) { return sum(size, rank, i); }
+static long sums_to_me(long i) { return sum(rank + 1, 0, i); }
+static long sums_before_me(long i) { return rank ? sum(rank, 0, i) : UNTOUCHED; }
+
+typedef struct {
+    const char *name;
+    void (*run)(void *, void *, MPI_Datatype);
+    long (*expected)(long i);
+    int sent, got; /* blocks of `count` elements: 1, or ALL for one of each rank */
+    int at_root;   /* the root alone has a result */
+} Collective;
+enum { ALL = 0 };
+
+static const Collective COLLECTIVES[] = {
+    {"bcast", bcast, of_root, 1, 1, 0},
+    {"reduce", reduce, all_sums, 1, 1, 1},
+    {"allreduce", allreduce, all_sums, 1, 1, 0},
+    {"gather", gather, of_all, 1, ALL, 1},
+    {"scatter", scatter, of_root_to_me, ALL, 1, 0},
+    {"allgather", allgather, of_all, 1, ALL, 0},
+    {"allgatherv", allgatherv, fewer_of_all, 1, ALL, 0},
+    {"alltoall", alltoall, of_all_to_me, ALL, ALL, 0},
+    {"alltoallv", alltoallv, fewer_of_all_to_me, ALL, ALL, 0},
+    {"reduce_scatter", reduce_scatter, my_sums, ALL, 1, 0},
+    {"scan", scan, sums_to_me, 1, 1, 0},
+    {"exscan", exscan, sums_before_me, 1, 1, 0},
+    {"ibcast", ibcast, of_root, 1, 1, 0},
+    {"iallreduce", iallreduce, all_sums, 1, 1, 0},
+    {"ialltoall", ialltoall, of_all_to_me, ALL, ALL, 0},
+};
 
 static void set(Type type, void *data, long i, long value)
 {
@@ -28,78 +165,72 @@ static double get(Type type, const void *data, long i)
     return type == INT ? ((const int *)data)[i] : ((const double *)data)[i];
 }
 
-/* The value at element i of what `from` sends to `to`. */
-static long element(int from, int to, long i)
+static void hung(int signal)
 {
-    return 3 * from + 5 * to + i % 1009 + 1;
+    (void)signal;
+    /* the line says it; a launcher that ends the others first would hide what they say */
+    _exit(write(STDOUT_FILENO, running, strlen(running)) < 0);
 }
 
-/* The value expected at element i of the result on `rank`, for `count` elements a rank. */
-static long expected(Collective what, int rank, int size, long count, long i)
+static void check(const Collective *what, Type type, int elements, void *in, void *out)
 {
-    switch (what) {
-    case ALLREDUCE: return 3L * size * (size - 1) / 2 + (i % 1009 + 1) * size;
-    case ALLTOALL:  return element((int)(i / count), rank, i % count);
-    case BCAST:     return element(size - 1, 0, i);
-    default:        return element((int)(i / count), 0, i % count);
-    }
-}
-
-static void run(Collective what, MPI_Datatype mpi, int count, int size, void *in, void *out)
-{
-    switch (what) {
-    case ALLREDUCE: MPI_Allreduce(in, out, count, mpi, MPI_SUM, MPI_COMM_WORLD); break;
-    case ALLTOALL:  MPI_Alltoall(in, count, mpi, out, count, mpi, MPI_COMM_WORLD); break;
-    case BCAST:     MPI_Bcast(out, count, mpi, size - 1, MPI_COMM_WORLD); break;
-    case ALLGATHER: MPI_Allgather(in, count, mpi, out, count, mpi, MPI_COMM_WORLD); break;
-    }
-}
-
-static void check(Collective what, Type type, long bytes, int rank, int size, void *in, void *out)
-{
-    const long count = bytes / WIDTH[type];
-    const long total = what == ALLTOALL || what == ALLGATHER ? count * size : count;
-    const long sent = what == ALLTOALL ? count * size : count;
     int wrong = 0, any;
-    long i;
 
-    for (i = 0; i < sent; i++)
-        set(type, in, i, element(rank, what == ALLTOALL ? (int)(i / count) : 0, i % count));
-    for (i = 0; i < total; i++)
-        set(type, out, i, what == BCAST && rank == size - 1 ? element(rank, 0, i) : -1);
-    run(what, MPI_TYPE[type], (int)count, size, in, out);
-    for (i = 0; i < total && !wrong; i++) {
-        long want = expected(what, rank, size, count, i);
+    count = elements;
+    for (int other = 0; other < size; other++)
+        starts[other] = other * count;
+    const long sent = (long)count * (what->sent == ALL ? size : 1);
+    const long total = (long)count * (what->got == ALL ? size : 1);
+    const int has_result = !what->at_root || rank == root;
+    const int is_bcast = what->expected == of_root;
+    for (long i = 0; i < sent; i++)
+        set(type, in, i, element(rank, what->sent == ALL ? (int)(i / count) : 0, i % count));
+    for (long i = 0; i < total; i++)
+        set(type, out, i, is_bcast && rank == root ? element(rank, 0, i) : UNTOUCHED);
+    snprintf(running, sizeof running, "hung %s %s %d: rank %d waits in it for %d s\n", what->name,
+             TYPES[type], count, rank, SECONDS);
+    alarm(SECONDS);
+    what->run(in, out, MPI_TYPE[type]);
+    for (long i = 0; has_result && i < total && !wrong; i++) {
+        long want = what->expected(i);
         if (get(type, out, i) != (double)want) {
             wrong = 1;
-            printf("wrong %s %s %ld B: rank %d element %ld found %g expected %ld\n", NAMES[what],
-                   TYPES[type], bytes, rank, i, get(type, out, i), want);
+            printf("wrong %s %s %d: rank %d element %ld found %g expected %ld\n", what->name, TYPES[type],
+                   count, rank, i, get(type, out, i), want);
         }
     }
-    MPI_Barrier(MPI_COMM_WORLD);
     PMPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    alarm(0);
     if (rank == 0 && !any)
-        printf("right %s %s %ld\n", NAMES[what], TYPES[type], bytes);
+        printf("right %s %s %d\n", what->name, TYPES[type], count);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-    int rank, size, what, type;
-    long bytes;
-    void *in, *out;
+    static const int ODD[] = {3, 7, 129, 1021, 16385};
+    const int few = argc > 1;
 
     MPI_Init(&argc, &argv);
+    signal(SIGALRM, hung);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    in = malloc((size_t)LARGEST * size);
-    out = malloc((size_t)LARGEST * size);
-    for (what = ALLREDUCE; what <= ALLGATHER; what++)
-        for (type = INT; type <= DOUBLE; type++)
-            for (bytes = SMALLEST; bytes <= LARGEST; bytes *= 2)
-                if (bytes >= WIDTH[type])
-                    check(what, type, bytes, rank, size, in, out);
+    root = size - 1;
+    void *in = malloc((size_t)LARGEST * size), *out = malloc((size_t)LARGEST * size);
+    counts = calloc(size, sizeof *counts);
+    starts = calloc(size, sizeof *starts);
+    for (size_t one = 0; one < sizeof COLLECTIVES / sizeof *COLLECTIVES; one++)
+        for (Type type = INT; type <= (few ? INT : DOUBLE); type++) {
+            const int most = LARGEST / WIDTH[type];
+            for (int elements = 1; elements <= most; elements *= few ? 4 : 2)
+                check(&COLLECTIVES[one], type, elements, in, out);
+            for (size_t odd = 0; odd < sizeof ODD / sizeof *ODD; odd++)
+                check(&COLLECTIVES[one], type, ODD[odd], in, out);
+        }
     free(in);
     free(out);
+    free(counts);
+    free(starts);
     MPI_Finalize();
     return 0;
 }
