@@ -7,9 +7,11 @@ import hashlib
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,6 +160,29 @@ def test_a_lock_file_of_another_plan_is_none(tmp_path: Path) -> None:
     assert "lock" not in jobs and "PLAN_PIPELINE_ID" not in text and not made.pipelines.locks
     (build,) = [job for name, job in jobs.items() if name.startswith("build:")]
     assert "--node whole " in build["script"][0] and build["needs"] == []
+
+
+def test_the_job_that_plans_may_solve_so_that_each_package_has_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MVSTACK_CLONES", str(tmp_path / "clones"))
+    project = Project(tmp_path, "cpu", "big")
+    asked = []
+
+    def solved(plan: Plan, root: Path, place: Path, _: Progress) -> Iterator[tuple[Any, Any]]:
+        assert root == tmp_path / "clones" / "open" and place.is_dir()
+        asked.append(plan.partition)
+        yield SimpleNamespace(file=DATA / "good.lock"), None
+
+    monkeypatch.setattr(locks_of, "solved", solved)
+    with (project.folder / "mvstack-ci.yaml").open("a") as stream:
+        stream.write("solve: true\n")
+    first = project.pipelines(locks=project.lock("cpu"))
+    assert asked == ["big"], "the project has a lock file of the other"
+    jobs = yaml.safe_load(first.pipelines.files["mine-big.yml"])
+    assert jobs["lock"] and len([one for one in jobs if one.startswith("build:")]) > 1
+    assert project.pipelines(locks=project.folder / "locks").pipelines == first.pipelines
+    assert asked == ["big"], "what was solved for once is kept"
 
 
 def test_a_conductor_tells_each_partition_where_the_plan_is(tmp_path: Path) -> None:

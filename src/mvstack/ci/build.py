@@ -8,7 +8,7 @@ from pathlib import Path
 from mvstack.builders.base import Row, Run, builder_of
 from mvstack.cache.place import place
 from mvstack.ci.graph import WHOLE
-from mvstack.ci.handover import Given, job_key
+from mvstack.ci.handover import Given, job_key, shared
 from mvstack.ci.lock import FOLDER
 from mvstack.install.stages import fetcher_for
 from mvstack.model.ci import TREE_LENGTH
@@ -127,13 +127,10 @@ def _key_of(row: Row) -> str:
 def share_builder(plan: Plan) -> None:
     """Link the builder's own clones and sources below the root of ``plan`` to what jobs share.
 
-    A job's own root is gone after it. What this user's jobs share lies where ci/get.sh keeps clones
-    of mvapich-stack (MVSTACK_CLONES), apart for protected pipelines; sources may have a place of
-    their own (MVSTACK_SOURCES). A root that has its own keeps them.
+    A job's own root is gone after it. Sources may have a place of their own (MVSTACK_SOURCES). A
+    root that has its own keeps them.
     """
-    kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
-    default = Path.home() / ".cache" / "mvapich-stack"
-    folder = Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
+    folder = shared()
     sources = Path(os.environ.get("MVSTACK_SOURCES") or folder / "sources").absolute()
     sources.mkdir(parents=True, exist_ok=True)
     Path(plan.root).mkdir(parents=True, exist_ok=True)

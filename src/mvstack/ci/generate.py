@@ -15,6 +15,7 @@ from mvstack.ci.sites import both_sides, check_project
 from mvstack.model.ci import Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.plan.types import Plan
+from mvstack.support.progress import Progress
 
 FOREIGN = ("merge_request_event", "external_pull_request_event")
 """Sources of pipelines for changes that nobody has accepted yet."""
@@ -99,8 +100,10 @@ def generate(project: Path, file: Path, context: Context, wanted: Wanted) -> Mad
             if name in served
         }
         locked = lock.usable(locks, plans, notes)
-        new = read_graphs(now, locked)
         with keyring(trust=[project / one for one in settings.trust]):
+            for name in {*plans} - {*locked} if settings.solve else ():
+                locked[name] = lock.solved_for(plans[name], settings.caches, Progress())
+            new = read_graphs(now, locked)
             graphs = {name: new[name] for name in served}
             found = contents_in(settings, graphs, plans, notes)
         todos = []

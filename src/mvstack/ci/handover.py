@@ -114,6 +114,13 @@ def keyring(take: Iterable[Path] = (), trust: Iterable[Path] = ()) -> Iterator[N
             yield
 
 
+def shared() -> Path:
+    """What all jobs of this user keep, apart for protected pipelines, as ci/get.sh does."""
+    kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
+    default = Path.home() / ".cache" / "mvapich-stack"
+    return Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
+
+
 def job_key() -> gpg.Key:
     """Make the key of this job in the home of :func:`keyring`; it ends with that home."""
     return gpg.create("A job of a pipeline", "mvapich-stack@localhost")

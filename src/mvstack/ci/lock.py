@@ -11,6 +11,8 @@ installs by the lock that was validated:
 
 import contextlib
 import json
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +20,10 @@ from pathlib import Path
 from mvstack.builders.base import builder_of
 from mvstack.builders.spack import handed
 from mvstack.builders.spack.clone import load_pins
+from mvstack.builders.spack.environments import solved
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
-from mvstack.ci.handover import AGAIN
+from mvstack.ci.handover import AGAIN, shared
 from mvstack.diff.sides import Side, read_side
 from mvstack.model.meaning import of_texts
 from mvstack.plan.types import Plan
@@ -114,6 +117,22 @@ def usable(folder: Path | None, plans: Mapping[str, Plan], notes: list[str]) -> 
                 f"run mvstack lock … --to {folder.name}"
             )
     return found
+
+
+def solved_for(plan: Plan, caches: Sequence[str], progress: Progress) -> Path:
+    """The folder with a lock of ``plan``: a cache's signed one, else solved for now and kept.
+
+    So that each package gets a job of its own where the project has no lock files. Raises what
+    solving raises.
+    """
+    folder = shared() / "locks" / handed.inputs(plan)
+    if not handed.is_of(folder, plan) and not signed(plan, caches, folder):
+        with tempfile.TemporaryDirectory(prefix="mvstack-lock-") as place:
+            for one, _ in solved(plan, shared(), Path(place), progress):
+                folder.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(one.file, folder / handed.LOCK)
+        handed.note(plan, folder)
+    return folder
 
 
 def taken(folders: Iterable[Path]) -> Path | None:

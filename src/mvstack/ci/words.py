@@ -1,6 +1,7 @@
 """What a change asks for, in a person's words. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from mvstack.ci.changes import Todo
@@ -82,23 +83,17 @@ def _line(todo: Todo) -> str:
 
 def as_data(against: str, todos: list[Todo], jobs: Jobs) -> dict[str, Any]:
     """The same for a script."""
-    return {"against": against, "partitions": {one.name: _data(one, jobs) for one in todos}}
-
-
-def _data(one: Todo, jobs: Jobs) -> dict[str, Any]:
-    names = ("touched", "build", "absent", "cached", "aspects", "checks", "image", "lock", "mpi")
-    return {
-        "builder": one.graph.builder,
-        "by": one.graph.by,
-        **{name: getattr(one, name) for name in (*names, "new")},
-        "validate": one.tags,
-        "gone": [node.label for node in one.gone],
-        "origins": [
-            {"name": o.node.label, "key": o.node.key, "what": o.what, "why": o.why}
-            for o in one.origins
-        ],
-        "jobs": [
-            {"name": job.name, "nodes": job.keys, "needs": job.needs}
-            for job in jobs.get(one.name, ())
-        ],
+    names = ("touched", "new", "build", "absent", "cached", "aspects", "checks", "image", "lock")
+    partitions = {
+        one.name: {
+            "builder": one.graph.builder,
+            "by": one.graph.by,
+            **{name: getattr(one, name) for name in (*names, "mpi")},
+            "validate": one.tags,
+            "gone": [node.label for node in one.gone],
+            "origins": [{"name": o.node.label, "what": o.what, "why": o.why} for o in one.origins],
+            "jobs": [asdict(job) for job in jobs.get(one.name, ())],
+        }
+        for one in todos
     }
+    return {"against": against, "partitions": partitions}

@@ -91,8 +91,8 @@ class Settings(Strict):
 
     ``tree_length`` is how many characters the path of a tree has in which jobs build: packages can
     be moved to trees whose path is no longer (mvstack.ci.build.padded). ``locks`` is a folder of
-    the project with lock files as `mvstack lock --to` writes them. With ``approve: false``
-    nobody is asked before a deployment.
+    the project with lock files as `mvstack lock --to` writes them; with ``solve`` the job that
+    plans solves for what has none. With ``approve: false`` nobody is asked before a deployment.
     """
 
     systems: Annotated[list[Site], Field(min_length=1)]
@@ -101,6 +101,7 @@ class Settings(Strict):
     trust: list[Word] = Field(default_factory=list)
     mirrors: list[Word] = Field(default_factory=list)
     locks: Word | None = None
+    solve: bool = False
     image: Image | None = None
     tree_length: Annotated[int, Field(ge=40, le=TREE_LENGTH)] = TREE_LENGTH
     approve: bool = True
