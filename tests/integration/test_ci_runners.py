@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from mvstack.cache import gpg
+from mvstack.ci import steps
 from mvstack.ci.changes import todo
 from mvstack.ci.graph import read_graphs
+from mvstack.ci.handover import Given
 from mvstack.ci.pipeline import GET, Context, Target, pipelines
 from mvstack.diff.sides import Side
-from mvstack.model.ci import Settings, Site
+from mvstack.model.ci import Images, Settings, Site
 from mvstack.model.ci_policy import ci_policy
 from mvstack.support.home import DATA
+from mvstack.support.progress import Progress
 
 MONTH = 31 * 86400
 
@@ -104,3 +112,99 @@ def test_what_cancelled_pipelines_left_goes_with_the_next(tmp_path: Path) -> Non
     assert not left.exists()
     assert fresh.is_dir() and other.is_dir()
     shell(jobs["stage"]["script"][0].replace(str(staging), str(tmp_path / "none")), tmp_path)
+
+
+def image_jobs(name: str, **more: Any) -> dict[str, Any]:
+    """The jobs of a trusted pipeline of a partition with an image, nothing of it in a cache."""
+    graph = read_graphs(Side("now", DATA, DATA / "environments" / "rendered"))[name]
+    images = Images(
+        folder="/srv/i", to="/srv/o", vulnerabilities="unknown", settings="p.json", **more
+    )
+    site = Site(system=name.partition("/")[0], staging="/s", images=images)
+    target = Target(todo(None, graph, (), ci_policy().validation), site, name)
+    settings = Settings(systems=[site], push="/cache", trust=["site.asc"])
+    text = pipelines([target], Context(settings, trusted=True)).files["pipeline.yml"]
+    return dict(yaml.safe_load(text))
+
+
+@pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
+def test_jobs_of_images_have_the_sites_key_for_as_long_as_they_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = image_jobs("qemu-debian12/mpich")
+    home = tmp_path / "gnupg"
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(home))
+    key = gpg.create("A site of tests", "hpc@example.org")
+    (tmp_path / "site.asc").write_text(gpg.export(key.fingerprint))
+    words = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--armor"]
+    words += ["--export-secret-keys", key.fingerprint]
+    secret = subprocess.run(words, check=True, capture_output=True).stdout
+    (tmp_path / "signing.key").write_bytes(secret)
+    own = (
+        f"{sys.executable} -c 'from mvstack.cache import gpg; "
+        "print([(one.fingerprint, one.own) for one in gpg.trusted()])'; echo $MVSTACK_GNUPGHOME"
+    )
+    variables = {"MVSTACK_SIGNING_KEY": str(tmp_path / "signing.key")}
+    for name, signs in (("image:build", False), ("image:test", True), ("image:publish", False)):
+        said = shell(f"{jobs[name]['script'][0]}\n{own}", tmp_path, **(variables if signs else {}))
+        keys, folder = said.splitlines()
+        assert keys == str([(key.fingerprint, signs)]), name
+        assert not Path(folder).exists(), "the key is gone with the job"
+    with pytest.raises(AssertionError, match="variable of the environment mvstack-signing"):
+        shell(jobs["image:test"]["script"][0], tmp_path)
+
+
+def test_a_cloud_is_entered_with_gitlabs_token(tmp_path: Path) -> None:
+    """By moto, another project's emulator of AWS: it takes any token; boto3 must find ours."""
+    jobs = image_jobs("aws-hpc7a/hpc", audience="https://gitlab.example.org")
+    (login,) = [one for one in jobs["image:build"]["script"] if "AWS_ROLE_ARN" in one]
+    login = "\n".join(line for line in login.splitlines() if not line.startswith("gpg "))
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    who = "import boto3; print(boto3.client('sts').get_caller_identity()['Arn'])"
+    asked = {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/images",
+        "AWS_DEFAULT_REGION": "eu-north-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "MVSTACK_ID_TOKEN": "a.b.c",
+    }
+    try:
+        for _ in range(120):
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.5)
+        said = shell(f'{login}\n{sys.executable} -c "{who}"', tmp_path, **asked)
+    finally:
+        server.terminate()
+        server.wait()
+    assert "assumed-role/images" in said
+
+
+@pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
+@pytest.mark.parametrize(("umask", "shared"), [("002", True), ("022", False)])
+def test_who_signs_next_may_be_another_user_of_the_sites_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: str, shared: bool
+) -> None:
+    monkeypatch.setenv("MVSTACK_GNUPGHOME", str(tmp_path / "gnupg"))
+    monkeypatch.chdir(tmp_path)
+    gpg.create("A site of tests", "hpc@example.org")
+    text = (DATA / "environments" / "systems" / "qemu-debian12.yaml").read_text()
+    own = f'install: {{umask: "{umask}"}}\npartitions:\n'
+    (tmp_path / "mine.yaml").write_text(
+        text.replace("name: qemu-debian12", "name: mine").replace("partitions:\n", own, 1)
+    )
+    before = os.umask(0o077)
+    try:
+        job = steps.Job("mine.yaml/mpich", Progress(mode="quiet"), Given())
+        steps.sign_job(job, str(tmp_path / "cache"), "")
+    finally:
+        os.umask(before)
+    assert bool((tmp_path / "cache").stat().st_mode & 0o020) == shared
