@@ -36,14 +36,7 @@ build {
     inline = [
       "echo 'mvapich-stack: testing in the image'",
       "sudo /var/tmp/mvapich-stack-image/provision/smoke",
-      "sudo /var/tmp/mvapich-stack-image/provision/inventory",
     ]
-  }
-
-  provisioner "file" {
-    direction   = "download"
-    source      = "/var/tmp/mvapich-stack-image/inventory.tar"
-    destination = var.inventory
   }
 
   provisioner "shell" {

@@ -58,11 +58,6 @@ variable "manifest" {
   description = "Where Packer writes what it made."
 }
 
-variable "inventory" {
-  type        = string
-  description = "Where the instance's list of packages and records is brought to."
-}
-
 variable "ssh_host" {
   type        = string
   default     = ""

@@ -18,3 +18,5 @@ if [[ ! -f $mark || $(<"$mark") != "$wanted" || ! -d ${TREE:?}/modules ]]; then
     echo "$wanted" | put "$mark"
 fi
 put /etc/mvapich-stack/image.json <"$KIT/image.json"
+# what must run once the image was started: images/tests
+[[ -z $KERNEL ]] || put /etc/mvapich-stack/kernel <<<"$KERNEL"

@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 
-PROGRAM = """
-#include <mpi.h>
-#include <stdio.h>
-
-int main(int argc, char **argv)
-{
-    int rank, size, sum;
-
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("%d of %d sum %d\\n", rank, size, sum);
-    return MPI_Finalize();
-}
-"""
 SHOWS = "module load mvapich-stack >/dev/null 2>&1 && module -t list 2>&1 && command -v mpicc"
 
 
@@ -82,20 +65,7 @@ def test_only_what_opens_the_tree_is_shown_at_first(login):
     assert not names & {"mvapich", "mpich", "hpcc", "imb"}, names
 
 
-def test_help_says_how_to_start_a_program(login):
+def test_help_says_how_to_start_a_program(login, facts):
     done = login("module --redirect help mvapich-stack")
-    assert "mpiexec" in done.stdout or "srun" in done.stdout
-
-
-def test_mpicc_compiles_and_ranks_see_each_other(login, host):
-    """As a user who is not root, at twice as many ranks as there are processors, too."""
-    host.run(f"echo {base64.b64encode(PROGRAM.encode()).decode()} | base64 -d > /tmp/w.c")
-    made = login("module load mvapich-stack && mpicc -o /tmp/w /tmp/w.c")
-    assert made.rc == 0, made.stderr
-    processors = int(host.run("nproc").stdout)
-    for ranks in sorted({2, processors, 2 * processors}):
-        done = login(f"module load mvapich-stack && timeout 120 mpiexec -n {ranks} /tmp/w")
-        assert done.rc == 0, done.stderr
-        total = ranks * (ranks - 1) // 2
-        wanted = sorted(f"{rank} of {ranks} sum {total}" for rank in range(ranks))
-        assert sorted(done.stdout.split("\n")[:-1]) == wanted
+    (first, *_) = facts["launch"]
+    assert first["launch"].split("{")[0].strip() in done.stdout

@@ -20,6 +20,11 @@ def test_no_unit_failed(host):
     assert found.stdout.strip() == ""
 
 
+def test_kernel_is_the_one_that_modules_were_built_for(host):
+    """The newest of the image, not the one that the instance ran while it was made."""
+    assert host.run("uname -r").stdout == host.file("/etc/mvapich-stack/kernel").content_string
+
+
 def test_nothing_else_listens(host):
     allowed = {(row["protocol"], row["port"]): row for row in FACTS["listening"]}
     with host.sudo():

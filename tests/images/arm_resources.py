@@ -33,6 +33,7 @@ class Resources:
 
     def __init__(self) -> None:
         self._by_id: dict[str, Body] = {}
+        self.readable = False  # whether somebody was given access to a disk
 
     def ids(self) -> list[str]:
         """Identifiers of all resources, without that of the subscription."""
@@ -65,7 +66,8 @@ class Resources:
         self._by_id[path.lower()] = new
         if kind == "microsoft.resources/deployments":
             self._deploy(path, body["properties"])
-        return (200 if old else 201), copy.deepcopy(new)
+        # the service makes disks with 200 or 202, never with 201
+        return (200 if old or kind == f"{_COMPUTE}/disks" else 201), copy.deepcopy(new)
 
     def patch(self, path: str, body: Body) -> Body:
         """Change what ``body`` names; tags are replaced as a whole, as Azure does."""
@@ -82,11 +84,14 @@ class Resources:
             del self._by_id[key]
 
     def act(self, path: str, action: str) -> Body:
-        """The POSTs: validate, deallocate, generalize."""
+        """The POSTs: validate, deallocate, generalize, and the two of a disk that is read."""
         if action == "validate":
             self._needs_group(path)
             return {"properties": {"provisioningState": "Succeeded"}}
         machine = self._existing(path)
+        if action in ("beginGetAccess", "endGetAccess"):
+            self.readable = action == "beginGetAccess"
+            return {"accessSAS": f"https://{ADDRESS}/blob/disk?sig=emulated"}
         state = machine["properties"].setdefault("state", "running")
         if action == "deallocate":
             machine["properties"]["state"] = "deallocated"
@@ -102,12 +107,18 @@ class Resources:
         return {
             f"{_COMPUTE}/images": self._check_image,
             f"{_COMPUTE}/galleries/images/versions": self._check_version,
+            f"{_COMPUTE}/disks": self._check_disk,
         }
 
     def _check_image(self, path: str, body: Body, old: Body | None) -> None:
         source = body.get("properties", {}).get("sourceVirtualMachine", {}).get("id")
         if source and self._existing(source)["properties"].get("state") != "generalized":
             raise ArmError(409, "OperationNotAllowed", "the source machine is not generalized")
+
+    def _check_disk(self, path: str, body: Body, old: Body | None) -> None:
+        source = body["properties"].get("creationData", {}).get("galleryImageReference", {})
+        if source:
+            self._existing(source["id"])
 
     def _check_version(self, path: str, body: Body, old: Body | None) -> None:
         self._existing(path.rsplit("/versions/", 1)[0])

@@ -11,6 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from mvstack.image.base import PACKAGES as STARTS
+from mvstack.image.base import configure
+
 SUITE = "bookworm"
 ALWAYS = ("openssh-server", "sudo")
 
@@ -51,6 +54,8 @@ def base(packages: Sequence[str] = ()) -> Path:
             except subprocess.CalledProcessError as error:
                 error.add_note(error.stderr)
                 raise
+            if {*STARTS} <= {*wanted}:  # as the base of a cloud: its disk starts
+                configure(new)
             new.rename(root)
         finally:
             shutil.rmtree(new, ignore_errors=True)

@@ -20,7 +20,10 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs
 
+from .cloud_disk import NAME
 from .world import LOOPBACK, World, end
+
+TOP = Path(__file__).resolve().parents[2]
 
 REGION, ELSEWHERE = "us-east-2", "eu-west-1"
 BASE = {  # what builds start from
@@ -46,16 +49,20 @@ class EmulatedAws:
 
     def __init__(self, world: World, folder: Path) -> None:
         self.world, self.log = world, folder / "requests.jsonl"
+        self.disk = folder / NAME  # what every snapshot holds
         self.port = world.free_port()
         self.endpoint = f"http://{LOOPBACK}:{self.port}"
 
     def __enter__(self) -> EmulatedAws:
-        command = [sys.executable, "-m", "moto.server", "-H", LOOPBACK, "-p", str(self.port)]
+        server = Path(__file__).with_name("moto_ebs.py")
+        command = [sys.executable, server, "-H", LOOPBACK, "-p", str(self.port)]
         amis = self.log.with_name("amis.json")  # instead of moto's catalogue of hundreds
         amis.write_text(json.dumps([BASE]))
         settings = {
             "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": str(TOP / "src"),
             "MOTO_AMIS_PATH": str(amis),
+            "MVSTACK_TEST_DISK": str(self.disk),
             "MOTO_ENABLE_RECORDING": "true",
             "MOTO_RECORDER_FILEPATH": str(self.log),
         }

@@ -25,7 +25,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from .arm_resources import ArmError, Body, Resources
+from .cloud_disk import NAME, given
 from .world import LOOPBACK, World
+
+VHD_FOOTER = 512
 
 MANAGEMENT, LOGIN = "management.azure.com", "login.microsoftonline.com"
 NAMES = (MANAGEMENT, LOGIN)
@@ -55,6 +58,7 @@ class FakeArm:
     def __init__(self, world: World, folder: Path) -> None:
         self.resources = Resources()
         self.ca, self.log = folder / "ca.pem", folder / "requests.jsonl"
+        self.disk = folder / NAME  # what every disk holds
         self.refusals: list[tuple[str, str, ArmError]] = []
         self._operations: dict[str, tuple[int, str]] = {}  # polls that are left, what to delete
         self._lock = threading.Lock()
@@ -200,6 +204,31 @@ class FakeArm:
             return self._delete(path)
         raise ArmError(501, "NotImplemented", f"this emulator knows no {method} {path}")
 
+    def blob(self, query: dict[str, str], bytes_: str) -> tuple[int, bytes, dict[str, str]]:
+        """The disk that access was given to, as a page blob: its ranges, or some bytes of it."""
+        if not self.resources.readable or query.get("sig") != "emulated":
+            return 403, b"no access was given", {}
+        size = given(self.disk).stat().st_size
+        if query.get("comp") == "pagelist":
+            step, rows = 1 << 20, ""
+            with self.disk.open("rb") as stream:
+                for begin in range(0, size, step):
+                    data = stream.read(step)
+                    if data.count(0) != len(data):
+                        end = begin + len(data) - 1
+                        rows += f"<PageRange><Start>{begin}</Start><End>{end}</End></PageRange>"
+            # the footer's page is a range as well
+            rows += (
+                f"<PageRange><Start>{size}</Start><End>{size + VHD_FOOTER - 1}</End></PageRange>"
+            )
+            return 200, f"<PageList>{rows}</PageList>".encode(), {}
+        if not bytes_:
+            return 200, b"", {"Content-Length": str(size + VHD_FOOTER)}
+        begin, end = map(int, bytes_.removeprefix("bytes=").split("-"))
+        with self.disk.open("rb") as stream:
+            stream.seek(begin)
+            return 206, stream.read(end + 1 - begin), {}
+
     def _delete(self, path: str) -> tuple[int, None, dict[str, str]]:
         if not (found := self.resources.find(path)):
             return (404 if "/providers/" not in path else 204), None, {}
@@ -258,6 +287,14 @@ class _Handler(BaseHTTPRequestHandler):
         bearer = self.headers.get("Authorization", "").removeprefix("Bearer ")
         path = re.sub("/+", "/", address.path)
         arm = self.server.arm
+        if path.startswith("/blob/"):
+            status, data, more = arm.blob(query, self.headers.get("x-ms-range", ""))
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(data)), **more}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+            return
         status, made, headers = arm.answer(
             self.command, path, query, self._body(data), bearer, self.headers.get("Host", "")
         )

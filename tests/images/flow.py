@@ -69,7 +69,6 @@ class Flow:
             "disk_gb": 10,
             "kit": str(kit),
             "kit_sha256": digest,
-            "inventory": str(folder / "inventory.tar"),
             "manifest": str(folder / "packer-manifest.json"),
             # always: nobody may dial an address that an emulator made up
             "ssh_host": LOOPBACK,

@@ -26,6 +26,8 @@ root=$top/root
 mount -t tmpfs -o mode=0755 instance "$top"
 mkdir "$top/upper" "$top/work" "$root"
 mount -t overlay -o "lowerdir=$base,upperdir=$top/upper,workdir=$top/work" instance "$root"
+mkdir "$top/bare"
+mount --bind "$root" "$top/bare" # the disk alone, without what is mounted on it below
 mount -t proc proc "$root/proc"
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
@@ -49,7 +51,7 @@ rm -f "$root"/etc/apt/sources.list "$root"/etc/apt/sources.list.d/*
 printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
 chmod 0755 "$root/usr/sbin/policy-rc.d"
 chroot "$root" useradd --create-home --shell /bin/bash "$user"
-echo "$user ALL=(ALL) NOPASSWD:ALL" > "$root/etc/sudoers.d/90-cloud"
+echo "$user ALL=(ALL) NOPASSWD:ALL" > "$root/etc/sudoers.d/90-cloud-init-users"
 mkdir -m 0700 "$root/home/$user/.ssh"
 cp "$key" "$root/home/$user/.ssh/authorized_keys"
 chroot "$root" chown -R "$user:" "/home/$user/.ssh"
@@ -106,6 +108,13 @@ class Instance:
         (unshare,) = children(self._process.pid)
         (init,) = children(unshare)
         return Path(f"/proc/{init}/root")
+
+    @property
+    def disk(self) -> Path:
+        """The file tree that its disk would hold, while it is up."""
+        assert self._process is not None
+        (unshare,) = children(self._process.pid)
+        return Path(f"/proc/{unshare}/root{self._top.name}/bare")
 
     def log(self) -> str:
         """What sshd said."""

@@ -1,6 +1,6 @@
 """The kit that a test's build provisions with: the repository's own, with a release of a few files.
 
-Real are provision/run and its steps, the drop-in files as they are rendered, the inventory and the
+Real are provision/run and its steps, the drop-in files as they are rendered, and the
 generalising. Two things are not. Of the packages only those are asked for that a base of these
 worlds has (PACKAGES). And the test in the image is a small one: a release with an MPI in it is
 built and run where an image is whole, in the QEMU flow.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from images.base import base
+from images.cloud_disk import sparse_disk
 from images.emulated_aws import ELSEWHERE, REGION, EmulatedAws
 from images.flow import BUILD, IMAGE, NAME, VERSION, Flow
 from images.instance import Instance, make_key
@@ -146,6 +147,22 @@ def test_a_build_makes_a_candidate_in_each_region_and_leaves_nothing_else(
         assert cloud.leftovers() == []
     assert (made.image, made.version, made.state) == (IMAGE, VERSION, "candidate")
     assert set(made.regions) == {REGION, ELSEWHERE}
+
+
+def test_the_disk_of_what_was_built_is_brought_here_block_by_block(
+    start: Start, aws: EmulatedAws, world: World, cloud: Aws, tmp_path: Path
+) -> None:
+    assert start().wait().code == 0
+    disk = sparse_disk(aws.disk, 130)  # more blocks than there are on a page
+    told: list[str] = []
+    with world.inside():
+        cloud.disk(IMAGE, VERSION, tmp_path / "raw", told.append)
+        with pytest.raises(Refused, match="was never built"):
+            cloud.disk(IMAGE, "2026.11.9", tmp_path / "other", told.append)
+    brought = (tmp_path / "raw").read_bytes()
+    assert brought[: len(disk)] == disk and not any(brought[len(disk) :])
+    assert len(brought) == 1 << 30 and (tmp_path / "raw").stat().st_blocks * 512 < 80 << 20
+    assert len(told) == 130 and not (tmp_path / "other").exists()
 
 
 @pytest.mark.usefixtures("nothing_is_left")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from images.base import base
+from images.cloud_disk import sparse_disk
 from images.fake_arm import ELSEWHERE, GALLERY, GROUP, LOCATION, NAMES, FakeArm, Request
 from images.flow import BUILD, IMAGE, NAME, VERSION, Flow
 from images.instance import Instance, make_key
@@ -153,6 +154,40 @@ def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_els
     assert (made.image, made.version, made.state) == (IMAGE, VERSION, "candidate")
     assert (made.build, set(made.regions)) == (BUILD, {LOCATION, ELSEWHERE})
     assert made.created == "2026-11-21T21:15:00Z"
+
+
+def test_the_disk_of_what_was_built_is_read_through_a_copy_that_goes(
+    start: Start, arm: FakeArm, world: World, cloud: Azure, tmp_path: Path
+) -> None:
+    assert start().wait().code == 0
+    before, disk, to = arm.left(), sparse_disk(arm.disk, 8), tmp_path / "raw"
+    with world.inside():
+        cloud.disk(IMAGE, VERSION, to, lambda _: None)
+        assert to.read_bytes() == disk and arm.left() == before
+        assert arm.resources.readable is False
+
+        arm.refuse("POST", "/disks/disk/beginGetAccess", 403, "AuthorizationFailed", "may not")
+        with pytest.raises(Refused, match="may not"):
+            cloud.disk(IMAGE, VERSION, to, lambda _: None)
+        assert arm.left() == before, "the copy is gone when it could not be read, too"
+        with pytest.raises(Refused, match="was never built"):
+            cloud.disk(IMAGE, "2026.11.9", to, lambda _: None)
+
+
+def test_a_copy_of_a_disk_that_was_cut_off_is_a_leftover(
+    start: Start, arm: FakeArm, world: World, cloud: Azure, tmp_path: Path
+) -> None:
+    assert start().wait().code == 0
+    sparse_disk(arm.disk, 1)
+    arm.refuse("DELETE", "(?i)/resourcegroups/mvapich-stack-disk-", 409, "Busy", "later")
+    with world.inside():
+        with pytest.raises(MvstackError):
+            cloud.disk(IMAGE, VERSION, tmp_path / "raw", lambda _: None)
+        found = [one for one in cloud.leftovers() if one.kind == "resource group"]
+        assert [one.build for one in found] == [BUILD]
+        arm.refusals.clear()
+        cloud.remove(found[0])
+        assert not [one for one in cloud.leftovers() if one.kind == "resource group"]
 
 
 @pytest.mark.usefixtures("nothing_is_left")

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.image import base, testing
+from mvstack.image import testing
+from mvstack.image.audit import audit
+from mvstack.image.disks import mounted
 from mvstack.support.errors import BuildFailed, CheckFailed, Missing
 from mvstack.support.home import DATA
 
@@ -21,15 +23,20 @@ def disk(tmp_path: Path) -> Path:
     if os.geteuid() != 0:
         pytest.skip("needs root: loop devices are mounted")
     path = tmp_path / "raw"
-    with path.open("wb") as stream:
-        stream.truncate(16 << 20)
     try:
+        partitioned(path, "label: dos\nstart=1MiB, type=83\n", 16)
         subprocess.run(["mkfs.ext4", "-q", "-E", "offset=1048576", path, "14M"], check=True)
-        with base.mounted(path) as place:
+        with mounted(path) as place:
             (place / "file").write_text("kept")
     except (FileNotFoundError, Missing) as error:
         pytest.skip(" ".join(str(error).split()))
     return path
+
+
+def partitioned(disk: Path, table: str, size: int) -> None:
+    with disk.open("wb") as stream:
+        stream.truncate(size << 20)
+    subprocess.run(["/usr/sbin/sfdisk", "--quiet", disk], input=table, text=True, check=True)
 
 
 def mounts(disk: Path) -> list[str]:
@@ -41,7 +48,7 @@ def mounts(disk: Path) -> list[str]:
 
 
 def test_what_is_written_is_there_and_nothing_stays_mounted(disk: Path) -> None:
-    with base.mounted(disk, read_only=True) as place:
+    with mounted(disk, read_only=True) as place:
         assert (place / "file").read_text() == "kept"
         with pytest.raises(OSError, match="Read-only"):
             (place / "other").touch()
@@ -49,13 +56,13 @@ def test_what_is_written_is_there_and_nothing_stays_mounted(disk: Path) -> None:
 
 
 def test_an_error_in_the_block_unmounts(disk: Path) -> None:
-    with pytest.raises(ZeroDivisionError), base.mounted(disk):
+    with pytest.raises(ZeroDivisionError), mounted(disk):
         raise ZeroDivisionError
     assert not mounts(disk)
 
 
 def test_a_disk_that_is_in_use_is_not_called_whole(disk: Path) -> None:
-    with pytest.raises(BuildFailed, match="could not be unmounted"), base.mounted(disk) as place:
+    with pytest.raises(BuildFailed, match="could not be unmounted"), mounted(disk) as place:
         holding = (place / "file").open()
     holding.close()
     assert not mounts(disk), "it is let go once nobody uses it"
@@ -63,8 +70,8 @@ def test_a_disk_that_is_in_use_is_not_called_whole(disk: Path) -> None:
 
 _MOUNTS = """
 import pathlib, sys, time
-from mvstack.image import base
-with base.mounted(pathlib.Path(sys.argv[1]), read_only=True):
+from mvstack.image.disks import mounted
+with mounted(pathlib.Path(sys.argv[1]), read_only=True):
     print("mounted", flush=True)
     time.sleep(600)
 """
@@ -76,11 +83,11 @@ def test_what_a_killed_process_left_mounted_is_let_go_by_the_next(disk: Path) ->
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as killed:
         assert killed.stdout is not None and killed.stdout.readline() == b"mounted\n"
         (left,) = mounts(disk)
-        with base.mounted(disk, read_only=True):
+        with mounted(disk, read_only=True):
             assert left in mounts(disk), "it lives: it is left alone"
         killed.send_signal(signal.SIGKILL)
     assert left in mounts(disk)
-    with base.mounted(disk, read_only=True):
+    with mounted(disk, read_only=True):
         assert left not in mounts(disk)
     assert not mounts(disk) and not Path(left).exists()
 
@@ -132,3 +139,62 @@ def test_what_a_killed_bootstrap_mounted_is_gone_with_it(disk: Path, tmp_path: P
     assert (root.parent / "mounted").exists()
     assert str(root) not in here
     assert not list((root / "proc").iterdir())
+
+
+ROOT_ID, BOOT_ID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+
+
+@pytest.fixture
+def cloud_disk(disk: Path, tmp_path: Path) -> Path:
+    """As a cloud's: GPT, /boot before / and named in its fstab, and room that holds nothing."""
+    place = tmp_path / "cloud"
+    rows = "start=1MiB,size=1MiB\nstart=2MiB,size=8MiB\nstart=10MiB,size=16MiB\n"
+    partitioned(place, f"label: gpt\n{rows}", 32)
+    for start, size, name in ((2, 8, BOOT_ID), (10, 16, ROOT_ID)):
+        tree = tmp_path / name
+        (tree / ("etc" if name == ROOT_ID else "loader")).mkdir(parents=True)
+        if name == ROOT_ID:
+            (tree / "boot").mkdir()
+            lines = f"# comment\nUUID={name} / ext4 defaults 0 1\nUUID={BOOT_ID} /boot ext4\n"
+            (tree / "etc/fstab").write_text(lines)
+        else:
+            (tree / "loader/random-seed").write_text("seed")
+        words = ["-E", f"offset={start << 20}", "-U", name, "-d", tree, place, f"{size}M"]
+        subprocess.run(["mkfs.ext4", "-q", "-F", *words], check=True)
+    return place
+
+
+def test_a_partition_beside_the_root_is_seen_by_the_audit(cloud_disk: Path) -> None:
+    with mounted(cloud_disk, read_only=True) as place:
+        assert (place / "etc/fstab").is_file()
+        (found,) = audit(place)
+        assert found.path == "/boot/loader/random-seed" and found.fails
+        with pytest.raises(OSError, match="Read-only"):
+            (place / "boot/other").touch()
+    assert not mounts(cloud_disk)
+
+
+@pytest.mark.parametrize(
+    ("start", "magic", "words"),
+    [
+        (26, (4086, b"SWAPSPACE2"), "holds swap, which cannot be looked into"),
+        (26, None, "holds ext4, and /etc/fstab does not say where"),
+    ],
+)
+def test_a_partition_that_nobody_can_look_into_is_no_clean_one(
+    cloud_disk: Path, start: int, magic: tuple[int, bytes] | None, words: str
+) -> None:
+    add = ["/usr/sbin/sfdisk", "--quiet", "--append", "--no-reread", cloud_disk]
+    subprocess.run(add, input=f"start={start}MiB,size=5MiB\n", text=True, check=True)
+    if magic:
+        with cloud_disk.open("r+b") as stream:
+            stream.seek((start << 20) + 1024)
+            stream.write((1).to_bytes(4, "little") + (1000).to_bytes(4, "little"))
+            stream.seek((start << 20) + magic[0])
+            stream.write(magic[1])
+    else:
+        words_ = ["-E", f"offset={start << 20}", cloud_disk, "5M"]
+        subprocess.run(["mkfs.ext4", "-q", "-F", *words_], check=True)
+    with pytest.raises(CheckFailed, match=words), mounted(cloud_disk, read_only=True):
+        raise AssertionError("nothing of it may be called looked at")
+    assert not mounts(cloud_disk)

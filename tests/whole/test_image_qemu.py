@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 from images.release import IMAGE, PARTITION, ROOT, SYSTEM, installed
 
-from mvstack.image import base, tools
+from mvstack.image import tools
+from mvstack.image.disks import mounted
 from mvstack.support.errors import Missing
 from mvstack.support.home import DATA
 
@@ -41,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         with disk.open("wb") as stream:
             stream.truncate(16 << 20)
         subprocess.run(["mkfs.ext4", "-q", "-E", "offset=1048576", disk, "14M"], check=True)
-        with base.mounted(disk):
+        with mounted(disk):
             pass
     except Missing as error:
         pytest.skip(" ".join(str(error).split()))

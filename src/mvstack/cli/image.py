@@ -13,6 +13,7 @@ from mvstack.image.papers import MANIFEST
 from mvstack.image.publish import Target, publish_image
 from mvstack.image.sign import verify as check
 from mvstack.image.validation import validate_images
+from mvstack.image.vm import Machine
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Problem
 
@@ -83,19 +84,28 @@ def build(
     _told(version, as_json)
 
 
-@app.command(epilog="Example: mvstack image test qemu-debian12/mpich")
+@app.command(
+    epilog="Examples: mvstack image test qemu-debian12/mpich   ·   "
+    "mvstack image test azure-hbv4 --host azureuser@10.1.0.4"
+)
 def test(
     system: options.System,
     asked: Version = None,
+    host: Annotated[
+        str,
+        Option(help="Machine that was started from a cloud's image, as ssh knows it."),
+    ] = "",
+    ssh_config: Annotated[Path | None, Option(help="ssh's configuration file for it.")] = None,
     release: options.ReleaseName = None,
     root: options.Root = None,
     images: Images = None,
     key: options.Key = "",
     as_json: options.Json = False,
 ) -> None:
-    """Start a built image as a virtual machine, run all tests, and sign it if they pass."""
+    """Run all tests on a machine of the image, which is rebooted; sign the image if they pass."""
     where = Asked(system, release, root, images, key)
-    version = flow.test_image(where, asked, options.progress(as_json))
+    machine = Machine(host, ssh_config) if host else None
+    version = flow.test_image(where, asked, options.progress(as_json), machine)
     _told(version, as_json)
 
 

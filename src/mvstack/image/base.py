@@ -4,18 +4,17 @@ mmdebstrap installs the packages, mkfs.ext4 fills a partition with them, extlinu
 from a BIOS. With SOURCE_DATE_EPOCH and fixed identifiers, the same packages give the same files.
 """
 
-import contextlib
-import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.image import tools
+from mvstack.image.disks import mounted
 from mvstack.support import hashes, locks
-from mvstack.support.errors import BuildFailed, Missing, Problem
+from mvstack.support.errors import BuildFailed, Problem
 from mvstack.support.processes import run
 
 #: What a disk needs to start and be provisioned; all else the provisioning brings.
@@ -35,7 +34,6 @@ PACKAGES = (
 )
 _UUID = uuid.uuid5(uuid.NAMESPACE_DNS, "root.mvapich-stack")
 START = 1  # MiB before the partition
-_MOUNT = "mvstack-mount-"  # and the process that mounted it
 LOCK, HALF = ".lock", ".base-"  # in the folder of base disks: who makes one, and what is half made
 _FILES = {
     "etc/fstab": f"UUID={_UUID} / ext4 errors=remount-ro,discard 0 1\n",
@@ -100,14 +98,9 @@ def make_base(disk: Path, of: Base, log: Path, note: Callable[[str], None]) -> N
         work = Path(name)
         root, raw = work / "root", work / "raw"
         _bootstrap(root, of, log, note)
-        _configure(root)
+        configure(root)
         note("making the disk")
-        _partition(raw, root, of, log)
-        with mounted(raw) as mount:
-            tools.run(
-                ["extlinux", "--install", mount / "boot" / "extlinux"], log, what="making it start"
-            )
-        _boot_sector(raw)
+        fill_disk(raw, root, of, log)
         note("compressing")
         whole = work / "disk.qcow2"
         tools.run(
@@ -155,7 +148,8 @@ def pinned(packages: str) -> str:
     return "\n".join(rows)
 
 
-def _configure(root: Path) -> None:
+def configure(root: Path) -> None:
+    """Let the file tree ``root`` start as a machine of its own, from the disk that it is put on."""
     for name, text in _FILES.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,6 +160,18 @@ def _configure(root: Path) -> None:
     # the host's own, which mmdebstrap brought for its chroot
     (root / "etc" / "resolv.conf").unlink(missing_ok=True)
     shutil.rmtree(root / "var" / "log" / "journal", ignore_errors=True)
+
+
+def fill_disk(raw: Path, root: Path, of: Base, log: Path) -> None:
+    """Write ``raw``, a disk that starts, with the file tree ``root`` on it."""
+    _partition(raw, root, of, log)
+    with mounted(raw) as mount:
+        tools.run(
+            ["extlinux", "--install", mount / "boot" / "extlinux"], log, what="making it start"
+        )
+    sector = Path("/usr/lib/EXTLINUX/mbr.bin").read_bytes()[:440]
+    with raw.open("r+b") as stream:
+        stream.write(sector)
 
 
 def _partition(raw: Path, root: Path, of: Base, log: Path) -> None:
@@ -187,71 +193,3 @@ def _partition(raw: Path, root: Path, of: Base, log: Path) -> None:
     tools.run(
         command, log, what="filling the disk", env={"E2FSPROGS_FAKE_TIME": str(of.epoch or 1)}
     )
-
-
-def _boot_sector(raw: Path) -> None:
-    sector = Path("/usr/lib/EXTLINUX/mbr.bin").read_bytes()[:440]
-    with raw.open("r+b") as stream:
-        stream.write(sector)
-
-
-@contextlib.contextmanager
-def mounted(raw: Path, read_only: bool = False) -> Iterator[Path]:
-    """The file system of a raw disk, mounted as long as the block lasts.
-
-    Raises Missing when this machine gives no loop device.
-    """
-    # no TemporaryDirectory, which would empty the disk where it cannot be unmounted
-    _release_leftovers()
-    name = tempfile.mkdtemp(prefix=f"{_MOUNT}{os.getpid()}-")
-    try:
-        # noload: a journal that was not replayed must not be written to
-        options = f"loop,offset={START * 2**20}" + (",ro,noload" if read_only else "")
-        done = run(["mount", "-t", "ext4", "-o", options, raw, name])
-        if not done.ok:
-            raise Missing(
-                Problem(
-                    "a disk could not be mounted through a loop device",
-                    str(raw),
-                    found=done.errors.strip(),
-                    todo="run it where root may use /dev/loop-control; a container needs it passed",
-                )
-            )
-        try:
-            yield Path(name)
-        except BaseException:
-            _unmounted(name)
-            raise
-        if said := _unmounted(name):
-            raise BuildFailed(
-                Problem(
-                    "a disk could not be unmounted, and what is on it may not be whole",
-                    name,
-                    found=said,
-                    todo="see who uses it (fuser -m), then run the same command again",
-                )
-            )
-    finally:
-        with contextlib.suppress(OSError):
-            Path(name).rmdir()
-
-
-def _release_leftovers() -> None:
-    """Unmount what a process of ours left that was killed with a disk mounted."""
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        place = Path(line.split()[1])
-        pid = place.name.removeprefix(_MOUNT).partition("-")[0]
-        if place.name.startswith(_MOUNT) and not Path(f"/proc/{pid}").exists():
-            _unmounted(str(place))
-            with contextlib.suppress(OSError):
-                place.rmdir()
-
-
-def _unmounted(name: str) -> str:
-    """Unmount it; what umount said when it could not, and let go of it once nobody uses it."""
-    os.sync()
-    done = run(["umount", name])
-    if done.ok:
-        return ""
-    run(["umount", "--lazy", name])
-    return done.errors.strip() or "it gave no reason"

@@ -7,12 +7,12 @@ Packer's own step is one: an instance that was interrupted is gone, and begun an
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mvstack.image import base, kit, packer, papers, store, tools, vm
 from mvstack.image.checkout import by, commit
+from mvstack.image.clouds import Cloud
 from mvstack.image.job import Job, Wanted
 from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
@@ -53,7 +53,7 @@ def check_tools(image: ImagePlan) -> None:
         names = (*tools.FOR_ALL, *tools.FOR_QEMU)
         tools.need(names, "making an image for QEMU", root=True)
     else:
-        tools.need(tools.FOR_ALL, f"making an image for {image.cloud}")
+        tools.need((*tools.FOR_ALL, *tools.FOR_AUDIT), f"making an image for {image.cloud}", True)
         packer.check(image.cloud)
 
 
@@ -76,10 +76,11 @@ def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: 
     return Job(plan, image, wanted, version, work, files, packages, progress)
 
 
-def build(job: Job, accept: Callable[[], None] | None = None) -> None:
+def build(job: Job, there: Cloud | None) -> None:
     """Make the image of ``job``: a candidate, whole and with its papers, that nobody has tested.
 
-    ``accept`` tells its cloud so; while that fails the version is not whole, and is gone on with.
+    ``there`` is its cloud, None for QEMU, and is told so; while that fails the version is not
+    whole, and is gone on with.
     Raises BuildFailed, InvalidInput (Packer refuses the templates), Refused (the name is taken).
     """
     version = job.version
@@ -92,10 +93,10 @@ def build(job: Job, accept: Callable[[], None] | None = None) -> None:
         if job.image.cloud == "qemu":
             _base(job)
         _packer(job)
-    papers.write(job)
+    papers.write(job, there)
     version.set(ended=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
-    if accept:
-        accept()
+    if there:
+        there.accept(job.image.name, version.version)
     version.set(state="candidate")
 
 
@@ -170,7 +171,6 @@ def _variables(job: Job) -> dict[str, Any]:
         "kit": str(job.work / "kit.tar"),
         "kit_sha256": known["kit_sha256"],
         "manifest": str(job.work / "manifest.json"),
-        "inventory": str(job.work / "inventory.tar"),
     }
     (job.work / "manifest.json").unlink(missing_ok=True)
     if job.image.cloud == "qemu":

@@ -1,6 +1,5 @@
 """Whole commands of `mvstack image`: build, test, list, clean; publish.py and validation.py."""
 
-import functools
 import os
 import re
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from mvstack.image.policy import image_policy
 from mvstack.image.render import image_files
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
+from mvstack.image.vm import Machine
 from mvstack.install import stages
 from mvstack.install.flow import Request, install
 from mvstack.plan.make import split_name
@@ -79,17 +79,10 @@ def build_image(
         # kept before it is begun: cut off in its test, the same command goes on with the test
         version.set(testing=test and there is None)
         if version.state == "building":
-            accept = functools.partial(_accept, there, job, asked.key) if there else None
-            building.build(job, accept)
+            building.build(job, there)
         if version.data["testing"]:
             _test(job, asked.key)
     return version
-
-
-def _accept(there: Cloud, job: Job, key: str) -> None:
-    """A cloud's image is signed without tests, which only its cloud can run."""
-    _sign(job, key)
-    there.accept(job.image.name, job.version.version)
 
 
 def _can_begin(
@@ -133,40 +126,46 @@ def _plain_path(folder: Path) -> None:
         )
 
 
-def test_image(asked: Asked, number: str | None, progress: Progress) -> Version:
-    """`mvstack image test`: start a built image and run every test; a passed one is signed."""
+def test_image(
+    asked: Asked, number: str | None, progress: Progress, there: Machine | None = None
+) -> Version:
+    """`mvstack image test`: run every test on a machine of the image; a passed one is signed.
+
+    ``there`` is that machine, of a cloud's image; one for QEMU is started here.
+    """
     plan, image = asked.plan("test")
     folder = asked.folder(plan.root)
     states = ("candidate", "tested", "published")
     version = store.find(folder, image.name, number, states, asked.release or "")
     if version.data["release"] != plan.release:  # what it must hold is what its release says
         plan, image = asked.plan("test", version.data["release"])
-    testing.ready(version.title, image)
-    testing.whole(version)
+    testing.ready(version.title, image, there)
+    if there is None:
+        testing.whole(version)
     _plain_path(folder)
     if asked.key:
         gpg.own_key(asked.key)
     work = store.work_folder(version)
     with store.locked(version):
         job = Job(plan, image, Wanted(), version, work, image_files(plan, image), "", progress)
-        _test(job, asked.key)
+        _test(job, asked.key, there)
     return version
 
 
-def _test(job: Job, key: str) -> None:
+def _test(job: Job, key: str, there: Machine | None = None) -> None:
     """Test a version. What an earlier test said and signed holds no longer once this one begins.
 
     Of a published version nothing changes, neither its files nor what is known of it.
     """
     version = job.version
     if version.state == "published":
-        testing.test(job, job.work / testing.REPORT)
+        testing.test(job, job.work / testing.REPORT, there)
         return
     version.set(state="candidate", tests={}, signed="", why_unsigned="its test did not pass")
     for name in (SIGNATURE, SUMS, testing.REPORT, provenance.FILE):
         (version.folder / name).unlink(missing_ok=True)
     try:
-        testing.test(job, version.folder / testing.REPORT)
+        testing.test(job, version.folder / testing.REPORT, there)
     except CheckFailed:
         version.set(tests=testing.passed(version), testing=False)
         raise
@@ -182,7 +181,7 @@ def _sign(job: Job, key: str) -> None:
         try:
             version.set(signed=sign.sign(version.folder, key).signer, why_unsigned="")
         except (Refused, Missing) as error:
-            # unsigned, it can be looked at; one of QEMU is not published
+            # unsigned, it can be looked at, and is not published
             version.set(signed="", why_unsigned=str(error).splitlines()[0])
 
 

@@ -86,6 +86,32 @@ def make_kit(
     /etc/mvapich-stack/image.json, ``archive`` is the release, ``packages`` a list of exact
     versions of an earlier build, ``provision`` the folder with provision/ and files/.
     """
+    texts = _texts(image, provision)
+    texts["image.json"] = ((json.dumps(facts, indent=1) + "\n").encode(), 0o644)
+    texts["release.sha256"] = (f"{sha256_of(archive)}  release.tar.zst\n".encode(), 0o644)
+    if packages:
+        texts["packages.txt"] = (packages.encode(), 0o644)
+    part = kit.with_suffix(".part")
+    with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as tar:
+        _add(tar, texts)
+        info = _plain(tar.gettarinfo(archive, "release.tar.zst"))
+        info.mode = 0o644
+        with archive.open("rb") as stream:
+            tar.addfile(info, stream)
+    part.replace(kit)
+    return sha256_of(kit)
+
+
+def smoke_archive(image: dict[str, str], provision: Path = TEMPLATES) -> bytes:
+    """A tar of the kit without release and facts: what provision/smoke runs by, anywhere."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        _add(tar, _texts(image, provision))
+    return stream.getvalue()
+
+
+def _texts(image: dict[str, str], provision: Path) -> dict[str, tuple[bytes, int]]:
+    """Name, content and mode of every small file of a kit."""
     texts: dict[str, tuple[bytes, int]] = {}
     for top in ("provision", "files"):
         for path in sorted((provision / top).rglob("*")):
@@ -96,22 +122,14 @@ def make_kit(
         texts[name] = (text.encode(), 0o644)
     for source in programs():
         texts[f"tests/{source.name}"] = (source.read_bytes(), 0o644)
-    texts["image.json"] = ((json.dumps(facts, indent=1) + "\n").encode(), 0o644)
-    texts["release.sha256"] = (f"{sha256_of(archive)}  release.tar.zst\n".encode(), 0o644)
-    if packages:
-        texts["packages.txt"] = (packages.encode(), 0o644)
-    part = kit.with_suffix(".part")
-    with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as tar:
-        for name, (data, mode) in sorted(texts.items()):
-            info = _plain(tarfile.TarInfo(name))
-            info.size, info.mode = len(data), mode
-            tar.addfile(info, io.BytesIO(data))
-        info = _plain(tar.gettarinfo(archive, "release.tar.zst"))
-        info.mode = 0o644
-        with archive.open("rb") as stream:
-            tar.addfile(info, stream)
-    part.replace(kit)
-    return sha256_of(kit)
+    return texts
+
+
+def _add(tar: tarfile.TarFile, texts: dict[str, tuple[bytes, int]]) -> None:
+    for name, (data, mode) in sorted(texts.items()):
+        info = _plain(tarfile.TarInfo(name))
+        info.size, info.mode = len(data), mode
+        tar.addfile(info, io.BytesIO(data))
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:

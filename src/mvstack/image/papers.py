@@ -1,23 +1,21 @@
 """The papers of an image: manifest, audit, list of packages, SBOM, vulnerabilities, provenance.
 
-Of a QEMU image they are read off the finished disk, mounted read-only. A cloud's disk cannot be
-had, so there they are read off what the instance said of itself before it was generalised;
-manifest and audit are left out: the first start from the image looks at what an audit would.
+They are read off the finished disk, mounted read-only; a cloud's disk is brought here for that.
 """
 
 import json
 import os
-import shutil
-import tarfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mvstack.image import base, manifest, provenance, tools, vulnerabilities
+from mvstack.image import manifest, provenance, tools, vulnerabilities
 from mvstack.image.audit import audit
 from mvstack.image.checkout import by, commit, repository
+from mvstack.image.clouds import Cloud
 from mvstack.image.components import Component, components, known_facts
+from mvstack.image.disks import mounted
 from mvstack.image.finding import Finding
 from mvstack.image.job import Job
 from mvstack.image.packages import installed, manager
@@ -30,37 +28,36 @@ MANIFEST, PACKAGES, AUDIT = "manifest.txt", "packages.txt", "audit.json"
 VULNERABILITIES = "vulnerabilities.json"
 
 
-def write(job: Job) -> None:
-    """Write the papers of a finished build into its folder.
+def write(job: Job, there: Cloud | None) -> None:
+    """Write the papers of a finished build into its folder; ``there`` has its disk, or QEMU has.
 
     Raises CheckFailed, naming each path, when the audit finds what must not be in an image, and
     when packages are not those of the list that was given.
     """
-    if job.image.cloud == "qemu":
-        raw = job.work / "disk.raw"
-        try:
+    raw = job.work / "disk.raw"
+    try:
+        if there is None:
             disk = job.version.folder / "disk.qcow2"
             convert: list[str | Path] = ["qemu-img", "convert", "-O", "raw", disk, raw]
             tools.run(convert, job.log, what="reading the disk")
-            with base.mounted(raw, read_only=True) as root:
-                with job.step("manifest", "every file of the disk, hashed"):
-                    entries = manifest.collect(root)
-                    manifest.write(entries, job.version.folder / MANIFEST)
-                with job.step("audit", "what must not be left on the disk"):
-                    found = audit(root)
-                _of_tree(job, root)
-        finally:
-            raw.unlink(missing_ok=True)
-        _audited(job, found)
-    else:
-        root = job.work / "inventory"
-        shutil.rmtree(root, ignore_errors=True)
-        _of_tree(job, _unpacked(job.work / "inventory.tar", root))
+        else:
+            with job.step("disk", f"the disk, brought here from {there.name}") as step:
+                there.disk(job.image.name, job.version.version, raw, step.note)
+        with mounted(raw, read_only=True) as root:
+            with job.step("manifest", "every file of the disk, hashed"):
+                entries = manifest.collect(root)
+                manifest.write(entries, job.version.folder / MANIFEST)
+            with job.step("audit", "what must not be left on the disk"):
+                found = audit(root)
+            _of_tree(job, root)
+    finally:
+        raw.unlink(missing_ok=True)
+    _audited(job, found)
     _same_packages(job)
 
 
 def _of_tree(job: Job, root: Path) -> None:
-    """What is read off a file tree, be it a disk or an inventory."""
+    """What is read off the disk's file tree besides."""
     folder = job.version.folder
     with job.step("sbom", "packages and SBOM"):
         names = ":{arch}" if manager(root) == "dpkg" else ".{arch}"
@@ -157,23 +154,3 @@ def origin(job: Job) -> None:
 
 def _when(stamp: str) -> datetime:
     return datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-
-
-def _unpacked(inventory: Path, folder: Path) -> Path:
-    """The inventory of an instance as a file tree; what is neither file nor folder is left out."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(inventory) as tar:
-        for member in tar.getmembers():
-            name = member.name.lstrip("./")
-            if ".." in Path(name).parts or not (member.isreg() or member.isdir()):
-                continue
-            target = folder / name
-            if member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            stream = tar.extractfile(member)
-            assert stream is not None
-            with stream, target.open("wb") as out:
-                shutil.copyfileobj(stream, out)
-    return folder

@@ -45,6 +45,8 @@ class ImagePlan:
     steps: list[dict[str, Any]]
     packages: list[str]
     early: list[str]
+    test_packages: list[str]
+    launch: list[dict[str, str]]
     sysctl: list[dict[str, Any]]
     limits: list[dict[str, Any]]
     kernel_files: list[dict[str, Any]]
@@ -118,8 +120,10 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
         secure_boot=spec.secure_boot,
         secure_boot_why=spec.secure_boot_why,
         steps=_rows(policy.steps, asked),
-        packages=_packages(rows, family),
+        packages=_packages([row for row in rows if not row.test], family),
         early=_packages([row for row in rows if row.early], family),
+        test_packages=_packages([row for row in rows if row.test], family),
+        launch=[{"module": one.module, "launch": one.launch} for one in plan.mpi if not one.gone],
         sysctl=_rows(policy.sysctl, asked),
         limits=_rows(policy.limits, asked),
         kernel_files=_rows(policy.kernel_files, asked),
@@ -170,6 +174,7 @@ def _holds(when: ImageWhen, asked: _Facts) -> bool:
         (spec.nic_stack, when.nic_stack),
         (spec.gpu_stack, when.gpu_stack),
         (spec.machine, when.machine),
+        (asked.part.launcher, when.launcher),
     ]
     if not all(value in allowed for value, allowed in pairs if allowed):
         return False

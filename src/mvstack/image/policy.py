@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from mvstack.model.base import Strict, validated
 from mvstack.model.image import Cloud, Family, GpuStack, NicStack, Sha256
-from mvstack.model.vocabulary import Fabric
+from mvstack.model.vocabulary import Fabric, Launcher
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
 
@@ -24,6 +24,7 @@ class ImageWhen(Strict):
     nic_stack: list[NicStack] = Field(default_factory=list)
     gpu_stack: list[GpuStack] = Field(default_factory=list)
     machine: list[str] = Field(default_factory=list)
+    launcher: list[Launcher] = Field(default_factory=list)
 
 
 class _Row(Strict):
@@ -89,13 +90,15 @@ class Packages(_Row):
     """Packages of the distribution, under the names of each family.
 
     ``early``: they are on QEMU's base disk already, because an emulated machine takes minutes to
-    unpack them; elsewhere, and in a second run, this makes no difference.
+    unpack them; elsewhere, and in a second run, this makes no difference. ``test``: they are there
+    while the test in the image runs, and are taken away again.
     """
 
     debian: list[str] = Field(default_factory=list)
     ubuntu: list[str] = Field(default_factory=list)
     rhel: list[str] = Field(default_factory=list)
     early: bool = False
+    test: bool = False
 
 
 class Download(_Row):

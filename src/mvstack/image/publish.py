@@ -43,8 +43,6 @@ def publish_image(
     version = store.find(asked.folder(plan.root), image.name, number, store.STATES[1:])
     with store.locked(version):
         _may_be_published(version, image, unknown_is_fine)
-        if not version.data.get("signed"):  # built where no key was; Refused when there is none now
-            version.set(signed=sign.sign(version.folder).signer)
         with progress.step("publish", version.title):
             if there is None:
                 assert target.to is not None
@@ -101,26 +99,27 @@ def _may_be_published(version: Version, image: ImagePlan, unknown_is_fine: bool)
             ),
             outcome="Nothing was changed.",
         )
-    if image.cloud == "qemu":
-        if version.state != "tested":
-            problems.append(
-                Problem(
-                    f"{version.title} was not tested",
-                    str(version.folder),
-                    found=version.state,
-                    todo=f"mvstack image test {image.system}/{image.partition}",
-                )
+    if version.state != "tested":
+        host = "" if image.cloud == "qemu" else " --host NAME"
+        problems.append(
+            Problem(
+                f"{version.title} was not tested",
+                str(version.folder),
+                found=version.state,
+                because="only a machine that was started from it shows that it starts",
+                todo=f"mvstack image test {image.system}/{image.partition}{host}",
             )
-        elif not version.data.get("signed"):
-            problems.append(
-                Problem(
-                    f"{version.title} is not signed",
-                    str(version.folder),
-                    found=version.data.get("why_unsigned", ""),
-                    todo='mvstack cache keys create "Name of the site", once; then '
-                    f"mvstack image test {image.system}/{image.partition}, which signs",
-                )
+        )
+    elif not version.data.get("signed"):
+        problems.append(
+            Problem(
+                f"{version.title} is not signed",
+                str(version.folder),
+                found=version.data.get("why_unsigned", ""),
+                todo='mvstack cache keys create "Name of the site", once; then '
+                f"mvstack image test {image.system}/{image.partition}, which signs",
             )
+        )
     if version.data.get("signed"):
         sign.verify(version.folder)
     known = version.data.get("vulnerabilities") or {"state": "unknown", "why": "nobody looked"}

@@ -69,6 +69,8 @@ def provision_env(image: ImagePlan) -> str:
     arrays = {
         "STEPS": [step["script"] for step in image.steps],
         "PACKAGES": image.packages,
+        "TEST_PACKAGES": image.test_packages,
+        "LAUNCH": [f"{one['module']} {one['launch']}" for one in image.launch],
         "UNITS": [f"{unit['name']} {unit['state']}" for unit in image.units],
         "DOWNLOADS": [
             f"{item['id']} {item['version']} {item['sha256']} {item['url']}"

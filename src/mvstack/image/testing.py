@@ -1,26 +1,26 @@
 """Test a built image: start it as a machine of its own, look at it, run the checks in it.
 
-Of a QEMU image only: a cloud's image is started in the cloud, where images/tests and `mvstack test`
-do the same over ssh (docs/images.md). The disk is not touched: the machine writes to a layer.
+An image for QEMU is started here; its disk is not touched, the machine writes to a layer. Of a
+cloud's image somebody starts a machine there (docs/images.md), and names it.
 """
 
 import contextlib
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from mvstack.image import carry, tools, vm
+from mvstack.image import carry, kit, tools, vm
 from mvstack.image.extras import need
 from mvstack.image.job import Job
 from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
+from mvstack.image.vm import Machine
 from mvstack.support.errors import CheckFailed, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import Limits, TimedOut, follow
@@ -44,53 +44,66 @@ def whole(version: Version) -> Path:
     return disk
 
 
-def ready(title: str, image: ImagePlan) -> None:
-    """Raise Refused for an image of a cloud, Missing without what a test here takes."""
-    if image.cloud != "qemu":
+def ready(title: str, image: ImagePlan, there: Machine | None = None) -> None:
+    """Raise Refused for a cloud's image of which no machine is named, Missing without the tools."""
+    if image.cloud == "qemu":
+        if there:
+            raise Refused(
+                Problem(
+                    "an image for QEMU is started here", found=there.name, todo="leave --host out"
+                )
+            )
+        tools.need(tools.FOR_TEST, "starting an image")
+    elif there is None:
         raise Refused(
             Problem(
                 f"{title} is an image of {image.cloud}, and cannot be started here",
-                todo="start it there; docs/images.md says how the same tests run over ssh",
+                todo=f"start a machine of size {image.machine} from it, and name it: --host NAME, "
+                "as ssh knows it (docs/images.md)",
             )
         )
-    tools.need(tools.FOR_TEST, "starting an image")
+    else:
+        tools.need(("ssh",), "testing a machine")
     need("pytest", "testinfra")
 
 
-def test(job: Job, report_to: Path) -> dict[str, Any]:
-    """Start the image of ``job``, run all tests, write ``report_to``, and return it.
+def test(job: Job, report_to: Path, there: Machine | None = None) -> dict[str, Any]:
+    """Test the image of ``job`` as a machine, write ``report_to``, and return it.
 
-    Raises CheckFailed naming each test that failed; the report is written all the same. What
-    :func:`ready` raises is not seen here.
+    The machine is ``there``, or is started here. It is looked at as it first came up, started once
+    more, and then runs MPI. Raises Refused for a machine of another image, BuildFailed for one that
+    does not come up, and CheckFailed naming each test that failed; then the report is written all
+    the same. What :func:`ready` raises is not seen here.
     """
     version, image = job.version, job.image
     work = work_folder(version) / "test"
     work.mkdir(parents=True, exist_ok=True)
-    key = vm.make_key(work)
-    seed = vm.make_seed(work, key, f"test-{version.data['build_id']}", root=False)
     part = image.hardware
-    # cloud-init's default user has the distribution's name
-    user = distribution_of(image.os)
-    guest = vm.Guest(user, key, seed, int(part["cores"]), int(part["memory_gb"]) * 1024)
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        with job.step(
-            "start", "the image, started as a machine of its own", work / "console.log"
-        ) as s:
-            machine = stack.enter_context(vm.started(whole(version), work, guest, s.note))
+        console = work / "console.log"
+        with job.step("start", "the image, started as a machine of its own", console) as step:
+            machine = there or stack.enter_context(
+                vm.started(whole(version), work, _guest(job, work), step.note)
+            )
+            machine.reach(step.note)
+            _is_of(machine, version)
         started = time.monotonic() - began
         with job.step("testinfra", "tests of the machine", work / "testinfra.log") as step:
-            sockets = stack.enter_context(tempfile.TemporaryDirectory(prefix="mvs-"))
-            machine.ssh_config(work / "ssh_config", Path(sockets))
-            inside = _testinfra(job, work, step.note)
-        with job.step(
-            "reframe", "the release's checks, in the image", work / "reframe.log"
-        ) as step:
-            checks = _reframe(machine, image.tree, work, step.note)
+            inside = _testinfra(job, machine, work, step.note)
+        with job.step("reboot", "the machine, started once more", console) as step:
+            machine.reboot(step.note)
+            inside.append(_up(machine))
+        with job.step("reframe", "MPI, in the image", work / "reframe.log") as step:
+            if _reframe_can(machine, image):
+                checks = _reframe(machine, image.tree, work, step.note)
+            else:
+                checks = [_smoke(job, machine, work / "smoke.log", step.note)]
+    emulated = f"QEMU, {vm.accelerator()}, {part['cores']} processors, {part['memory_gb']} GB"
     report = {
         "image": image.name,
         "version": version.version,
-        "where": f"QEMU, {vm.accelerator()}, {part['cores']} processors, {part['memory_gb']} GB",
+        "where": f"{image.cloud}, {there.name}" if there else emulated,
         "seconds": {"start": round(started, 1), "all": round(time.monotonic() - began, 1)},
         "machine": inside,
         "checks": checks,
@@ -106,7 +119,69 @@ def test(job: Job, report_to: Path) -> dict[str, Any]:
     return report
 
 
-def _testinfra(job: Job, work: Path, note: Callable[[str], None]) -> list[dict[str, Any]]:
+def _guest(job: Job, work: Path) -> vm.Guest:
+    key = vm.make_key(work)
+    seed = vm.make_seed(work, key, f"test-{job.version.data['build_id']}", root=False)
+    part = job.image.hardware
+    # cloud-init's default user has the distribution's name
+    user = distribution_of(job.image.os)
+    return vm.Guest(user, key, seed, int(part["cores"]), int(part["memory_gb"]) * 1024)
+
+
+def _is_of(machine: Machine, version: Version) -> None:
+    """Raise Refused for a machine that was not started from this very version."""
+    text = machine.run("cat /etc/mvapich-stack/image.json").text
+    names = ("image", "version", "release_sha256")
+    wanted = {name: version.data.get(name) for name in names}
+    try:
+        found = {name: json.loads(text).get(name) for name in names}
+    except ValueError:
+        found = {}
+    if found != wanted:
+        raise Refused(
+            Problem(
+                f"this machine was not started from {version.title}",
+                machine.where,
+                found=f"/etc/mvapich-stack/image.json: {text.strip()[:300] or 'not there'}",
+                allowed=json.dumps(wanted),
+                todo="start one from that version, and name it",
+            )
+        )
+
+
+def _up(machine: Machine) -> dict[str, Any]:
+    """Whether all units of a machine that was started once more are well."""
+    done = machine.run("systemctl is-system-running --wait; systemctl --failed --no-legend --plain")
+    state, _, failed = done.text.strip().partition("\n")
+    well = state == "running" and not failed
+    why = "" if well else " ".join(done.said.split())[:300] or "no answer"
+    return {"name": "second start", "result": "pass" if well else "fail", "why": why}
+
+
+def _reframe_can(machine: Machine, image: ImagePlan) -> bool:
+    """Whether the release's checks can run there: by its Python, and without a cluster's Slurm."""
+    line = "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'"
+    slurm = any(" srun " in f" {row['launch']} " for row in image.launch)
+    return not slurm and machine.run(line).text.strip() == carry.python_version()
+
+
+def _smoke(job: Job, machine: Machine, log: Path, note: Callable[[str], None]) -> dict[str, Any]:
+    """The test in the image (images/provision/smoke), again, on the machine that was started."""
+    unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
+    brought = machine.run(unpack, data=kit.smoke_archive(job.files, job.wanted.provision))
+    if not brought.ok:
+        raise CheckFailed(
+            Problem("the test could not be copied there", found=brought.errors.strip()[-300:])
+        )
+    command = machine.ssh(f"sudo bash {_THERE}/provision/smoke")
+    status = _followed(command, os.environ, log, note)
+    why = "" if status == 0 else " ".join(log.read_text().split())[-500:] or f"status {status}"
+    return {"name": "smoke", "result": "pass" if status == 0 else "fail", "why": why}
+
+
+def _testinfra(
+    job: Job, machine: Machine, work: Path, note: Callable[[str], None]
+) -> list[dict[str, Any]]:
     facts = work / "image.json"
     facts.write_text(job.files["image/image.json"])
     junit = work / "testinfra.xml"
@@ -120,7 +195,8 @@ def _testinfra(job: Job, work: Path, note: Callable[[str], None]) -> list[dict[s
         "-p",
         "no:cacheprovider",
     ]
-    command += ["--hosts=ssh://image", f"--ssh-config={work / 'ssh_config'}", "-q", "--tb=short"]
+    command += [f"--hosts=ssh://{machine.name}", "-q", "--tb=short"]
+    command += [f"--ssh-config={machine.config}"] if machine.config else []
     command += [f"--junitxml={junit}", f"--rootdir={TEMPLATES / 'tests'}", "-c", os.devnull, "-v"]
     environment = {**os.environ, "MVSTACK_IMAGE_FACTS": str(facts), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
@@ -187,14 +263,9 @@ def _cases(junit: Path) -> list[dict[str, Any]]:
 
 
 def _reframe(
-    machine: vm.Machine, tree: str, work: Path, note: Callable[[str], None]
+    machine: Machine, tree: str, work: Path, note: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """The release's checks, run in the machine by its own Python; one row a check."""
-    wanted = carry.python_version()
-    there = machine.run("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'")
-    if (found := there.text.strip()) != wanted:
-        why = f"the image has Python {found or 'none'}, and ReFrame here is for {wanted}"
-        return [{"name": "ReFrame", "result": "skip", "why": why}]
     archive = work / "carry.tar"
     carry.archive(archive)
     note("bringing ReFrame along")

@@ -23,6 +23,7 @@ PACKAGES = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "losetup": "mount",
+    "blkid": "util-linux",
     "unshare": "util-linux",
 }
 #: The boot sector that extlinux's package does not hold itself: file → package.
@@ -31,9 +32,10 @@ FILES = {
     "/usr/lib/syslinux/modules/bios": "syslinux-common",
 }
 FOR_ALL = ("packer", "zstd")
+FOR_AUDIT = ("sfdisk", "blkid", "losetup")
 FOR_QEMU = (
+    *FOR_AUDIT,
     "mmdebstrap",
-    "sfdisk",
     "mkfs.ext4",
     "extlinux",
     "qemu-img",
@@ -41,7 +43,6 @@ FOR_QEMU = (
     "xorriso",
     "ssh",
     "ssh-keygen",
-    "losetup",
     "unshare",
 )
 FOR_TEST = ("qemu-img", "qemu-system-x86_64", "xorriso", "ssh", "ssh-keygen")

@@ -81,7 +81,6 @@ def _validate(scratch: Path, image: ImagePlan) -> None:
         "kit": str(kit),
         "kit_sha256": digest,
         "manifest": str(scratch / "manifest.json"),
-        "inventory": str(scratch / "inventory.tar"),
         **_MADE_UP[image.cloud],
     }
     if image.cloud == "qemu":

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,16 +20,7 @@ from mvstack.support.processes import Done, run
 
 #: Seconds until an emulated machine answers; a quiet one took 28, a busy one with two cores 120.
 PATIENCE = 600
-_SSH = (
-    "-F/dev/null",
-    "-oStrictHostKeyChecking=no",
-    "-oUserKnownHostsFile=/dev/null",
-    "-oLogLevel=ERROR",
-    "-oBatchMode=yes",
-    "-oConnectTimeout=10",
-    "-oServerAliveInterval=15",
-    "-oIdentitiesOnly=yes",
-)
+_BOOT = "cat /proc/sys/kernel/random/boot_id"
 
 
 @cache
@@ -98,19 +90,23 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-@dataclass
+@dataclass(frozen=True)
 class Machine:
-    """A started machine: how to reach it, and what its console said."""
+    """A started machine: ``name`` is what ssh knows it by, with ``config`` where one is given.
 
-    port: int
-    user: str
-    key: Path
-    console: Path
-    process: subprocess.Popen[bytes]
+    ``process`` is its qemu and ``console`` what it said, where it was started here.
+    """
+
+    name: str
+    config: Path | None = None
+    console: Path | None = None
+    process: subprocess.Popen[bytes] | None = None
 
     def ssh(self, *command: str) -> list[str]:
-        """The command line that runs ``command`` there."""
-        return ["ssh", *_SSH, f"-i{self.key}", f"-p{self.port}", f"{self.user}@127.0.0.1", *command]
+        """The command line that runs ``command`` there, over a connection of its own."""
+        options = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oControlPath=none"]
+        given = ["-F", str(self.config)] if self.config else []
+        return ["ssh", *given, *options, "-oServerAliveInterval=15", self.name, *command]
 
     def run(self, command: str, limit: float = 600, data: bytes = b"") -> Done:
         """Run a line of shell there, with ``data`` as its standard input.
@@ -120,30 +116,59 @@ class Machine:
         done = run(self.ssh(command), data=data, limit=limit)
         if done.timed_out:
             raise BuildFailed(
-                Problem(f"the machine did not answer within {limit:.0f} s", str(self.console))
+                Problem(f"the machine did not answer within {limit:.0f} s", self.where)
             )
         return done
 
-    def ssh_config(self, file: Path, sockets: Path, name: str = "image") -> Path:
-        """A configuration file for ssh and what uses it (testinfra).
+    def reboot(self, note: Callable[[str], None]) -> None:
+        """Start it again, and wait for it. Raises BuildFailed when it does not come back."""
+        before = self.run(_BOOT).text
+        self.run("sudo systemctl reboot", limit=60)  # which may cut the connection off
+        self.reach(note, before)
 
-        ``sockets`` is a folder with a short path: a socket's own may have 107 characters.
-        """
-        lines = [f"Host {name}", "  HostName 127.0.0.1", f"  Port {self.port}"]
-        lines += [f"  User {self.user}", f"  IdentityFile {self.key}", "  IdentitiesOnly yes"]
-        lines += [
-            "  StrictHostKeyChecking no",
-            "  UserKnownHostsFile /dev/null",
-            "  LogLevel ERROR",
-        ]
-        # one connection for all commands: a new one costs a second in an emulated machine
-        lines += [
-            "  ControlMaster auto",
-            f"  ControlPath {sockets}/%C",
-            "  ControlPersist 30",
-        ]
-        file.write_text("\n".join(lines) + "\n")
-        return file
+    def reach(self, note: Callable[[str], None], before: str = "") -> None:
+        """Wait until ssh gets in, after another start than ``before``. Raises BuildFailed."""
+        begin = time.monotonic()
+        said = ""
+        while time.monotonic() - begin < PATIENCE:
+            if self.process and self.process.poll() is not None:
+                said = f"qemu ended with status {self.process.returncode}"
+                break
+            done = run(self.ssh(_BOOT), limit=60)
+            if done.ok and done.text != before:
+                return
+            said = done.errors.strip()
+            note(f"starting, {time.monotonic() - begin:.0f} s")
+            time.sleep(2)
+        there = self.console is not None and self.console.exists()
+        tail = self.console.read_text(errors="replace")[-1500:] if there and self.console else ""
+        raise BuildFailed(
+            Problem(
+                f"the machine could not be reached by ssh within {PATIENCE} s"
+                + (" of being started again" if before else ""),
+                self.where,
+                found=f"{said}; console: {tail or 'not to be had'}",
+                todo="read its console; a first start without a key lets nobody in",
+            )
+        )
+
+    @property
+    def where(self) -> str:
+        """What an error names."""
+        return str(self.console or self.name)
+
+
+def _ssh_config(file: Path, port: int, guest: "Guest", sockets: Path) -> None:
+    """For ssh and what uses it (testinfra): a machine behind a port of loopback, called image.
+
+    ``sockets`` is a folder with a short path: a socket's own may have 107 characters.
+    """
+    lines = ["Host image", "  HostName 127.0.0.1", f"  Port {port}", f"  User {guest.user}"]
+    lines += [f"  IdentityFile {guest.key}", "  IdentitiesOnly yes"]
+    lines += ["  StrictHostKeyChecking no", "  UserKnownHostsFile /dev/null", "  LogLevel ERROR"]
+    # one connection for all commands: a new one costs a second in an emulated machine
+    lines += ["  ControlMaster auto", f"  ControlPath {sockets}/%C", "  ControlPersist 30"]
+    file.write_text("\n".join(lines) + "\n")
 
 
 @dataclass(frozen=True)
@@ -189,33 +214,12 @@ def started(
         with (
             (folder / "vm.log").open("ab") as log,
             processes.started(words, os.environ, log, grace=20) as process,
+            tempfile.TemporaryDirectory(prefix="mvs-") as sockets,
         ):
-            machine = Machine(port, guest.user, guest.key, console, process)
-            _reach(machine, note)
+            config = folder / "ssh_config"
+            _ssh_config(config, port, guest, Path(sockets))
+            machine = Machine("image", config, console, process)
+            machine.reach(note)
             yield machine
     finally:
         layer.unlink(missing_ok=True)
-
-
-def _reach(machine: Machine, note: Callable[[str], None]) -> None:
-    begin = time.monotonic()
-    said = ""
-    while time.monotonic() - begin < PATIENCE:
-        if machine.process.poll() is not None:
-            said = f"qemu ended with status {machine.process.returncode}"
-            break
-        done = run(machine.ssh("true"), limit=60)
-        if done.ok:
-            return
-        said = done.errors.strip()
-        note(f"starting, {time.monotonic() - begin:.0f} s")
-        time.sleep(2)
-    tail = machine.console.read_text(errors="replace")[-1500:] if machine.console.exists() else ""
-    raise BuildFailed(
-        Problem(
-            f"the machine could not be reached by ssh within {PATIENCE} s",
-            str(machine.console),
-            found=f"{said}; console: {tail}",
-            todo="read its console; a first start without a seed lets nobody in",
-        )
-    )

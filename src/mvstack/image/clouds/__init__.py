@@ -5,9 +5,10 @@ any record of ours. ``aws`` and ``azure`` are the two clouds; each imports its S
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, Protocol
 
 from mvstack.support.errors import MvstackError, Problem, Refused
@@ -84,6 +85,13 @@ class Cloud(Protocol):
 
     def images(self) -> list[CloudImage]:
         """Candidates and published images, by name and version."""
+        ...
+
+    def disk(self, image: str, version: str, to: Path, note: Callable[[str], None]) -> None:
+        """Write the disk of a version that was built to ``to``, raw: what is audited is the disk.
+
+        Raises Refused when that version was never built.
+        """
         ...
 
     def accept(self, image: str, version: str) -> None:

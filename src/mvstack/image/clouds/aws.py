@@ -1,6 +1,9 @@
 """AWS: images are AMIs, one in each region. Regions and accounts are given; nothing is guessed."""
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from mvstack.image.clouds import (
@@ -22,6 +25,8 @@ from mvstack.image.clouds import (
 )
 from mvstack.image.clouds.aws_ec2 import Ec2, snapshots_of, tags_of
 from mvstack.image.clouds.aws_leftovers import find, machines, remove
+from mvstack.image.clouds.disks import Note, bring
+from mvstack.support.errors import MvstackError, Problem
 
 ALL = "all"
 
@@ -87,6 +92,35 @@ class Aws:
                     regions={**(first.regions if first else {}), region: ami["ImageId"]},
                 )
         return [found[key] for key in sorted(found)]
+
+    def disk(self, image: str, version: str, to: Path, note: Note) -> None:
+        """See :class:`Cloud`. Block by block through EBS direct APIs; no instance is started.
+
+        The account needs ebs:ListSnapshotBlocks and ebs:GetSnapshotBlock, and may use the key.
+        """
+        ami = self._ami(self.region, image, version)
+        if ami is None:
+            raise never_built(image, version, self.region)
+        (snapshot,) = snapshots_of(ami)
+        ebs = Ec2(self.region, self._pause, "ebs")
+        blocks, asked = [], {"SnapshotId": snapshot}
+        while True:
+            page = ebs.call("list_snapshot_blocks", **asked)
+            blocks += page["Blocks"]
+            if not page.get("NextToken"):
+                break
+            asked["NextToken"] = page["NextToken"]
+
+        def read(block: dict[str, Any]) -> tuple[int, bytes]:
+            index, token = block["BlockIndex"], block["BlockToken"]
+            named = {"SnapshotId": snapshot, "BlockIndex": index, "BlockToken": token}
+            got = ebs.call("get_snapshot_block", **named)
+            data = got["BlockData"].read()
+            if b64encode(sha256(data).digest()).decode() != got["Checksum"]:
+                raise MvstackError(Problem(f"block {index} came damaged", snapshot))
+            return index * page["BlockSize"], data
+
+        bring(to, page["VolumeSize"] << 30, blocks, read, note)
 
     def accept(self, image: str, version: str) -> None:
         """See :class:`Cloud`; in every region that the build copied the image to."""

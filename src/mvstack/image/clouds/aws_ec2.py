@@ -21,14 +21,17 @@ _KEYS = {
 
 
 class Ec2:
-    """A client for ``region``; ``pause`` seconds between two looks in :meth:`wait`."""
+    """A client for ``region``; ``pause`` seconds between two looks in :meth:`wait`.
 
-    def __init__(self, region: str, pause: float) -> None:
+    ``service`` is another one of AWS's than EC2 (ebs, which reads snapshots).
+    """
+
+    def __init__(self, region: str, pause: float, service: str = "ec2") -> None:
         self.region, self.pause = region, pause
         self._botocore = load("botocore.exceptions")
         boto3 = load("boto3")
         # a session of our own: boto3's default one remembers credentials that were changed since
-        self._client = self._told(lambda: boto3.Session().client("ec2", region_name=region))
+        self._client = self._told(lambda: boto3.Session().client(service, region_name=region))
 
     def call(self, operation: str, **arguments: Any) -> Any:
         """One request. Raises Missing, Refused or MvstackError; see :class:`Cloud`."""

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from mvstack.image.clouds import (
@@ -16,12 +17,14 @@ from mvstack.image.clouds import (
     CloudImage,
     Leftover,
     Published,
+    azure_disk,
     must_be_candidate,
     never_built,
     ours,
     published_already,
     when,
 )
+from mvstack.image.clouds.disks import Note
 from mvstack.image.extras import load
 from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
@@ -91,6 +94,17 @@ class Azure:
                     )
                 )
         return sorted(found, key=lambda one: (one.image, one.version))
+
+    def disk(self, image: str, version: str, to: Path, note: Note) -> None:
+        """See :class:`Cloud`. Through a copy of the disk, in a resource group of its own."""
+        found = self._version(image, version)
+        copy = azure_disk.address_of(self._compute, self._resources, found)
+        with self._told(f"the disk of version {version} of {image}"), copy as address:
+            try:
+                azure_disk.read(address, to, note)
+            except OSError as error:
+                problem = Problem("the disk could not be read", found=str(error))
+                raise MvstackError(problem) from error
 
     def accept(self, image: str, version: str) -> None:
         """See :class:`Cloud`."""

@@ -1,0 +1,97 @@
+# A Slurm of one node, on loopback, for as long as the test in the image runs; sourced by smoke. The cluster
+# that takes the image brings its own, with its own users: nothing of this one may stay.
+# shellcheck shell=bash
+
+before() { # before FOLDER NAME: keeps in FOLDER what is installed and which users there are
+    case ${FAMILY:?} in
+        rhel) rpm -qa --qf '%{NAME}\n' ;;
+        *) dpkg-query -W -f '${Package}\n' ;;
+    esac | sort -u >"$1/packages.$2"
+    cut -d: -f1 /etc/passwd | sort >"$1/passwd.$2"
+    cut -d: -f1 /etc/group | sort >"$1/group.$2"
+}
+
+slurm_begin() { # slurm_begin FOLDER: starts it; slurm.conf, its files and the list of its processes are there
+    local folder=$1 host processors
+    host=$(uname -n)
+    host=${host%%.*}
+    processors=$(nproc)
+    ((processors > 1)) || processors=2
+    before "$folder" before
+    [[ ${#TEST_PACKAGES[@]} == 0 ]] || install_packages "${TEST_PACKAGES[@]}" >&2
+    chmod 0755 "$folder"
+    head -c 128 /dev/urandom >"$folder/munge.key"
+    chmod 0400 "$folder/munge.key"
+    cat >"$folder/slurm.conf" <<END
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$folder/munge.socket
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SchedulerType=sched/builtin
+SlurmdParameters=config_overrides
+ReturnToService=2
+KillWait=2
+StateSaveLocation=$folder/state
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmctldLogFile=$folder/slurmctld.log
+SlurmdPidFile=$folder/slurmd.pid
+SlurmdSpoolDir=$folder/spool
+SlurmdLogFile=$folder/slurmd.log
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$processors
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END
+    mkdir -p "$folder/state" "$folder/spool"
+    munged --force --foreground --key-file="$folder/munge.key" --socket="$folder/munge.socket" \
+        --pid-file="$folder/munged.pid" --log-file="$folder/munged.log" \
+        --seed-file="$folder/munged.seed" >"$folder/munged.out" 2>&1 &
+    echo $! >"$folder/processes"
+    slurmctld -D >"$folder/slurmctld.out" 2>&1 &
+    echo $! >>"$folder/processes"
+    slurmd -D -N "$host" >"$folder/slurmd.out" 2>&1 &
+    echo $! >>"$folder/processes"
+    for ((waited = 0; waited < 120; waited++)); do
+        [[ $(sinfo --noheader --format=%T 2>/dev/null) != idle ]] || return 0
+        sleep 1
+    done
+    cat "$folder"/{munged,slurmctld,slurmd}.{out,log} >&2 2>/dev/null || true
+    return 1
+}
+
+slurm_end() { # slurm_end FOLDER: ends it, and takes away what slurm_begin brought
+    local folder=$1 process names=()
+    [[ -f $folder/packages.before ]] || return 0
+    if [[ -f $folder/processes ]]; then
+        timeout 30 scancel --full --user=root 2>/dev/null || true
+        for ((waited = 0; waited < 30; waited++)); do
+            [[ -n $(timeout 10 squeue --noheader 2>/dev/null) ]] || break
+            sleep 1
+        done
+        while read -r process; do
+            kill "$process" 2>/dev/null || true
+            while kill -0 "$process" 2>/dev/null; do sleep 0.1; done
+        done <"$folder/processes"
+    fi
+    before "$folder" after
+    mapfile -t names < <(comm -13 "$folder/packages.before" "$folder/packages.after")
+    if [[ ${#names[@]} -gt 0 ]]; then
+        case ${FAMILY:?} in
+            rhel) dnf -q -y remove "${names[@]}" >&2 ;;
+            *) DEBIAN_FRONTEND=noninteractive apt-get -q -y purge "${names[@]}" >&2 ;;
+        esac
+    fi
+    # CycleCloud and ParallelCluster make users of these names with numbers of their own
+    while read -r name; do userdel "$name"; done < <(comm -13 "$folder/passwd.before" "$folder/passwd.after")
+    while read -r name; do
+        ! getent group "$name" >/dev/null || groupdel "$name"
+    done < <(comm -13 "$folder/group.before" "$folder/group.after")
+    if [[ ${#names[@]} -gt 0 ]]; then
+        rm -rf /etc/munge /var/{lib,log,spool,cache}/{munge,slurm,slurm-llnl,slurmctld,slurmd} /etc/slurm
+    fi
+}
