@@ -23,16 +23,41 @@ case ${FAMILY:?} in
         install_packages "${PACKAGES[@]}"
         ;;
     rhel)
+        # what EPEL's and DOCA's packages need is in a repository that is off by default
+        install_packages dnf-plugins-core
+        if [[ ${OS:?} == *8 ]]; then extra=powertools; else extra=crb; fi
+        if [[ $(dnf -q repolist --enabled) != *$'\n'"$extra "* ]]; then
+            dnf -q config-manager --set-enabled "$extra"
+            changed "repository $extra is enabled"
+        fi
         if [[ " ${PACKAGES[*]} " == *" epel-release "* ]]; then
             install_packages epel-release # Lmod is in it
         fi
+        minor() { sed -n 's/^VERSION_ID="\?\([^"]*\)"\?$/\1/p' /etc/os-release; }
+        began=$(minor)
         if [[ -f $lock ]]; then
-            mapfile -t exact < <(sed 's/=/-/' "$lock")
+            # name.arch=[epoch:]version-release, which dnf calls name-[epoch:]version-release.arch
+            mapfile -t exact < <(sed -E 's/^(.+)\.([^.=]+)=(.+)$/\1-\3.\2/' "$lock")
             dnf -q -y install "${exact[@]}"
-        elif ! dnf -q check-update >/dev/null; then
-            dnf -q -y upgrade
-            changed "the distribution's updates"
+        else
+            status=0
+            dnf -q check-update >/dev/null || status=$?
+            case $status in
+                0) ;;
+                100)
+                    dnf -q -y upgrade
+                    changed "the distribution's updates"
+                    ;;
+                *) refuse "the lists of packages cannot be obtained (dnf check-update: $status)" ;;
+            esac
         fi
+        case ${NIC_STACK:?}-${GPU_STACK:?} in
+            doca-* | efa-* | *-nvidia)
+                [[ $(minor) == "$began" ]] ||
+                    refuse "updates made $began into $(minor), which the drivers of this image were not released for" \
+                        "name a base of $(minor), and drivers that know it in environments/policy/images.yaml"
+                ;;
+        esac
         install_packages "${PACKAGES[@]}"
         ;;
     *) refuse "packages of family $FAMILY are not known" ;;

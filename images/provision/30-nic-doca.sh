@@ -10,13 +10,7 @@ kernel_headers
 
 case ${FAMILY:?} in
     rhel)
-        # the packages that DOCA's are built against are in a repository that is off by default
-        install_packages dnf-plugins-core kernel-abi-stablelists perl
-        if [[ ${OS:?} == *8 ]]; then extra=powertools; else extra=crb; fi
-        if [[ $(dnf -q repolist --enabled) != *$'\n'"$extra "* ]]; then
-            dnf -q config-manager --set-enabled "$extra"
-            changed "repository $extra is enabled"
-        fi
+        install_packages kernel-abi-stablelists perl
         if [[ $(rpm -q --qf '%{VERSION}' doca-host 2>/dev/null) != "$version" ]]; then
             file=$(fetch doca-host)
             rpm -U --quiet "$file"

@@ -135,7 +135,8 @@ fetch() {
 
 newest_kernel() { # prints the version of the newest kernel that is installed
     local newest=''
+    # before ~ the rest of a version is a longer one: 553.el8_10 is older than 553.75.1.el8_10
     [[ ! -d /lib/modules ]] || newest=$(find /lib/modules -mindepth 1 -maxdepth 1 -type d \
-        -printf '%f\n' | sort -V | tail -n 1)
+        -printf '%f\n' | sed 's/\.el/~el/' | sort -V | tail -n 1 | sed 's/~el/.el/')
     echo "$newest"
 }

@@ -248,6 +248,10 @@ def test_the_newest_kernel_is_that_of_the_highest_version(chroot: Chroot) -> Non
     modules = chroot.root / "usr/lib/modules"
     shutil.rmtree(modules, ignore_errors=True)
     assert in_chroot(chroot, "newest_kernel") == (0, [""], "")
+    older = ("4.18.0-553.el8_10.x86_64", "4.18.0-553.75.1.el8_10.x86_64")
+    for version in (*older, "4.18.0-477.27.1.el8_8.x86_64"):
+        (modules / version).mkdir(parents=True)
+    assert in_chroot(chroot, "newest_kernel") == (0, [older[1]], "")
     for version in ("6.1.0-9-amd64", "6.1.0-41-amd64", "6.1.0-40-cloud-amd64", "5.14.0-611.el9"):
         (modules / version).mkdir(parents=True)
     (modules / "9.9-a-file").touch()
