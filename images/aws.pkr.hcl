@@ -20,6 +20,8 @@ source "amazon-ebs" "image" {
   ami_regions     = var.aws_copy_regions
   encrypt_boot    = true
   kms_key_id      = var.aws_kms_key
+  # a key is of one region; AWS shares nothing that is encrypted with its own key for EBS
+  region_kms_key_ids = length(var.aws_copy_keys) > 0 ? var.aws_copy_keys : null
 
   ena_support   = true
   sriov_support = true

@@ -194,6 +194,12 @@ variable "aws_copy_regions" {
   description = "Regions that the AMI is copied to, encrypted there as well."
 }
 
+variable "aws_copy_keys" {
+  type        = map(string)
+  default     = {}
+  description = "By region of aws_copy_regions, all of them or none: the key that encrypts the copy there."
+}
+
 variable "aws_subnet" {
   type    = string
   default = null

@@ -12,9 +12,7 @@ before() { # before FOLDER NAME: keeps in FOLDER what is installed and which use
 }
 
 slurm_begin() { # slurm_begin FOLDER: starts it; slurm.conf, its files and the list of its processes are there
-    local folder=$1 host processors
-    host=$(uname -n)
-    host=${host%%.*}
+    local folder=$1 processors process until
     processors=$(nproc)
     ((processors > 1)) || processors=2
     before "$folder" before
@@ -24,12 +22,13 @@ slurm_begin() { # slurm_begin FOLDER: starts it; slurm.conf, its files and the l
     chmod 0400 "$folder/munge.key"
     cat >"$folder/slurm.conf" <<END
 ClusterName=test
-SlurmctldHost=$host(127.0.0.1)
+SlurmctldHost=localhost(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket=$folder/munge.socket
 CredType=cred/munge
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -44,7 +43,7 @@ SlurmctldLogFile=$folder/slurmctld.log
 SlurmdPidFile=$folder/slurmd.pid
 SlurmdSpoolDir=$folder/spool
 SlurmdLogFile=$folder/slurmd.log
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$processors
+NodeName=test NodeHostname=localhost NodeAddr=127.0.0.1 CPUs=$processors
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
     mkdir -p "$folder/state" "$folder/spool"
@@ -54,10 +53,12 @@ END
     echo $! >"$folder/processes"
     slurmctld -D >"$folder/slurmctld.out" 2>&1 &
     echo $! >>"$folder/processes"
-    slurmd -D -N "$host" >"$folder/slurmd.out" 2>&1 &
+    slurmd -D -N test >"$folder/slurmd.out" 2>&1 &
     echo $! >>"$folder/processes"
-    for ((waited = 0; waited < 120; waited++)); do
-        [[ $(sinfo --noheader --format=%T 2>/dev/null) != idle ]] || return 0
+    until=$((SECONDS + ${MVSTACK_SMOKE_LIMIT:-120}))
+    while ((SECONDS < until)); do
+        [[ $(timeout 10 sinfo --noheader --format=%T 2>/dev/null) != idle ]] || return 0
+        while read -r process; do kill -0 "$process" 2>/dev/null || until=0; done <"$folder/processes"
         sleep 1
     done
     cat "$folder"/{munged,slurmctld,slurmd}.{out,log} >&2 2>/dev/null || true

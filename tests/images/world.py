@@ -24,6 +24,8 @@ LOOPBACK = "127.0.0.1"
 _CLONE_NEWNET = 0x40000000
 _INIT = """
 ip link set lo up
+# an address that is not 127.0.0.1: without one Slurm resolves no name, its own neither
+ip addr add 192.0.2.1/32 dev lo
 [ -z "$1" ] || mount --bind "$1" /etc/hosts
 echo ready
 read -r _

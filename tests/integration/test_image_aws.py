@@ -334,15 +334,23 @@ def test_a_version_is_published_once(
 ) -> None:
     done = start(aws_copy_regions=[]).wait()
     assert done.code == 0, done.output
-    sharing = Aws(REGION, [ELSEWHERE], share=["210987654321"], pause=0.05)
+    keys = {REGION: "alias/here", ELSEWHERE: "alias/there"}
+    share = ["210987654321"]
+    sharing = Aws(REGION, [ELSEWHERE], share, 0.05, keys)
     with world.inside():
         with pytest.raises(Refused, match="was never built"):
             sharing.publish(IMAGE, "2026.11.1", [REGION])
         cloud.accept(IMAGE, VERSION)
+        asked_before = len(aws.requests())
+        alone = Aws(REGION, [ELSEWHERE], share, 0.05, {REGION: "alias/here"})
+        with pytest.raises(Refused, match=f"{ELSEWHERE}: AWS shares no image that is encrypted"):
+            alone.publish(IMAGE, VERSION, [REGION, ELSEWHERE])
+        assert len(aws.requests()) == asked_before, "it is refused before anything is copied"
         cloud.accept(IMAGE, VERSION)  # is one already: changes nothing
         done_so = sharing.publish(IMAGE, VERSION, [REGION, ELSEWHERE])
         assert set(done_so.regions) == {REGION, ELSEWHERE}
         assert done_so.copied == (ELSEWHERE,)
+        assert asked(aws, "CopyImage")[-1]["KmsKeyId"] == "alias/there"
         (made,) = cloud.images()
         assert made.state == "published" and made.regions == done_so.regions
         for region, ami in made.regions.items():

@@ -88,3 +88,39 @@ def test_a_cloud_that_an_old_packer_cannot_be_shown() -> None:
     assert not done["qemu-debian12/mpich"] and "too old" in done["aws-c6i/hpc"]
     with pytest.raises(Missing, match="too old"):
         validation.validate_images(["aws-c6i"], QUIET)
+
+
+PACKER = """#!/bin/bash
+case "$*" in
+    version) echo 'Packer v{version}' ;;
+    'plugins installed') echo '{plugins}' ;;
+    *) exit 1 ;;
+esac
+"""
+PLUGIN = (
+    "/root/.config/packer/plugins/github.com/hashicorp/azure/packer-plugin-azure_v2.3.3_x5.0_linux"
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "plugins", "words"),
+    [
+        ("1.14.2", PLUGIN, ""),
+        ("1.14.2", PLUGIN.replace("azure", "amazon"), "plugin is not installed"),
+        ("1.14.2", "", "packer init images"),
+        ("1.13.1", PLUGIN, "too old"),
+    ],
+)
+def test_a_packer_that_cannot_build_is_told_before_anything_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, plugins: str, words: str
+) -> None:
+    place = tmp_path / "packer"
+    place.write_text(PACKER.format(version=version, plugins=plugins))
+    place.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    if not words:
+        packer.check("azure")
+        return
+    with pytest.raises(Missing, match=words) as refused:
+        packer.check("azure")
+    assert "Nothing was built." in str(refused.value)

@@ -1,7 +1,9 @@
-"""`mvstack image build`, `list`, `publish` and `clean` as a site gives them, on emulated clouds.
+"""`mvstack image` as a site gives it, from a signed cache to an image that is published, on clouds.
 
-The release is a real one, the same that goes into the image for QEMU, and the test in the instance
-runs its MPI. What the emulators cannot show stands in images/emulated_aws.py and fake_arm.py.
+Of the clouds there are emulators, and of the instance a stand-in without a kernel of its own
+(images/instance.py); GRUB is a stand-in that hands its line to extlinux. Real are the release,
+which comes from a signed cache, the provisioning, Slurm, which starts the ranks, the disk, which is
+audited, and the machine that is started from it, tested, started again and tested with Slurm.
 """
 
 from __future__ import annotations
@@ -18,24 +20,34 @@ from typing import Any, Protocol
 
 import pytest
 from images.base import base
+from images.cloud_disk import CloudDisk
 from images.emulated_aws import REGION, EmulatedAws
 from images.fake_arm import FakeArm
 from images.instance import USER, Instance, make_key
 from images.needs import needs
-from images.release import IMAGE, PARTITION, ROOT, SYSTEM, installed
+from images.release import PARTITION, ROOT, SYSTEM, installed
 from images.world import LOOPBACK, World
 
+from mvstack.image import vm
+from mvstack.image.base import PACKAGES as STARTS
 from mvstack.image.flow import Asked
 from mvstack.model.load import load_system
 from mvstack.support.home import DATA
 
-VERSION = "2026.11.0"
+VERSION, NAME = "2026.11.0", "slurm-debian12"
+IMAGE, DISK_GB = f"{NAME}-{PARTITION}", 6
 CLOUDS = {
     "aws": "{owner: '136693071363', name: debian-12-amd64-20251112-2294}",
     "azure": "{publisher: Debian, offer: debian-12, sku: 12-gen2, version: 0.20251112.2294}",
 }
+SLURM = "launcher: srun\n    externals:\n      slurm: {version: 22.05.8, prefix: /usr, mpi: [pmi2]}"
+UPDATE_GRUB = """#!/bin/bash
+GRUB_CMDLINE_LINUX_DEFAULT=''
+for file in /etc/default/grub.d/*.cfg; do source "$file"; done
+sed -i "s/ quiet.*/ quiet $GRUB_CMDLINE_LINUX_DEFAULT/" /boot/extlinux/extlinux.conf
+"""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]  # the first builds an MPI
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(5000)]  # the first builds an MPI
 
 
 class Emulator(Protocol):
@@ -53,8 +65,10 @@ def cloud(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(cloud: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp(cloud)
+def folder(cloud: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    place = tmp_path_factory.mktemp(cloud)
+    yield place
+    shutil.rmtree(place, ignore_errors=True)  # gigabytes, which pytest would keep
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +91,13 @@ def emulator(cloud: str, world: World, folder: Path) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def system(cloud: str, folder: Path) -> Path:
-    """The system of QEMU's image, described as an image of a cloud: the same release, installed."""
+    """The system of QEMU's image, described as an image of a cloud whose jobs srun starts."""
     text = (DATA / "environments" / "systems" / f"{SYSTEM}.yaml").read_text()
-    text = text.replace("cloud: qemu", f"cloud: {cloud}")
+    text = text.replace(f"name: {SYSTEM}", f"name: {NAME}")
+    text = text.replace("cloud: qemu", f"cloud: {cloud}").replace("launcher: hydra", SLURM)
     text = text.replace("base: {suite: bookworm}", f"base: {CLOUDS[cloud]}")
-    path = folder / f"{SYSTEM}-{cloud}.yaml"
+    text = text.replace("os: debian12\n", "os: debian12\nscheduler: slurm\n")
+    path = folder / f"{NAME}.yaml"
     path.write_text(text)
     load_system(str(path))
     return path
@@ -91,9 +107,21 @@ def system(cloud: str, folder: Path) -> Path:
 def instance(world: World, system: Path, folder: Path) -> Iterator[Instance]:
     key = make_key(folder)
     _, image = Asked(f"{system}/{PARTITION}", root=ROOT).plan("build")
-    # what steps of the cloud install beside these: the instance reaches no mirror
-    packages = [*image.packages, *(["waagent"] if image.cloud == "azure" else [])]
-    with Instance(world, base(packages), key.with_suffix(".pub")) as made:
+    # the instance reaches no mirror: what would be installed there is there
+    packages = {*STARTS, *image.packages, *image.test_packages}
+    if image.cloud == "azure":
+        # Debian's kernel for clouds has no InfiniBand
+        packages |= {"waagent", "linux-image-amd64"}
+    with Instance(world, base(sorted(packages)), key.with_suffix(".pub")) as made:
+        grub = made.disk / "usr/sbin/update-grub"
+        grub.write_text(UPDATE_GRUB)
+        grub.chmod(0o755)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def disk(instance: Instance, folder: Path) -> Iterator[CloudDisk]:
+    with CloudDisk(instance.disk, folder, DISK_GB) as made:
         yield made
 
 
@@ -122,52 +150,98 @@ def mvstack(world: World, emulator: Emulator, folder: Path) -> Iterator[Any]:
         "NO_PROXY": "*",
         "MVSTACK_IMAGES": str(folder / "images"),
         "MVSTACK_GNUPGHOME": str(home),
+        "MVSTACK_CACHES": str(folder / "cache"),
         "PYTHONPATH": str(DATA / "src"),
     }
 
-    def run(*words: str | Path) -> tuple[int, str]:
+    def run(*words: str | Path, there: bool = True) -> tuple[int, str]:
         command = [sys.executable, str(DATA / "tests/images/cli.py"), *map(str, words)]
-        return world.run(command, **environment)
+        if there:
+            return world.run(command, **environment)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
+    assert run("cache", "keys", "create", "Image tests")[0] == 0
+    code, said = run("cache", "push", f"{SYSTEM}/{PARTITION}", "--to", folder / "cache",
+                     "--root", ROOT)  # fmt: skip
+    assert code == 0, said
     yield run
     subprocess.run(["gpgconf", "--homedir", home, "--kill", "all"], check=False)
     shutil.rmtree(home, ignore_errors=True)
 
 
-def test_a_site_builds_lists_publishes_and_cleans(
-    mvstack: Any, cloud: str, system: Path, site: Path, folder: Path, emulator: Emulator
+def test_a_site_builds_audits_starts_tests_and_publishes(
+    mvstack: Any, cloud: str, system: Path, site: Path, folder: Path, disk: CloudDisk
 ) -> None:
     name = f"{system}/{PARTITION}"
-    code, said = mvstack("image", "build", name, "--settings", site, "--root", ROOT, "--yes")
-    assert code == 0, said
-    assert f"{IMAGE} {VERSION}: candidate" in said
+    build = ("image", "build", name, "--settings", site, "--root", ROOT, "--yes")
     place = folder / "images" / "2026.11" / IMAGE / VERSION
+
+    # a key that is left on the disk stops the build, and nothing is a candidate
+    disk.left = {"root/backup/id": "-----BEGIN OPENSSH PRIVATE KEY-----\n"}
+    code, said = mvstack(*build)
+    assert code == 1 and f"{IMAGE}:/root/backup/id: private key" in said, said
+    code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
+    assert code == 0 and "candidate" not in said
     log = (place / "packer.log").read_text()
     assert "changed: 0 (" in log, "the second provisioning changes nothing"
-    assert "ranks see each other, 705 collectives are right" in log
-    papers = {path.name for path in place.iterdir()}
-    assert {"packages.txt", "sbom.cdx.json", "sbom.spdx.json", "vulnerabilities.json"} <= papers
-    assert "manifest.txt" not in papers, "a cloud's disk cannot be read"
+    assert "ranks see each other, 705 collectives are right, by srun" in log
 
+    disk.left = {}
+    disk.forget()
+    code, said = mvstack(*build)
+    assert code == 0 and f"{IMAGE} {VERSION}: candidate" in said, said
+    papers = {path.name for path in place.iterdir()}
+    assert {"manifest.txt", "audit.json", "packages.txt", "sbom.cdx.json"} <= papers
     code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
     assert code == 0 and f"{IMAGE} {VERSION}: candidate" in said
-
     code, said = mvstack(
         "image", "clean", "--cloud", cloud, "--settings", site, "--older-than", "0"
     )
     assert code == 0 and "nothing to clean" in said
 
-    regions = ["--region", REGION] if cloud == "aws" else ["--region", "westeurope"]
-    words = ("image", "publish", name, "--settings", site, *regions, "--root", ROOT)
-    code, said = mvstack(*words)
+    region = REGION if cloud == "aws" else "westeurope"
+    publish = ("image", "publish", name, "--settings", site, "--region", region, "--root", ROOT)
+    unknown = (*publish, "--vulnerabilities-unknown")
+    code, said = mvstack(*unknown)
+    assert code == 4 and "was not tested" in said and "--host NAME" in said
+
+    with machine(disk.raw, folder / "machine") as (host, config):
+        test = ("image", "test", name, "--root", ROOT, "--host", host, "--ssh-config", config)
+        code, said = mvstack(*test, there=False)
+    assert code == 0 and f"{IMAGE} {VERSION}: tested" in said, said
+    report = json.loads((place / "tests.json").read_text())
+    cases = {case["name"]: case["result"] for case in [*report["machine"], *report["checks"]]}
+    assert cases["smoke"] == "pass" and cases["second start"] == "pass"
+    assert any("test_kernel_is_the_one" in name for name in cases)
+
+    code, said = mvstack(*publish)
     assert code == 4 and "vulnerabilities" in said
-    code, said = mvstack(*words, "--vulnerabilities-unknown")
-    assert code == 4 and "no key to sign with" in said
-    assert mvstack("cache", "keys", "create", "Image tests")[0] == 0
-    code, said = mvstack(*words, "--vulnerabilities-unknown")
+    code, said = mvstack(*unknown)
     assert code == 0 and "published to" in said, said
     assert mvstack("image", "verify", place)[0] == 0
-    code, said = mvstack(*words, "--vulnerabilities-unknown")
+    code, said = mvstack(*unknown)
     assert code == 4 and "published already" in said
     code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
     assert f"{IMAGE} {VERSION}: published" in said
+
+
+class machine:
+    """A machine on ``raw``, as ssh knows it; qemu, since no cloud starts one."""
+
+    def __init__(self, raw: Path, folder: Path) -> None:
+        folder.mkdir()
+        whole = folder / "disk.qcow2"
+        command = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, whole]
+        subprocess.run(command, check=True)
+        key = vm.make_key(folder)
+        seed = vm.make_seed(folder, key, "booted", root=False)
+        self._started = vm.started(whole, folder, vm.Guest("debian", key, seed, 2, 4096), print)
+
+    def __enter__(self) -> tuple[str, Path]:
+        made = self._started.__enter__()
+        assert made.config is not None
+        return made.name, made.config
+
+    def __exit__(self, *error: Any) -> None:
+        self._started.__exit__(*error)

@@ -7,6 +7,7 @@ here is broken for the test alone.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,6 +159,58 @@ def test_a_rank_that_is_there_twice_or_lacks_the_others_sum_fails(
     assert f"2 ranks were started, and {seen} of them see" in image.fails("mpich/")
 
 
+def test_a_release_without_its_launcher_fails(image: Image) -> None:
+    (starter,) = image.tree.glob("software/MPICH/*/bin/mpiexec")
+    starter.rename(starter.with_name("away"))
+    assert ": 2 ranks ended with status 127\n" in image.fails("mpich/")
+
+
+def launch(image: Image, line: str) -> None:
+    """Let the image's plan start ranks by ``line``."""
+    file = image.kit / "image/provision.env"
+    file.write_text(file.read_text() + f"LAUNCH=('mpich/4.0.2-ofi {line} {{program}}')\n")
+
+
+SLURM = pytest.mark.skipif(
+    not all(shutil.which(one, path="/usr/sbin:/usr/bin") for one in ("slurmctld", "munged")),
+    reason="no Slurm is installed",
+)
+
+
+@SLURM
+def test_a_partition_of_slurm_is_tested_by_srun_and_nothing_of_it_stays(image: Image) -> None:
+    launch(image, "srun --mpi=pmi2 -n {ranks}")
+    before = processes(image.world.network())
+    code, said = image.smoke("2")
+    assert code == 0, said
+    assert "2 ranks see each other, 148 collectives are right, by srun" in said
+    assert processes(image.world.network()) == before
+    assert image.world.run(["bash", "-c", "ls -d /tmp/tmp.*/slurm.conf"])[0] != 0
+
+
+@SLURM
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("srun --mpi=none -n {ranks}", "2 ranks were started, and 0 of them see a world of 2"),
+        ("srun --mpi=wrong -n {ranks}", "2 ranks ended with status "),
+    ],
+)
+def test_a_wrong_pmi_fails_and_nothing_of_slurm_stays(image: Image, line: str, words: str) -> None:
+    launch(image, line)
+    before = processes(image.world.network())
+    assert words in image.fails("mpich/")
+    assert processes(image.world.network()) == before
+
+
+@SLURM
+def test_a_slurm_that_does_not_start_is_told_with_its_own_words(image: Image) -> None:
+    launch(image, "srun --mpi=pmi2 -n {ranks}")
+    helper = image.kit / "provision/slurm.sh"
+    helper.write_text(helper.read_text().replace("SlurmUser=root", "SlurmUser=nobody-there"))
+    assert "nobody-there" in image.fails("a Slurm of one node does not start")
+
+
 def test_a_collective_that_is_wrong_fails(image: Image) -> None:
     source = image.kit / "tests/collectives.c"
     right = source.read_text()
@@ -194,5 +247,5 @@ def test_a_release_without_its_modules_fails(image: Image) -> None:
 def test_a_release_without_an_mpi_or_a_compiler_that_works_fails(image: Image) -> None:
     image.program("world.c", "#error no\n")
     assert "does not compile (ended with status 1)" in image.fails("mpicc of mpich/")
-    image.bash('mv "$1"/Compiler/gcc/*/mpich "$1/Core"', TREE / "modules")
-    image.fails(f"there is no MPI below {TREE}/modules\n")
+    image.bash('mv "$1"/Compiler/gcc/*/mpich "$1/away"', TREE / "modules")
+    assert "away" not in image.fails("mpicc of mpich/4.0.2-ofi does not compile")

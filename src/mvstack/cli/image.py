@@ -61,6 +61,10 @@ def build(
         Path | None,
         Option(help="Exact versions: packages.txt of an earlier build."),
     ] = None,
+    packed: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Release packed by `image pack`, on a machine of its own OS."),
+    ] = None,
     with_test: Annotated[
         bool, Option("--test/--no-test", help="Start and test the image (QEMU).")
     ] = True,
@@ -75,13 +79,28 @@ def build(
     """Build the image of a partition. Run again after an interruption: it resumes."""
     version = flow.build_image(
         Asked(system, release, root, images, key),
-        Wanted(version=asked, site=settings, packages=packages),
+        Wanted(version=asked, site=settings, packages=packages, packed=packed),
         options.progress(as_json),
         jobs=jobs,
         yes=yes,
         test=with_test,
     )
     _told(version, as_json)
+
+
+@app.command(epilog="Example: mvstack image pack azure-hbv4/hpc --to /shared/azure-hbv4-hpc")
+def pack(
+    system: options.System,
+    to: Annotated[Path, Option(metavar="DIR", help="New folder to write.")],
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    key: options.Key = "",
+    as_json: options.Json = False,
+) -> None:
+    """Pack and sign an installed release, to build its image on a machine of another OS."""
+    asked = Asked(system, release, root, key=key)
+    done = flow.pack_release(asked, to, options.progress(as_json))
+    say(done, as_json, f"{done['folder']}: {done['sha256']}, signed by {done['signer']}")
 
 
 @app.command(
@@ -120,7 +139,7 @@ def publish(
     settings: Settings = None,
     region: Annotated[list[str] | None, Option(help="Region (repeatable).")] = None,
     share: Annotated[
-        list[str] | None, Option(help="AWS account that may use it, or `all` (repeatable).")
+        list[str] | None, Option(help="AWS account that may use it (repeatable).")
     ] = None,
     unknown: Annotated[
         bool,

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mvstack.image import base, kit, packer, papers, store, tools, vm
+from mvstack.image import base, kit, packed, packer, papers, store, tools, vm
+from mvstack.image.artefacts import SUMS
 from mvstack.image.checkout import by, commit
 from mvstack.image.clouds import Cloud
 from mvstack.image.job import Job, Wanted
@@ -36,6 +37,8 @@ def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
     }
     texts |= {one.name: one.read_text() for one in kit.programs()}
     nodes = Path(plan.tree) / "records" / "nodes.json"
+    if wanted.packed:
+        nodes = wanted.packed / SUMS
     site = wanted.site.read_text() if wanted.site else ""
     return hashes.of(
         image.as_dict(),
@@ -101,9 +104,13 @@ def build(job: Job, there: Cloud | None) -> None:
 
 
 def _kit(job: Job) -> None:
-    archive = job.work / "release.tar.zst"
+    archive = job.work / packed.ARCHIVE
     with job.step("release", f"the release in {job.plan.tree}, packed") as step:
-        digest = kit.release_archive(Path(job.plan.tree), archive, step.note, job.log)
+        if job.wanted.packed:
+            shutil.copyfile(packed.archive_of(job.wanted.packed, job.plan), archive)
+            digest = sha256_of(archive)
+        else:
+            digest = kit.release_archive(Path(job.plan.tree), archive, step.note, job.log)
     with job.step("kit", "the kit for the instance"):
         known = job.version.data
         # nothing that differs from build to build: that stands in the papers beside the image

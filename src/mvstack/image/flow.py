@@ -8,7 +8,7 @@ from typing import Any
 
 from mvstack.cache import gpg
 from mvstack.image import build as building
-from mvstack.image import papers, provenance, sign, store, testing, vulnerabilities
+from mvstack.image import packed, papers, provenance, sign, store, testing, vulnerabilities
 from mvstack.image.artefacts import SIGNATURE, SUMS
 from mvstack.image.clean import clean_cloud, clean_here
 from mvstack.image.clouds import Cloud
@@ -63,7 +63,10 @@ class Asked:
 def build_image(
     asked: Asked, wanted: Wanted, progress: Progress, *, jobs: int | None, yes: bool, test: bool
 ) -> Version:
-    """`mvstack image build`: install the release here, build the image, test it, sign it."""
+    """`mvstack image build`: install the release here, build the image, test it, sign it.
+
+    A release that was packed elsewhere is not installed: this may be a machine of another system.
+    """
     plan, image = asked.plan("build")
     folder = asked.folder(plan.root)
     there = _can_begin(plan, image, wanted, folder, asked.key)
@@ -72,7 +75,8 @@ def build_image(
     need("debsbom")
     # by the name that was given: it may be the path of a site's own file
     where = f"{split_name(asked.name)[0]}/{image.partition}"
-    install(Request(where, asked.release, asked.root, jobs=jobs, yes=yes), progress)
+    if wanted.packed is None:
+        install(Request(where, asked.release, asked.root, jobs=jobs, yes=yes), progress)
     job = building.begin(plan, image, wanted, folder, progress)
     version = job.version
     with store.locked(version):
@@ -95,6 +99,8 @@ def _can_begin(
     if wanted.version is not None:
         store.check(wanted.version, plan.release)
     building.read_packages(wanted.packages)
+    if wanted.packed:
+        packed.archive_of(wanted.packed, plan)
     site = read_site(wanted.site)
     _plain_path(folder)
     building.check_tools(image)
@@ -183,6 +189,12 @@ def _sign(job: Job, key: str) -> None:
         except (Refused, Missing) as error:
             # unsigned, it can be looked at, and is not published
             version.set(signed="", why_unsigned=str(error).splitlines()[0])
+
+
+def pack_release(asked: Asked, to: Path, progress: Progress) -> dict[str, str]:
+    """`mvstack image pack`: the installed release, signed, for a build on another machine."""
+    plan, _ = asked.plan("pack")
+    return packed.pack(plan, to.absolute(), asked.key, progress)
 
 
 def list_images(asked: Asked, where: str | None, site: Path | None) -> list[dict[str, Any]]:

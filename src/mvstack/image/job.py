@@ -20,12 +20,14 @@ class Wanted:
 
     ``site`` is the site's own file of Packer variables (subscription, gallery, subnet, …),
     ``packages`` a list of exact versions, ``provision`` the folder with provision/ and files/,
-    ``variables`` what goes over all else (tests against emulators).
+    ``packed`` a folder with the release where it is not installed here (packed.py), ``variables``
+    what goes over all else (tests against emulators).
     """
 
     version: str | None = None
     site: Path | None = None
     packages: Path | None = None
+    packed: Path | None = None
     provision: Path = TEMPLATES
     variables: dict[str, Any] = field(default_factory=dict)
 

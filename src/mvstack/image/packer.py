@@ -19,7 +19,7 @@ from mvstack.support.processes import run, started
 TEMPLATES = DATA / "images"
 _VERSION = re.compile(r"Packer v?(\d+)\.(\d+)\.(\d+)")
 #: The oldest Packer that knows all that the templates ask of a cloud.
-CURRENT = (1, 10, 0)
+CURRENT = (1, 14, 0)
 #: The first that has plugins; Debian 12's 1.6.6 has them built in and does not know this file.
 _PLUGINS, _PLUGINS_SINCE = "plugins.pkr.hcl", (1, 7, 0)
 POLL = 0.1  # seconds between two looks at what Packer says
@@ -79,6 +79,19 @@ def check(cloud: str) -> None:
             ),
             outcome="Nothing was built.",
         )
+    if cloud != "qemu" and version() >= _PLUGINS_SINCE:  # older ones have them built in
+        needed = re.findall(r'source\s+=\s+"(\S+)"', (TEMPLATES / _PLUGINS).read_text())
+        there = run(["packer", "plugins", "installed"], env=_environment()).text
+        name = {"aws": "amazon"}.get(cloud, cloud)
+        if lacking := [one for one in needed if one.endswith(f"/{name}") and one not in there]:
+            raise Missing(
+                Problem(
+                    "Packer's plugin is not installed",
+                    found=", ".join(lacking),
+                    todo="packer init images   (once; it needs the network)",
+                ),
+                outcome="Nothing was built.",
+            )
 
 
 def templates() -> dict[str, str]:

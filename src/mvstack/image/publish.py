@@ -79,9 +79,9 @@ def _fits_cloud(image: ImagePlan, target: Target) -> None:
             Problem("an image for QEMU is published to a folder", todo="name it: --to FOLDER")
         )
     problems += [
-        Problem("is no AWS account", "--share", found=one, allowed="12 digits, or `all`")
+        Problem("is no AWS account", "--share", found=one, allowed="12 digits")
         for one in target.share
-        if not re.fullmatch(r"[0-9]{12}|all", one)
+        if not re.fullmatch(r"[0-9]{12}", one)
     ]
     if problems:
         raise InvalidInput(*problems, outcome="Nothing was published.")

@@ -68,6 +68,20 @@ def _problems(found: dict[str, Any], where: str) -> list[Problem]:
                 problems.append(
                     Problem(f"{name} is no list of regions", where, allowed='["eu-north-1", …]')
                 )
+        elif name == "aws_copy_keys":
+            if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+                problems.append(
+                    Problem(f"{name} says no key by region", where, allowed='{"eu-north-1": "…"}')
+                )
+            elif {*value} != {*(found.get("aws_copy_regions") or [])}:
+                problems.append(
+                    Problem(
+                        f"{name} and aws_copy_regions name other regions",
+                        where,
+                        found=", ".join(sorted(value)),
+                        todo="name the key of each region that is copied to, or of none",
+                    )
+                )
         elif name.startswith(("aws_", "azure_")) and not isinstance(value, str | bool | None):
             problems.append(Problem(f"{name} is no text", where, allowed='"…"'))
     return problems
@@ -91,7 +105,10 @@ def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
     if name == "aws":
         need(*_SDK[name])
         region = str(site.get("aws_region") or "us-east-2")
-        return Aws(region, list(site.get("aws_copy_regions") or []), share)
+        keys = dict(site.get("aws_copy_keys") or {})
+        if site.get("aws_kms_key"):
+            keys[region] = str(site["aws_kms_key"])
+        return Aws(region, list(site.get("aws_copy_regions") or []), share, keys=keys)
     names = ("azure_gallery_resource_group", "azure_gallery", "azure_subscription")
     lacking = [one for one in names if not site.get(one)]
     if lacking:

@@ -1,7 +1,7 @@
 """AWS: images are AMIs, one in each region. Regions and accounts are given; nothing is guessed."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,18 +26,17 @@ from mvstack.image.clouds import (
 from mvstack.image.clouds.aws_ec2 import Ec2, snapshots_of, tags_of
 from mvstack.image.clouds.aws_leftovers import find, machines, remove
 from mvstack.image.clouds.disks import Note, bring
-from mvstack.support.errors import MvstackError, Problem
-
-ALL = "all"
+from mvstack.support.errors import MvstackError, Problem, Refused
 
 
 class Aws:
     """The AMIs of one account, built in ``region``.
 
     ``regions`` are those to look in besides. ``share`` are the account numbers that may start what
-    is published, or ``all`` for everybody; nobody else may when it is empty. ``pause`` is the time
-    between two looks at something that takes a while, in seconds. Endpoint and credentials are
-    found as boto3 finds them (AWS_ENDPOINT_URL, AWS_PROFILE, …).
+    is published; nobody else may when it is empty. ``keys`` are the site's own keys by region, with
+    which disks are encrypted, else with AWS's own for EBS, which it shares with nobody. ``pause``
+    is the time between two looks at something that takes a while, in seconds. Endpoint and
+    credentials are found as boto3 finds them (AWS_ENDPOINT_URL, AWS_PROFILE, …).
     """
 
     name = "aws"
@@ -48,10 +47,12 @@ class Aws:
         regions: Sequence[str] = (),
         share: Sequence[str] = (),
         pause: float = 5.0,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
         self.region = region
         self.regions = list(dict.fromkeys([region, *regions]))
         self.share = tuple(share)
+        self.keys = dict(keys or {})
         self._pause = pause
         self._clients: dict[str, Ec2] = {}
 
@@ -135,12 +136,21 @@ class Aws:
                 self._set_state(region, ami, "candidate")
 
     def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
-        """See :class:`Cloud`. Copies are encrypted with their region's own key for EBS.
+        """See :class:`Cloud`. Copies are encrypted with the site's key of their region, if any.
 
-        AWS shares no image that is encrypted with that key: an image to be shared across accounts
-        is to be built with a key of the site's own (its ``aws_kms_key``), and one for everybody
-        without encryption; AWS's refusal is told as it is.
+        Raises Refused when it is to be shared and a region has no such key: before it is copied.
         """
+        lacking = [one for one in dict.fromkeys([self.region, *regions]) if one not in self.keys]
+        if self.share and lacking:
+            raise Refused(
+                Problem(
+                    "AWS shares no image that is encrypted with its own key for EBS",
+                    ", ".join(lacking),
+                    todo="name a key of your account for each region in the site's file: "
+                    'aws_kms_key (where it is built), aws_copy_keys {"region": "key"}',
+                ),
+                outcome="Nothing was published.",
+            )
         home = self._ami(self.region, image, version)
         if home is None:
             raise never_built(image, version, self.region)
@@ -185,6 +195,7 @@ class Aws:
             SourceImageId=home["ImageId"],
             SourceRegion=self.region,
             Encrypted=True,
+            **({"KmsKeyId": self.keys[region]} if region in self.keys else {}),
             TagSpecifications=[{"ResourceType": "image", "Tags": tags}],
         )
         return dict(made)
@@ -198,14 +209,11 @@ class Aws:
         ec2.wait(is_available, f"the copy {ami}")
 
     def _share(self, region: str, ami: str) -> None:
-        row: Callable[[str], dict[str, str]] = lambda one: (  # noqa: E731
-            {"Group": ALL} if one == ALL else {"UserId": one}
-        )
         self._ec2(region).call(
             "modify_image_attribute",
             ImageId=ami,
             Attribute="launchPermission",
-            LaunchPermission={"Add": [row(one) for one in self.share]},
+            LaunchPermission={"Add": [{"UserId": one} for one in self.share]},
         )
 
     def _set_state(self, region: str, ami: dict[str, Any], state: str) -> None:
