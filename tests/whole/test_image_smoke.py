@@ -180,12 +180,12 @@ SLURM = pytest.mark.skipif(
 @SLURM
 def test_a_partition_of_slurm_is_tested_by_srun_and_nothing_of_it_stays(image: Image) -> None:
     launch(image, "srun --mpi=pmi2 -n {ranks}")
-    before = processes(image.world.network())
+    before, left = processes(image.world.network()), set(Path("/tmp").glob("tmp.*"))
     code, said = image.smoke("2")
     assert code == 0, said
     assert "2 ranks see each other, 148 collectives are right, by srun" in said
     assert processes(image.world.network()) == before
-    assert image.world.run(["bash", "-c", "ls -d /tmp/tmp.*/slurm.conf"])[0] != 0
+    assert set(Path("/tmp").glob("tmp.*")) <= left
 
 
 @SLURM
@@ -248,4 +248,4 @@ def test_a_release_without_an_mpi_or_a_compiler_that_works_fails(image: Image) -
     image.program("world.c", "#error no\n")
     assert "does not compile (ended with status 1)" in image.fails("mpicc of mpich/")
     image.bash('mv "$1"/Compiler/gcc/*/mpich "$1/away"', TREE / "modules")
-    assert "away" not in image.fails("mpicc of mpich/4.0.2-ofi does not compile")
+    assert "mpich" in image.fails(f"the modules of release {TREE.parent.name} do not load")
