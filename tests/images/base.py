@@ -15,6 +15,7 @@ from mvstack.image.base import PACKAGES as STARTS
 from mvstack.image.base import configure
 
 SUITE = "bookworm"
+LATER = "deb [trusted=yes] file:/srv/mirror ./\n"
 ALWAYS = ("openssh-server", "sudo")
 
 
@@ -29,15 +30,16 @@ def cache() -> Path:
     return folder
 
 
-def base(packages: Sequence[str] = ()) -> Path:
+def base(packages: Sequence[str] = (), later: Sequence[str] = ()) -> Path:
     """The root that has ``packages``; made from Debian's archive when it is not kept yet.
 
     Flows run without network, so what a flow's provisioning would install from Debian must be in
-    its base: the provisioning then finds it installed. Raises CalledProcessError with what
-    mmdebstrap said.
+    its base: the provisioning then finds it installed. What it installs and removes again is
+    ``later``: its packages lie in /srv/mirror, which apt is told of by LATER. Raises
+    CalledProcessError with what mmdebstrap said.
     """
     wanted = sorted({*ALWAYS, *packages})
-    digest = hashlib.sha256(" ".join([SUITE, *wanted]).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(" ".join([SUITE, *wanted, *later]).encode()).hexdigest()[:16]
     folder = cache()
     root = folder / f"{SUITE}-{digest}"
     with (folder / "lock").open("w") as lock:
@@ -48,6 +50,15 @@ def base(packages: Sequence[str] = ()) -> Path:
         new.chmod(0o755)
         try:
             command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase"]
+            if later:
+                names = " ".join(later)
+                hook = f"apt-get --yes --no-install-recommends --download-only install {names}"
+                command += [
+                    f'--customize-hook=chroot "$1" {hook}',
+                    '--customize-hook=mkdir "$1/srv/mirror"',
+                    '--customize-hook=mv "$1"/var/cache/apt/archives/*.deb "$1/srv/mirror"',
+                    '--customize-hook=cd "$1/srv/mirror" && dpkg-scanpackages . >Packages',
+                ]
             command += [f"--include={','.join(wanted)}", SUITE, str(new)]
             try:
                 subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from images.base import base
+from images.base import LATER, base
 from images.cloud_disk import CloudDisk
 from images.emulated_aws import REGION, EmulatedAws
 from images.fake_arm import FakeArm
@@ -34,7 +34,7 @@ from mvstack.image.flow import Asked
 from mvstack.model.load import load_system
 from mvstack.support.home import DATA
 
-VERSION, NAME = "2026.11.0", "slurm-debian12"
+VERSION, NAME = "2026.11.0", "slurm-deb12"
 IMAGE, DISK_GB = f"{NAME}-{PARTITION}", 6
 CLOUDS = {
     "aws": "{owner: '136693071363', name: debian-12-amd64-20251112-2294}",
@@ -107,12 +107,15 @@ def system(cloud: str, folder: Path) -> Path:
 def instance(world: World, system: Path, folder: Path) -> Iterator[Instance]:
     key = make_key(folder)
     _, image = Asked(f"{system}/{PARTITION}", root=ROOT).plan("build")
-    # the instance reaches no mirror: what would be installed there is there
-    packages = {*STARTS, *image.packages, *image.test_packages}
+    # the instance reaches no mirror: what would be installed there is there, Slurm in a mirror of
+    # its own, since it comes for the test and goes again
+    packages = {*STARTS, *image.packages}
     if image.cloud == "azure":
         # Debian's kernel for clouds has no InfiniBand
         packages |= {"waagent", "linux-image-amd64"}
-    with Instance(world, base(sorted(packages)), key.with_suffix(".pub")) as made:
+    root = base(sorted(packages), image.test_packages)
+    with Instance(world, root, key.with_suffix(".pub")) as made:
+        (made.disk / "etc/apt/sources.list").write_text(LATER)
         grub = made.disk / "usr/sbin/update-grub"
         grub.write_text(UPDATE_GRUB)
         grub.chmod(0o755)
