@@ -88,7 +88,9 @@ slurm_end() { # slurm_end FOLDER: ends it, and takes away what slurm_begin broug
         esac
     fi
     # CycleCloud and ParallelCluster make users of these names with numbers of their own
-    while read -r name; do userdel "$name"; done < <(comm -13 "$folder/passwd.before" "$folder/passwd.after")
+    while read -r name; do
+        ! id "$name" >/dev/null 2>&1 || userdel "$name"
+    done < <(comm -13 "$folder/passwd.before" "$folder/passwd.after")
     while read -r name; do
         ! getent group "$name" >/dev/null || groupdel "$name"
     done < <(comm -13 "$folder/group.before" "$folder/group.after")

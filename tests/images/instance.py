@@ -32,6 +32,7 @@ mount -t proc proc "$root/proc"
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
 mount -t sysfs -o ro sysfs "$root/sys"
+mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup" # a machine has them; Slurm looks
 mount -t tmpfs -o mode=0755 dev "$root/dev"
 for name in null:3 zero:5 full:7 random:8 urandom:9; do
     mknod -m 0666 "$root/dev/${name%:*}" c 1 "${name#*:}"
