@@ -221,6 +221,11 @@ pip_install() {
         --disable-pip-version-check --progress-bar off --no-warn-script-location \
         --no-build-isolation --require-hashes -r "$top/requirements/$2" && return
     show_end "$log"
+    ! grep -qE "Failed (building wheel|to build)" "$log" ||
+        fail 7 "requirements/$2: a package without a wheel for $(uname -m) could not be compiled" \
+            "log       $log" \
+            "to go on  install gcc and Python's headers (apt-get install gcc libc6-dev python3-dev," \
+            "          dnf install gcc python3-devel), and give the same command again"
     fail 5 "requirements/$2: could not be installed" "log       $log" \
         "because   a package could not be downloaded, or is not what its hash says; see above" \
         "to go on  give the same command again once pip can reach its index (PIP_INDEX_URL," \
@@ -272,6 +277,8 @@ set_up() {
                 "to go on  mend what it says above, or name another: MVSTACK_PYTHON=/path/to/python3"
         }
     fi
+    # elsewhere psutil and others have no wheels, and are compiled
+    [[ $(uname -m) =~ ^(x86_64|aarch64)$ ]] || pip_install "installing what builds packages" build.txt
     pip_install "installing $(count_of core) packages" core.txt
     site=$("$venv/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     echo ../../../../src >"$site/mvapich_stack.pth"

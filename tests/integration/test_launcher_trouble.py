@@ -177,6 +177,27 @@ def test_who_can_run_a_program(tmp_path: Path) -> None:
         assert done.returncode == wanted, program
 
 
+@pytest.mark.parametrize(
+    ("printed", "code", "words"),
+    [
+        # what pip 23.0 printed on ppc64le without gcc
+        ("  ERROR: Failed building wheel for psutil", 7, "python3-dev"),
+        ("ERROR: No matching distribution found for psutil", 5, "PIP_INDEX_URL"),
+    ],
+)
+def test_a_package_without_a_wheel(tmp_path: Path, printed: str, code: int, words: str) -> None:
+    fails = 'watched() { echo "$PRINTED" >"$2"; return 1; }'
+    asks = f'top="$2"; source "$1"; {fails}; pip_install x core.txt'
+    setup = TOP / "requirements" / "setup.sh"
+    environ = {**os.environ, "PRINTED": printed}
+    (tmp_path / ".venv").mkdir()
+    done = subprocess.run(
+        ["bash", "-c", asks, "-", setup, tmp_path], env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert printed in done.stderr and words in done.stderr
+
+
 def test_other_bytes_than_the_hash_says(checkout: Checkout) -> None:
     wheel = next(checkout.wheels.iterdir())
     wheel.write_bytes(wheel.read_bytes() + b"\0")

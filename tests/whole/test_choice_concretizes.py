@@ -30,7 +30,7 @@ packages:
     externals: [{spec: cray-pmi@5.0.17, prefix: /opt/cray/pe/pmi/default}]
     buildable: false
   slurm:
-    externals: [{spec: slurm@24.05.8, prefix: /opt/slurm}]
+    externals: [{spec: slurm@24.05.8 +pmix, prefix: /opt/slurm}]
     buildable: false
 """
 
@@ -86,12 +86,20 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Isolated:
     return made
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-def test_it_concretizes(isolated: Isolated, name: str, tmp_path: Path) -> None:
-    specs = tmp_path / "specs.json"
-    specs.write_text(json.dumps([[name, SAMPLE[name]]]))
+@pytest.fixture(scope="module")
+def answers(isolated: Isolated, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the answers to all: one process, which reads the recipes once."""
+    folder = tmp_path_factory.mktemp("answers")
+    specs = folder / "specs.json"
+    specs.write_text(json.dumps(list(SAMPLE.items())))
     inside = TESTS / "spack" / "concretize_all.py"
-    done = run(isolated, "python", str(inside), str(specs), str(tmp_path))
+    done = run(isolated, "python", str(inside), str(specs), str(folder))
     assert done.returncode == 0, done.stderr[-2000:]
-    answer = json.loads((tmp_path / f"{name}.answer.json").read_text())
+    return folder
+
+
+@pytest.mark.timeout(5400)
+@pytest.mark.parametrize("name", SAMPLE)
+def test_it_concretizes(answers: Path, name: str) -> None:
+    answer = json.loads((answers / f"{name}.answer.json").read_text())
     assert "error" not in answer, f"{SAMPLE[name]}\n{answer['error']}"
