@@ -162,6 +162,8 @@ HARMLESS: dict[str, str] = {
     "/opt/mvapich-stack/software/Python/lib/test/keycert.pem": PEM.format("", ""),
     "/etc/cron.d/e2scrub_all": "30 3 * * 0 root run-one e2scrub\n",  # a package's, see OWNED
     "/usr/share/bash/example.key": PEM.format("", ""),
+    # compiled at installation: the package owns the source alone
+    "/usr/lib/python3/x/__pycache__/ssh.cpython-311.pyc": PEM.format("", ""),
     "/etc/chrony/chrony.keys": "# 1 SHA1 HEX:ABCD\n",
     "/etc/multipath/wwids": "# Multipath wwids, Version : 1.0\n",
     "/etc/hostname": "localhost\n",
@@ -170,7 +172,12 @@ HARMLESS: dict[str, str] = {
     "/etc/passwd.org": "root:x:0:0::/:/bin/sh\n",
     "/etc/systemd/system/x.service": "[Service]\nEnvironment=LANG=C\nExecStart=/bin/true\n",
 }
-OWNED = "/etc/cron.d/e2scrub_all\n/usr/share/bash/example.key\n/usr/share/doc/ssh/example.key\n"
+OWNED = """\
+/etc/cron.d/e2scrub_all
+/usr/share/bash/example.key
+/usr/share/doc/ssh/example.key
+/usr/lib/python3/x/ssh.py
+"""
 
 
 def test_a_generalised_tree_passes(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ _OF_A_PACKAGE = re.compile(r"/opt/.*/(?:tests?|testing|testdata|examples?|sample
 _KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9 ]+ )?PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-")
 _LARGEST_KEY = 1 << 20  # bytes; a file with a key in it is small
 _PRIVATE = "private key"
+_COMPILED = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc")
 _COMMENT = re.compile(r"^\s*(?:#|//\s).*$", re.MULTILINE)
 
 
@@ -88,7 +89,9 @@ class _Packaged:
             return None
 
     def has(self, path: str) -> bool:
-        """Whether a package is known to own it."""
+        """Whether a package is known to own it, or what it was compiled from."""
+        if found := _COMPILED.fullmatch(path):
+            path = f"{found[1]}/{found[2]}.py"
         return path in (self.paths or ())
 
 
