@@ -101,7 +101,7 @@ class World:
 def world(folder: Path) -> Iterator[World]:
     """Both projects, made below ``folder``; skips where the MPI cannot be built."""
     tree = release.installed()
-    shared = Path(tempfile.mkdtemp(prefix="m-", dir="/tmp"))
+    shared = Path(tempfile.mkdtemp(prefix="", dir="/tmp"))
     before = os.environ.get("MVSTACK_GNUPGHOME")
     os.environ["MVSTACK_GNUPGHOME"] = str(shared / "gnupg")
     try:
@@ -109,7 +109,9 @@ def world(folder: Path) -> Iterator[World]:
         plan = kept_plan(tree)
         chain = [
             *(f"{name}-{plan['compiler']['version']}.eb" for name in ("GCCcore", "GCC")),
-            *(path.name for path in (tree / "rendered" / "easyconfigs").glob("*.eb")),
+            # those of packages are there too, and are for the pipeline to build
+            *(path.name for path in (tree / "rendered" / "easyconfigs").glob("MPICH-[0-9]*.eb")),
+            *(path.name for path in (tree / "rendered" / "easyconfigs").glob("gmpich-*.eb")),
         ]
         with one_writer():  # it would refuse others' installations meanwhile
             cache = place(str(shared / "cache"))

@@ -19,17 +19,19 @@ def explained(against: str, todos: list[Todo], jobs: Jobs) -> str:
     touched = [one for one in todos if one.touched]
     if not touched:
         lines.append("  nothing that is built, checked or deployed changed")
+    served = [one for one in touched if one.name in jobs] if jobs else touched
     for one in touched:
-        lines.append(f"{one.name} ({one.graph.builder}, by {one.graph.by}): {_line(one)}")
+        more = "" if one in served else "; no runner of this project serves it"
+        lines.append(f"{one.name} ({one.graph.builder}, by {one.graph.by}): {_line(one)}{more}")
         for job in jobs.get(one.name, ()):
             lines.append(f"  {job.name}: {few(one.graph.nodes[key].label for key in job.keys)}")
     if same := [one.name for one in todos if not one.touched]:
         lines.append(f"nothing to do for {few(same)}")
-    builds = sum(len(one.build) for one in todos)
+    builds = sum(len(one.build) for one in served)
     cut = sum(map(len, jobs.values()))
     lines.append(
         f"in all: {count(builds, 'build')} in {count(cut, 'job')} for "
-        f"{count(len(touched), 'partition')}"
+        f"{count(len(served), 'partition')}"
     )
     return "\n".join(lines)
 

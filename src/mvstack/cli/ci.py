@@ -91,8 +91,6 @@ def generate(
         lines.append(f"{made.against}: checks of what is deployed")
     else:
         lines.append(explained(made.against, made.todos, made.pipelines.jobs))
-    if made.unserved:
-        lines.append(f"no runner of this project serves {', '.join(made.unserved)}")
     lines.append(f"can sign and deploy: {'yes' if context.trusted else 'no'}, {why}")
     say(data, as_json, *lines)
 
