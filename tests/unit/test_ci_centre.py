@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,26 @@ def test_an_image_is_begun_after_the_checks_and_published_after_its_test(
     again = Target(todo(None, graphs[name], every, ci_policy().validation), one, name)
     text = pipelines([again], Context(settings, trusted=True)).files["pipeline.yml"]
     assert yaml.safe_load(text)["image:build"]["needs"] == ["validate"], "nothing is built"
+
+
+@pytest.mark.parametrize("have", [True, False])
+def test_an_image_alone_needs_only_jobs_that_there_are(
+    graphs: dict[str, Graph], have: bool
+) -> None:
+    """With nothing in a cache it needed a job `sign` that an image alone has not."""
+    name = "qemu-debian12/mpich"
+    one = site(name, images=Images(**IMAGES, **PLACES))
+    new = graphs[name]
+    old = replace(new, aspects={**new.aspects, "image": "as it was"})
+    cached = [node.content for node in new.nodes.values()] if have else []
+    found = todo(old, new, cached, ci_policy().validation)
+    assert found.image and not found.staged and not found.build
+    context = Context(Settings(systems=[one], push="/cache"), trusted=True)
+    jobs = yaml.safe_load(pipelines([Target(found, one, name)], context).files["pipeline.yml"])
+    needed = [
+        need for job in jobs.values() if isinstance(job, dict) for need in job.get("needs", [])
+    ]
+    assert needed and set(needed) <= set(jobs)
 
 
 @pytest.mark.parametrize(

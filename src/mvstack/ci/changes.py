@@ -119,7 +119,8 @@ def todo(
     if not found.touched:
         return found
     mpi = any(_has_mpi(before, new, key) for key in changed)
-    needed = new.nodes if found.staged or found.image else {}
+    # an image alone installs what it holds by itself: nothing that jobs hand on would reach it
+    needed = new.nodes if found.staged else {}
     missing = [key for key, node in needed.items() if node.content not in there]
     return replace(
         found,
