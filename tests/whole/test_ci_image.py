@@ -42,6 +42,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def test_an_image_goes_from_its_change_to_where_it_is_published(here: World) -> None:
     settings = SETTINGS.format(shared=here.shared, root=release.ROOT)
     here.site.commit("Make images", {"mvstack-ci.yaml": settings})
+    here.site.push()
     changed = here.stack.commit("Let fewer connections wait", edited(here.stack, CHANGED))
     here.stack.push()
     here.site.commit("Take it", {".gitlab-ci.yml": here.including(changed)})
