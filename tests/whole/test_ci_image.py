@@ -1,7 +1,8 @@
 """A site's pipeline builds, starts, tests, signs and publishes an image: for real but for GitLab.
 
 A commit of mvapich-stack changes a kernel setting of images and nothing else, so the pipeline has
-the jobs of images alone. The release is the one that is installed for the tests of images.
+the jobs of images alone. The release is the one that is installed for the tests of images. So far
+this was seen until the instance began its steps (docs/ci.md).
 """
 
 from __future__ import annotations
