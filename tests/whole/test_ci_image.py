@@ -2,7 +2,7 @@
 
 A commit of mvapich-stack changes a kernel setting of images and nothing else, so the pipeline has
 the jobs of images alone. The release is the one that is installed for the tests of images. So far
-this was seen until the instance began its steps (docs/ci.md).
+this was seen until the image was started to be tested (docs/ci.md).
 """
 
 from __future__ import annotations
