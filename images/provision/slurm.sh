@@ -16,6 +16,8 @@ slurm_begin() { # slurm_begin FOLDER: starts it; slurm.conf, its files and the l
     processors=$(nproc)
     ((processors > 1)) || processors=2
     before "$folder" before
+    # a machine that was started from an image has no lists of packages
+    case ${FAMILY:?} in debian | ubuntu) apt-get -q update >&2 || true ;; esac
     [[ ${#TEST_PACKAGES[@]} == 0 ]] || install_packages "${TEST_PACKAGES[@]}" >&2
     chmod 0755 "$folder"
     head -c 128 /dev/urandom >"$folder/munge.key"
