@@ -75,6 +75,9 @@ def test_jobs_of_images_say_all_that_their_commands_ask_for(
         assert given["settings"] == Path("packer.json") and given["region"] == ["eu-north-1"]
     (line,) = [one for one in jobs["image:build"]["script"] if "image build" in one]
     assert parsed(line)["settings"] == target.site
+    (line,) = [one for one in jobs["image:test"]["script"] if "image test" in one]
+    assert bool(parsed(line)["host"]) == (image.cloud != "qemu")
+    assert jobs["image:publish"]["needs"] == ["image:test"], "publish refuses what was not tested"
     for job in ("image:build", "image:publish"):
         assert "gpg" in jobs[job]["script"][0], "packages and images are believed by the site's key"
 
