@@ -110,7 +110,7 @@ def limits(mpi, locked, shared, ptrace):
     """What the system allows: locked memory, /dev/shm, reading the memory of a neighbour.
 
     ``locked`` and ``shared`` are bytes, None for no limit or unknown; ``ptrace`` is the kernel's
-    ptrace_scope.
+    ptrace_scope, 0 for root.
     """
     if mpi["fabric"] in DEVICES and locked is not None and locked < LOCKED:
         yield Finding(
@@ -123,12 +123,19 @@ def limits(mpi, locked, shared, ptrace):
     if shared is not None and shared < SHARED:
         what = "{} kB are free in /dev/shm: ranks of a node share memory there".format(shared >> 10)
         yield Finding(WRONG, what, "remove what is left in /dev/shm, or start containers with more")
-    if ptrace:
+    # MVAPICH 4 reads messages of 16 KiB and more out of the sender's memory, asks nobody whether it
+    # may, and ends where it may not (src/mpid/ch4/shm/ipc/cma of 4.0)
+    ends = mpi["product"].startswith("mvapich") and mpi["device"] == "ch4:ofi"
+    if ptrace and ends and os.environ.get("MPIR_CVAR_CH4_CMA_ENABLE") != "0":
+        yield Finding(
+            WRONG,
+            "ptrace_scope is {}: programs end at messages of 16 KiB within a node".format(ptrace),
+            "export MPIR_CVAR_CH4_CMA_ENABLE=0; the staff: sysctl kernel.yama.ptrace_scope=0",
+        )
+    elif ptrace:
         yield Finding(
             LOOK,
-            "ptrace_scope is {}: ranks may not copy out of each other's memory (CMA)".format(
-                ptrace
-            ),
+            "ptrace_scope is {}: ranks may not copy out of each other's memory".format(ptrace),
             "the staff: sysctl kernel.yama.ptrace_scope=0 makes large messages of a node faster",
         )
 
@@ -279,7 +286,7 @@ def findings(plan, arguments, here):
         mpi,
         None if locked == resource.RLIM_INFINITY else locked,
         shared.f_bavail * shared.f_frsize if shared else None,
-        number_in("/proc/sys/kernel/yama/ptrace_scope"),
+        number_in("/proc/sys/kernel/yama/ptrace_scope") if os.geteuid() else 0,
     )
     yield from devices(mpi, in_job, names_in)
     yield from slurm(mpi, told("srun", "--mpi=list"))

@@ -97,12 +97,24 @@ def test_variables(environ, expected):
         ("slingshot-11", 65536, 1 << 30, 0, [WRONG]),
         ("tcp", 65536, 1 << 30, 0, []),
         ("tcp", None, 1 << 20, 0, [WRONG]),
-        ("shm", None, 1 << 30, 1, [LOOK]),
+        ("shm", None, 1 << 30, 1, [WRONG]),
     ],
 )
 def test_limits(fabric, locked, shared, ptrace, expected):
     found = states(mpi_doctor.limits({**MPI, "fabric": fabric}, locked, shared, ptrace))
     assert [state for state, _ in found] == expected
+
+
+def test_mvapich_4_ends_where_it_may_not_read_a_neighbour(monkeypatch):
+    """Seen of 4.0 under qemu-user, which has no process_vm_readv; without CMA all was right."""
+    found = states(mpi_doctor.limits(MPI, None, None, 1))
+    assert found == [(WRONG, "ptrace_scope is 1: programs end at messages of 16 KiB within a node")]
+    for other in ({"device": "ch4:ucx"}, {"product": "mpich"}):
+        assert [one for one, _ in states(mpi_doctor.limits({**MPI, **other}, None, None, 1))] == [
+            LOOK
+        ]
+    monkeypatch.setenv("MPIR_CVAR_CH4_CMA_ENABLE", "0")
+    assert [one for one, _ in states(mpi_doctor.limits(MPI, None, None, 1))] == [LOOK]
 
 
 def test_a_login_node_may_lack_the_adapter_and_a_compute_node_may_not():
