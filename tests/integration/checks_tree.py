@@ -13,6 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 DATA = Path(__file__).resolve().parents[1] / "data" / "validate"
 LMOD = Path("/usr/share/lmod/lmod/init/bash")
 
@@ -112,4 +114,14 @@ def debian_plan(tree: Path) -> dict[str, Any] | None:
     )
     plan = plan_of(tree)
     plan["mpi"][0]["device"] = plan["mpi"][0]["believe"]["device"] = device
+    return plan
+
+
+def mpi_here(folder: Path) -> dict[str, Any]:
+    """The plan of an MPI installed here, otherwise of Debian's in ``folder``; skips without one."""
+    if not LMOD.exists():
+        pytest.skip("Lmod is not installed (apt: lmod)")
+    plan = installed_plan() or debian_plan(folder)
+    if plan is None:
+        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
     return plan

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks_tree import LMOD, debian_plan, installed_plan
+from checks_tree import LMOD, mpi_here
 
 from mvstack.tree.modules import install_doctor
 
@@ -19,12 +19,7 @@ SOURCES = Path(__file__).parents[1] / "reframe" / "src"
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):
-    if not LMOD.exists():
-        pytest.skip("Lmod is not installed (apt: lmod)")
-    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
-    if found is None:
-        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
-    return found
+    return mpi_here(tmp_path_factory.mktemp("tree"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks_tree import LMOD, debian_plan, installed_plan
+from checks_tree import LMOD, mpi_here
 
 from mvstack.test.results import problems
 from mvstack.test.run import run_checks
@@ -24,11 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):
-    if not LMOD.exists():
-        pytest.skip("Lmod is not installed (apt: lmod)")
-    found = installed_plan() or debian_plan(tmp_path_factory.mktemp("tree"))
-    if found is None:
-        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    found = mpi_here(tmp_path_factory.mktemp("tree"))
     return found | {"mpi": found["mpi"][:1]}
 
 

@@ -13,24 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mvstack.render.templates import template
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
-from checks_tree import LMOD, debian_plan, installed_plan
+from checks_tree import LMOD
 
 WORLD = Path(__file__).parents[1] / "reframe" / "src" / "world.c"
-
-
-def mpi_here(folder: Path) -> dict[str, Any]:
-    """The plan of an MPI installed here, otherwise of Debian's in ``folder``; skips without one."""
-    if not LMOD.exists():
-        pytest.skip("Lmod is not installed (apt: lmod)")
-    plan = installed_plan() or debian_plan(folder)
-    if plan is None:
-        pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
-    return plan
 
 
 @contextmanager

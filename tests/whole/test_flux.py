@@ -13,15 +13,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from job_script import beside, mpi_here, said, written
+from checks_tree import mpi_here
+from job_script import beside, said, written
 from pytest import MonkeyPatch
 
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.test.results import problems
 from mvstack.test.run import run_checks
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
 
 pytestmark = pytest.mark.slow
 

@@ -13,20 +13,18 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from job_script import beside, mpi_here, written
+from checks_tree import mpi_here
+from job_script import beside, written
 from pytest import MonkeyPatch
 
 from mvstack.model.load import load_policy, load_release, load_system, parse_system
 from mvstack.plan.make import make_plan
 from mvstack.render.templates import template
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
 
 pytestmark = pytest.mark.slow
 
