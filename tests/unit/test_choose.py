@@ -322,6 +322,21 @@ def test_omni_path_by_psm2_for_who_asks():
     assert "provider psm2: libfabric has cxi for fabric slingshot-11" in because
 
 
+@pytest.mark.parametrize(
+    ("facts", "value"),
+    [
+        ({"fabric": "slingshot-11"}, "0"),
+        ({"fabric": "slingshot-11", "cma": True}, None),
+        ({"fabric": "efa", "gpu": "nvidia", "os": "rocky9"}, "0"),  # MVAPICH-Plus
+        ({"fabric": "infiniband"}, None),  # UCX asks by itself
+        ({"fabric": "omni-path", "mpi": Wish(product="mvapich2")}, None),
+    ],
+)
+def test_where_memory_of_others_is_closed_mvapich_over_libfabric_leaves_cma(facts, value):
+    set_ = built(**{"cma": False, **facts}).environment.get("MPIR_CVAR_CH4_CMA_ENABLE")
+    assert (set_ and set_["value"]) == value
+
+
 def test_mpich_is_there_for_who_asks_for_it_and_nobody_else():
     assert chosen(fabric="tcp", mpi=Wish(product="mpich")).product == "mpich"
     because = refused(fabric="infiniband", mpi=Wish(product="mpich")).because

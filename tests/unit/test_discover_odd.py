@@ -409,9 +409,12 @@ def test_rdma_core_is_the_end_of_libibverbs_version(root):
     assert [(one.name, one.version) for one in look(root).externals] == [("rdma-core", "43.0")]
 
 
-def test_ptrace_scope_is_said(root):
-    make(root, {"/proc/sys/kernel/yama/ptrace_scope": "1\n"})
-    assert said(look(root), "ptrace_scope is 1")
+@pytest.mark.parametrize(("scope", "cma"), [("0", True), ("1", False), ("2", False), ("", True)])
+def test_ptrace_scope_is_said(root, scope, cma):
+    make(root, {"/proc/sys/kernel/yama/ptrace_scope": scope + "\n"})
+    machine = look(root)
+    assert said(machine, f"ptrace_scope is {scope}") is not cma
+    assert data_of(machine)["partitions"]["node"].get("cma", True) is cma
 
 
 def test_efa_uses_amazons_libfabric(root):

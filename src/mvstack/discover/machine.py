@@ -85,6 +85,7 @@ class Machine(Part):
     scheduler: str | None = None
     cores: int | None = None
     memory_gb: int | None = None
+    cma: bool = True
     target: str | None = None
     fabric: str | None = None
     nic: str | None = None

@@ -93,9 +93,10 @@ def note_limits(view: View, machine: Machine) -> None:
     """Note what slows MPI down: ptrace_scope, too little memory to lock, a small /dev/shm."""
     scope = view.word("/proc/sys/kernel/yama/ptrace_scope")
     if re.fullmatch(r"[1-3]", scope):
+        machine.found("cma", f"kernel.yama.ptrace_scope is {scope}", False)
         machine.note(
-            f"kernel.yama.ptrace_scope is {scope}: for who is not root, copies "
-            "between processes (CMA) fail and messages on one node are copied twice"
+            f"kernel.yama.ptrace_scope is {scope}: users' processes may not read each other's "
+            "memory (CMA), so messages within a node are copied twice; 0 allows it"
         )
     memlock = view.search("/proc/self/limits", r"^Max locked memory\s+([0-9]{1,20})\s")
     kib = int(memlock[1]) // 1024 if memlock else SMALL_MEMLOCK

@@ -78,6 +78,7 @@ def _partition(key: str, nodes: Nodes, login: Machine) -> list[str]:
         *([_line(4, "scheduler_options", options, "of every job")] if options else []),
         *([_found(4, machine, "os")] if machine.os not in (None, login.os) else []),
         *(_found(4, machine, key) for key in ("cores", "memory_gb", "target", "fabric")),
+        *([] if machine.cma else [_found(4, machine, "cma")]),
         *([_found(4, machine, "nic")] if machine.nic else []),
         *(_found(4, machine, key) for key in ("gpu", "gpus", "launcher")),
         *([_found(4, machine, "pmi")] if machine.pmi else []),

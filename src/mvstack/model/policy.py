@@ -47,6 +47,7 @@ class ProductRow(Strict):
     ``gpu_buffers``: its MPI calls take buffers in GPU memory, and packages over it are built so.
     ``version_text`` is the regular expression that MPI_Get_library_version or mpichversion must
     match, with ``{version}`` for the version planned; ``says_device``: and the device stands there.
+    ``environment`` is what its module sets on any fabric.
     """
 
     title: Text
@@ -56,6 +57,7 @@ class ProductRow(Strict):
     gpu_buffers: bool = False
     sonames: dict[Text, Text]
     easybuild: PackageName | None = None
+    environment: dict[Variable, Setting] = Field(default_factory=dict)
     source: Text
 
 

@@ -49,7 +49,7 @@ class When(Strict):
     """A condition. A field that is left out holds for everything; lists mean *one of*.
 
     ``os`` and ``device`` entries may end in ``*``. ``version`` is a specifier such as ``>=4.0``.
-    ``provided``: whether the site has the MPI already.
+    ``provided``: whether the site has the MPI already. ``cma``: as in a partition.
     """
 
     fabric: list[Fabric] = Field(default_factory=list)
@@ -68,6 +68,7 @@ class When(Strict):
     libfabric: Provision | None = None
     fallback: bool | None = None
     provided: bool | None = None
+    cma: bool | None = None
 
 
 class Setting(Reasoned):

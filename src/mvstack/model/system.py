@@ -118,13 +118,15 @@ class Partition(Strict):
 
     ``profile`` is how much of a release is installed when nobody says otherwise; ``without`` names
     packages of it that are left out here, each with the reason. ``gpu_arch`` is what compilers
-    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's; ``near`` has a row for each GPU.
+    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's; ``near`` has a row for each GPU. ``cma``: whether a
+    user's processes may read each other's memory (process_vm_readv).
     """
 
     title: Text = ""
     nodes: Count = 1
     cores: Count
     memory_gb: Count | None = None
+    cma: bool = True
     target: Text
     fabric: Fabric
     nic: Name | None = None

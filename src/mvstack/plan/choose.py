@@ -33,6 +33,7 @@ class Facts:
     launcher: str
     os: str
     arch: str
+    cma: bool = True
     pmi: str = ""
     libfabric: str = ""
     provider: str | None = None
@@ -55,6 +56,7 @@ def facts_of(system: System, partition: str) -> Facts:
         launcher=part.launcher,
         os=system.os_of(partition),
         arch=archspec.cpu.TARGETS[part.target].family.name,
+        cma=part.cma,
         pmi=part.pmi or "",
         libfabric=part.mpi.libfabric or "",
         provider=part.mpi.provider,

@@ -160,7 +160,12 @@ def mpi_build(
     beneath = choice.beneath(device)
     facts = replace(choice.facts, device=device)
     links = rail_settings(part, facts, policy)
-    settings = {**beneath.environment, **choice.launcher.environment, **links}
+    settings = {
+        **product.environment,
+        **beneath.environment,
+        **choice.launcher.environment,
+        **links,
+    }
     transport = _transport(part, choice, device)
     rows: dict[str, Reasoned | MpiVersion] = {
         choice.row.id: choice.row,
