@@ -118,8 +118,8 @@ class Partition(Strict):
 
     ``profile`` is how much of a release is installed when nobody says otherwise; ``without`` names
     packages of it that are left out here, each with the reason. ``gpu_arch`` is what compilers
-    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's; ``near`` has a row for each GPU. ``cma``: whether a
-    user's processes may read each other's memory (process_vm_readv).
+    write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's; ``near`` has a row for each GPU.
+    ``cma``: whether a user's processes may read each other's memory (process_vm_readv).
     """
 
     title: Text = ""
