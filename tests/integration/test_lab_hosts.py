@@ -1,0 +1,191 @@
+"""tests/lab/hosts: real MPI between hosts, over a network that is seen, slowed and cut."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checks_tree import LMOD, mpi_here
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "reframe"))
+from fabric import over_tcp  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+HOSTS = TESTS / "lab" / "hosts"
+SOURCES = TESTS / "reframe" / "src"
+PATIENCE = 300  # seconds; only for what must end at all
+# The network of the lab has TCP alone.
+OVER_TCP = {"ch4:ofi": "FI_PROVIDER=tcp", "ch4:ucx": "UCX_TLS=tcp,self,posix"}
+# What modules of partitions with an adapter set, where no adapter is.
+ADAPTER = {"ch4:ofi": "FI_PROVIDER='verbs;ofi_rxm'", "ch4:ucx": "UCX_TLS=^tcp"}
+
+# Says "begun" once all ranks have talked, talks for some seconds, and counts what was wrong.
+TALK = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+    int rank, size, sum = 0, wrong = 0;
+    static int block[1 << 14];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double until = MPI_Wtime() + 6;
+    for (int i = 0, stop = 0; !stop; i++) {
+        for (int k = 0; k < 1 << 14; k++) block[k] = rank ? -1 : i + k;
+        MPI_Bcast(block, 1 << 14, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int k = 0; k < 1 << 14; k++) wrong += block[k] != i + k;
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        wrong += sum != size * (size - 1) / 2;
+        if (i == 5 && rank == 0) { printf("begun\n"); fflush(stdout); }
+        stop = MPI_Wtime() > until;
+        MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    printf("rank %d: %d wrong\n", rank, wrong);
+    return MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    if os.geteuid():
+        pytest.skip("skipped: unreachable: network namespaces need root")
+    missing = [one for one in ("ip", "tc", "ssh", "sshd") if not shutil.which(one, path=path())]
+    if missing:
+        pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
+    return mpi_here(tmp_path_factory.mktemp("tree"))
+
+
+def path():
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+@pytest.fixture
+def hosts(plan, tmp_path):
+    """Run lines of shell on the first of some hosts, with the MPI loaded."""
+
+    def run(lines, *options):
+        script = (
+            f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core\n"
+            f"module load mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}\n{lines}"
+        )
+        return subprocess.run(
+            [str(HOSTS), *options, "bash", "-c", script],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    return run
+
+
+def start(plan, ranks, program, setting=OVER_TCP):
+    """The line that starts ``ranks`` of ``program``, as many on each host."""
+    given = setting[plan["mpi"][0]["device"]]
+    return f"env {given} mpiexec -launcher ssh -f $LAB_HOSTS -ppn 1 -n {ranks} {program}"
+
+
+def test_collectives_between_three_hosts_are_right_and_use_the_network(hosts, plan):
+    done = hosts(
+        f"mpicc -O1 -o all {SOURCES}/collectives.c\n{start(plan, 3, './all few')}\n"
+        "for one in h1 h2 h3; do echo sent $(lab bytes $one); done",
+        *("-n", "3"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^right ", done.stdout, re.M)) == 225
+    assert "wrong" not in done.stdout
+    sent = [int(one) for one in re.findall(r"^sent (\d+)$", done.stdout, re.M)]
+    assert len(sent) == 3 and min(sent) > 10 << 20
+
+
+def test_tcp_between_hosts_is_told_where_another_fabric_was_planned(hosts, plan):
+    done = hosts(
+        f"mpicc -o identity {SOURCES}/identity.c\n{start(plan, 2, './identity')}", "-n", "2"
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"rank 0 on h1", "rank 1 on h2"} <= set(re.findall(r"rank \d on \w+", done.stdout))
+    assert over_tcp(done.stdout, {"provider": ["tcp"]}) == ""
+    assert "two nodes, whose fabric is another, go over TCP" in over_tcp(
+        done.stdout, {"provider": ["cxi"]}
+    )
+
+
+def test_what_a_module_sets_for_an_adapter_ends_the_program_where_there_is_none(hosts, plan):
+    """No program may run over TCP because its adapter is away."""
+    done = hosts(
+        f"mpicc -o world {SOURCES}/world.c\n{start(plan, 2, './world', ADAPTER)}", "-n", "2"
+    )
+    assert done.returncode != 0
+    assert "sum" not in done.stdout
+
+
+def test_a_killed_rank_ends_the_job_and_leaves_nobody(hosts, plan, tmp_path):
+    (tmp_path / "talk.c").write_text(TALK)
+    done = hosts(
+        f"mpicc -o talk talk.c\n{start(plan, 4, './talk')} >said 2>&1 & job=$!\n"
+        "until grep -q begun said; do sleep 0.1; done\n"
+        "ssh h3 pkill -9 -x talk; wait $job; echo status $?\n"
+        "for one in $(cat $LAB_HOSTS); do ssh $one pgrep -x talk && echo left on $one; done"
+    )
+    assert re.search(r"^status [1-9]", done.stdout, re.M), done.stdout + done.stderr
+    assert "left" not in done.stdout
+
+
+def test_a_link_that_comes_back_loses_nothing(hosts, plan, tmp_path):
+    (tmp_path / "talk.c").write_text(TALK)
+    done = hosts(
+        f"mpicc -o talk talk.c\n{start(plan, 4, './talk')} >said 2>&1 & job=$!\n"
+        "until grep -q begun said; do sleep 0.1; done\n"
+        "lab cut h3; before=$(lab bytes h3); sleep 2\n"
+        "echo meanwhile $(($(lab bytes h3) - before))\n"
+        "lab mend h3; wait $job; echo status $?; cat said"
+    )
+    assert "status 0" in done.stdout, done.stdout + done.stderr
+    assert "meanwhile 0" in done.stdout
+    right = [f"rank {number}: 0 wrong" for number in range(4)]
+    assert sorted(re.findall(r"rank \d: .*", done.stdout)) == right
+
+
+def test_a_slow_link_is_slow_for_mpi(hosts, plan):
+    """100 Mbit/s carry 12.5 MB/s, of which headers take some; the burst of the limit is 64 KB."""
+    timed = start(plan, 2, "./ping bandwidth 4096")
+    done = hosts(
+        f"mpicc -O1 -o ping {SOURCES}/mvstack_pingpong.c\n{timed}",
+        *("-n", "2", "--rate", "100mbit"),
+    )
+    assert done.returncode == 0, done.stderr
+    measured = dict(re.findall(r"^(\d+) +([\d.]+)$", done.stdout, re.M))
+    assert 6 < float(measured["4096"]) < 13, done.stdout
+
+
+def test_hosts_are_apart_and_nothing_stays(tmp_path):
+    script = "hostname; ssh h2 'hostname; touch /dev/shm/two; ip -br link'; ls /dev/shm; exit 5"
+    done = subprocess.run(
+        [str(HOSTS), "-n", "2", "--folder", str(tmp_path / "logs"), "sh", "-c", script],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stdout.split()[:2] == ["h1", "h2"]
+    assert "two" not in done.stdout.split()
+    assert {"h1.log", "h2.log"} <= {one.name for one in (tmp_path / "logs").iterdir()}
+    assert not list(tmp_path.glob("lab-*"))
+
+
+@pytest.mark.parametrize("words", [[], ["-n", "33", "true"], ["-n", "two", "true"], ["--x"]])
+def test_it_says_how_it_is_used(words):
+    done = subprocess.run([str(HOSTS), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "tests/lab/hosts [-n HOSTS]" in done.stdout
