@@ -41,7 +41,7 @@ TOOLS = {  # program: its package
     "openssl": "openssl",
     "curl": "curl",
     "ssh": "openssh-client",  # pipelines: git's addresses
-    "sshd": "openssh-server",  # tests/lab/hosts
+    "dropbear": "dropbear-bin",  # tests/lab/hosts
     "rsync": "rsync",  # gitlab-ci-local
     "cpio": "cpio",  # unpacks an RPM, as Spack does
     "chromium": "chromium",  # reads the catalogue

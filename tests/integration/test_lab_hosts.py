@@ -57,7 +57,7 @@ int main(void) {
 def plan(tmp_path_factory):
     if os.geteuid():
         pytest.skip("skipped: unreachable: network namespaces need root")
-    missing = [one for one in ("ip", "tc", "ssh", "sshd") if not shutil.which(one, path=path())]
+    missing = [one for one in ("ip", "tc", "ssh", "dropbear") if not shutil.which(one, path=path())]
     if missing:
         pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
     return mpi_here(tmp_path_factory.mktemp("tree"))
