@@ -189,3 +189,18 @@ def test_it_says_how_it_is_used(words):
     done = subprocess.run([str(HOSTS), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "tests/lab/hosts [-n HOSTS]" in done.stdout
+
+
+def test_slurm_starts_a_step_on_every_host(tmp_path):
+    if os.geteuid() or not shutil.which("slurmd", path=path()):
+        pytest.skip("skipped: unreachable: needs root, and Slurm (slurm-wlm)")
+    slurm = f"{TESTS}/slurm/loopback --hosts $LAB_HOSTS -c 2 --logs {tmp_path}/logs --"
+    done = subprocess.run(
+        [str(HOSTS), "-n", "3", "sh", "-c", f"{slurm} srun -N 3 -n 6 --mpi=pmi2 hostname"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["h1", "h1", "h2", "h2", "h3", "h3"]
