@@ -1,8 +1,8 @@
 """moto's server, where every snapshot holds the disk whose path stands in MVSTACK_TEST_DISK.
 
-moto knows EBS direct APIs, but its AMIs' snapshots hold nothing. As AWS, this lists blocks of 512
-KiB that are not empty, a few on each page, and gives a sum with each. It checks neither who may
-read a snapshot nor a block's token.
+It takes EnableImageDeprecation as well. moto knows EBS direct APIs, but its AMIs' snapshots hold
+nothing. As AWS, this lists blocks of 512 KiB that are not empty, a few on each page, and gives a
+sum with each. It checks neither who may read a snapshot nor a block's token.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from cloud_disk import given
 from moto.core.responses import ActionResult
 from moto.ebs.responses import EBSResponse
+from moto.ec2.responses import EC2Response
 from moto.server import main
 
 SIZE, PAGE = 512 << 10, 100
@@ -52,6 +53,13 @@ def block(self: Any) -> ActionResult:
     )
 
 
+def deprecate(self: Any) -> ActionResult:
+    """EnableImageDeprecation, which moto lacks: of an image that is there, kept nowhere."""
+    self.ec2_backend.describe_images([self._get_param("ImageId")], {}, [], [])
+    return ActionResult({"Return": True})
+
+
+EC2Response.enable_image_deprecation = deprecate
 EBSResponse.list_snapshot_blocks = blocks
 EBSResponse.get_snapshot_block = block
 main(sys.argv[1:])

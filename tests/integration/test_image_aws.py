@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -329,7 +330,7 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_made(
     assert aws.left() == before
 
 
-def test_a_version_is_published_once(
+def test_a_version_is_published_once_and_deleted_after_its_last_day(
     start: Start, aws: EmulatedAws, world: World, cloud: Aws
 ) -> None:
     done = start(aws_copy_regions=[]).wait()
@@ -368,6 +369,26 @@ def test_a_version_is_published_once(
         again = aws.requests()[asked_before:]
         assert {one["Action"] for one in again} == {"DescribeImages"}
         assert cloud.leftovers() == []
+
+        with pytest.raises(Refused, match="it is not deprecated"):
+            cloud.delete(IMAGE, VERSION)
+        today = datetime.now(UTC).date()
+        assert cloud.deprecate(IMAGE, VERSION, today) == done_so.regions
+        told = asked(aws, "EnableImageDeprecation")
+        assert {one["ImageId"] for one in told} == {*done_so.regions.values()}
+        assert {one["DeprecateAt"] for one in told} == {f"{today}T23:59:00Z"}
+        assert [one.end for one in cloud.images()] == [today.isoformat()]
+        with pytest.raises(Refused, match=f"its last day is {today}"):
+            cloud.delete(IMAGE, VERSION)
+        assert cloud.images()
+        cloud.deprecate(IMAGE, VERSION, today - timedelta(1))
+        aws.ec2(ELSEWHERE).deregister_image(ImageId=done_so.regions[ELSEWHERE])  # it was cut off
+        removed = len(asked(aws, "DeleteSnapshot"))
+        assert cloud.delete(IMAGE, VERSION) == {REGION: done_so.regions[REGION]}
+        assert cloud.images() == []
+        assert len(asked(aws, "DeleteSnapshot")) == removed + 1
+        with pytest.raises(Refused, match="was never built"):
+            cloud.delete(IMAGE, VERSION)
 
 
 def test_publishing_that_was_cut_off_goes_on_and_copies_nothing_twice(

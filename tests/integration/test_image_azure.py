@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -314,7 +315,7 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_made(
     assert arm.left() == before
 
 
-def test_a_version_is_published_once(
+def test_a_version_is_published_once_and_deleted_after_its_last_day(
     start: Start, arm: FakeArm, world: World, cloud: Azure
 ) -> None:
     assert start(azure_regions=[LOCATION]).wait().code == 0
@@ -324,7 +325,8 @@ def test_a_version_is_published_once(
         cloud.accept(IMAGE, VERSION)
         done = cloud.publish(IMAGE, VERSION, ["West Europe", "East US"])
         assert (done.copied, set(done.regions)) == ((ELSEWHERE,), {LOCATION, ELSEWHERE})
-        version = arm.resources.get(arm.put(DEFINITION) + f"/versions/{VERSION}")
+        identifier = arm.put(DEFINITION)
+        version = arm.resources.get(identifier + f"/versions/{VERSION}")
         profile = version["properties"]["publishingProfile"]
         assert profile["excludeFromLatest"] is False
         assert [one["name"] for one in profile["targetRegions"]] == [LOCATION, ELSEWHERE]
@@ -339,6 +341,23 @@ def test_a_version_is_published_once(
             cloud.accept(IMAGE, VERSION)
         assert {one.method for one in arm.requests()[requests:]} == {"GET"}
         assert cloud.leftovers() == []
+
+        with pytest.raises(Refused, match="it is not deprecated"):
+            cloud.delete(IMAGE, VERSION)
+        today = datetime.now(UTC).date()
+        assert cloud.deprecate(IMAGE, VERSION, today) == done.regions
+        version = arm.resources.get(identifier + f"/versions/{VERSION}")
+        profile = version["properties"]["publishingProfile"]
+        assert profile["excludeFromLatest"] is True
+        assert profile["endOfLifeDate"].startswith(f"{today}T23:59:00")
+        assert [one.end for one in cloud.images()] == [today.isoformat()]
+        with pytest.raises(Refused, match=f"its last day is {today}"):
+            cloud.delete(IMAGE, VERSION)
+        cloud.deprecate(IMAGE, VERSION, today - timedelta(1))
+        assert cloud.delete(IMAGE, VERSION) == done.regions
+        assert cloud.images() == []
+        with pytest.raises(Refused, match="was never built"):
+            cloud.delete(IMAGE, VERSION)
 
 
 def test_what_azure_answers_is_told(

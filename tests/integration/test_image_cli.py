@@ -91,6 +91,8 @@ def written(folder: Path, text: str | bytes) -> Path:
         (f"publish {SYSTEM}", 3, ["--to FOLDER"]),
         (f"publish {SYSTEM} --to /x --share 1", 3, ["--share", "for aws", "12 digits"]),
         ("publish azure-hbv4 --to /x", 3, ["--to", "leave it out"]),
+        (f"delete {SYSTEM} --version 2026.11.0", 3, ["to a folder", "remove the folder"]),
+        ("deprecate aws-hpc7a --version 2026.11.0 --last 2026-01-31", 3, ["that day is over"]),
         ("publish azure-hbv4 --share 123456789012", 3, ["--share", "for aws"]),
         ("list --cloud gcp", 3, ["--cloud", "gcp", "aws, azure"]),
         ("clean --cloud gcp --yes", 3, ["--cloud", "gcp", "aws, azure"]),

@@ -1,5 +1,6 @@
 """Build, test and publish disk images with a release installed: Azure, AWS, QEMU."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ from mvstack.cli import options
 from mvstack.image import flow, manifest
 from mvstack.image.flow import Asked
 from mvstack.image.job import Wanted
+from mvstack.image.life import delete_image, deprecate_image
 from mvstack.image.papers import MANIFEST
 from mvstack.image.publish import Target, publish_image
 from mvstack.image.sign import verify as check
@@ -155,6 +157,48 @@ def publish(
     done = publish_image(where, asked, target, unknown, options.progress(as_json))
     places = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
     say(done, as_json, f"{done['image']} {done['version']}: published to {places}")
+
+
+End = Annotated[str, Option("--version", help="Image version, e.g. 2026.11.0.")]
+Copies = Annotated[
+    list[str] | None,
+    Option("--region", help="AWS region with a copy that FILE does not name (repeatable)."),
+]
+
+
+@app.command(
+    epilog="Example: mvstack image deprecate aws-hpc7a --version 2026.11.0 --last 2027-06-30 "
+    "--settings site.json"
+)
+def deprecate(
+    system: options.System,
+    version: End,
+    last: Annotated[
+        datetime, Option(formats=["%Y-%m-%d"], metavar="DAY", help="Last day, as 2027-06-30.")
+    ],
+    settings: Settings = None,
+    region: Copies = None,
+    as_json: options.Json = False,
+) -> None:
+    """Set the last day of a version published in a cloud. Until it is deleted it still starts."""
+    done = deprecate_image(Asked(system), version, last.date(), settings, region or ())
+    say(done, as_json, f"{done['image']} {version}: to be used until {done['end_of_life']}")
+
+
+@app.command(
+    epilog="Example: mvstack image delete aws-hpc7a --version 2026.11.0 --settings site.json"
+)
+def delete(
+    system: options.System,
+    version: End,
+    settings: Settings = None,
+    region: Copies = None,
+    as_json: options.Json = False,
+) -> None:
+    """Delete a deprecated version from its cloud, once its last day is over."""
+    done = delete_image(Asked(system), version, settings, region or ())
+    where = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
+    say(done, as_json, f"{done['image']} {version}: deleted from {where}")
 
 
 @app.command("list", epilog="Examples: mvstack image list   ·   mvstack image list --cloud aws")

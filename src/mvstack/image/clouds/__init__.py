@@ -7,7 +7,7 @@ any record of ours. ``aws`` and ``azure`` are the two clouds; each imports its S
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -18,6 +18,7 @@ State = Literal["building", "candidate", "published"]
 TAG, OURS = "mvapich-stack", "image"  # the tag that everything of ours has, and its value
 BUILD, IMAGE, VERSION = f"{TAG}-build", f"{TAG}-image", f"{TAG}-version"
 STATE, COMMIT = f"{TAG}-state", f"{TAG}-commit"
+END = f"{TAG}-end-of-life"
 
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-")
 
@@ -41,7 +42,10 @@ class Leftover:
 
 @dataclass(frozen=True)
 class CloudImage:
-    """One version of an image, with its identifier in each region that it is in."""
+    """One version of an image, with its identifier in each region that it is in.
+
+    ``end`` is its last day as ``2027-06-30``, once it is deprecated.
+    """
 
     image: str
     version: str
@@ -50,6 +54,7 @@ class CloudImage:
     commit: str
     created: str
     regions: dict[str, str] = field(hash=False)
+    end: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,20 @@ class Cloud(Protocol):
 
         Can be run again after it was cut off. Raises Refused when that version is published
         already, was never built, or is no candidate yet.
+        """
+        ...
+
+    def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
+        """Tell users that ``last`` is the last day of a published version; where it is.
+
+        It still starts, and newest no longer means it. Raises Refused when it is not published.
+        """
+        ...
+
+    def delete(self, image: str, version: str) -> dict[str, str]:
+        """Delete a version whose last day is over, in every region; where it was.
+
+        Can be run again after it was cut off. Raises Refused before that day.
         """
         ...
 
@@ -172,6 +191,35 @@ def must_be_candidate(image: str, version: str, state: str, where: str) -> None:
                 todo="see how the build ended; `mvstack image clean` removes what it left",
             ),
             outcome="Nothing was published.",
+        )
+
+
+def must_be_published(image: str, version: str, state: str, where: str) -> None:
+    """Raise Refused when a version in that state has no users yet."""
+    if state != "published":
+        raise Refused(
+            Problem(
+                f"version {version} of {image} is not published",
+                where,
+                found=f"{STATE} = {state}" if state else f"no tag {STATE}",
+                todo="`mvstack image clean` removes what builds left",
+            ),
+            outcome="Nothing was changed.",
+        )
+
+
+def must_be_over(image: str, version: str, end: str, where: str) -> None:
+    """Raise Refused unless the last day of a version, ``end``, is over (UTC)."""
+    if not end or end >= datetime.now(UTC).strftime("%Y-%m-%d"):
+        raise Refused(
+            Problem(
+                f"version {version} of {image} may still be used",
+                where,
+                found=f"its last day is {end}" if end else "it is not deprecated",
+                because="clusters that start machines of it would stop growing",
+                todo="delete it after that day" if end else "mvstack image deprecate … --last DAY",
+            ),
+            outcome="Nothing was deleted.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from mvstack.image.clouds import (
     BUILD,
     COMMIT,
+    END,
     IMAGE,
     OURS,
     STATE,
@@ -19,6 +21,8 @@ from mvstack.image.clouds import (
     Published,
     image_name,
     must_be_candidate,
+    must_be_over,
+    must_be_published,
     never_built,
     ours,
     published_already,
@@ -91,6 +95,7 @@ class Aws:
                     commit=tags.get(COMMIT, ""),
                     created=first.created if first else str(ami.get("CreationDate", "")),
                     regions={**(first.regions if first else {}), region: ami["ImageId"]},
+                    end=tags.get(END, ""),
                 )
         return [found[key] for key in sorted(found)]
 
@@ -173,6 +178,36 @@ class Aws:
             self._tag(region, ami, {**tags_of(home), STATE: "published"})
         where = {region: str(ami["ImageId"]) for region, ami in amis.items()}
         return Published(image, version, where, tuple(copied), self.share)
+
+    def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
+        """See :class:`Cloud`. After that day AWS lists it to nobody else who does not use it."""
+        found = self._everywhere(image, version)
+        for region, ami in found.items():
+            must_be_published(image, version, tags_of(ami).get(STATE, ""), region)
+        for region, ami in found.items():
+            until, tags = f"{last}T23:59:00Z", {**tags_of(ami), END: last.isoformat()}
+            ec2 = self._ec2(region)
+            ec2.call("enable_image_deprecation", ImageId=ami["ImageId"], DeprecateAt=until)
+            self._tag(region, ami, tags)
+        return {region: str(ami["ImageId"]) for region, ami in found.items()}
+
+    def delete(self, image: str, version: str) -> dict[str, str]:
+        """See :class:`Cloud`; the AMIs with their snapshots."""
+        found = self._everywhere(image, version)
+        for region, ami in found.items():
+            must_be_over(image, version, tags_of(ami).get(END, ""), region)
+        where = {region: str(ami["ImageId"]) for region, ami in found.items()}
+        for region, name in where.items():
+            remove(self._ec2(region), Leftover("image", name, "", image, "", region))
+        return where
+
+    def _everywhere(self, image: str, version: str) -> dict[str, dict[str, Any]]:
+        """The AMI in each region; the region of the build last, which others are found without."""
+        found = {one: self._ami(one, image, version) for one in reversed(self.regions)}
+        amis = {region: ami for region, ami in found.items() if ami is not None}
+        if not amis:
+            raise never_built(image, version, ", ".join(self.regions))
+        return amis
 
     def _ec2(self, region: str) -> Ec2:
         if region not in self._clients:

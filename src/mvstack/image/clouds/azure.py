@@ -3,12 +3,14 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
 from mvstack.image.clouds import (
     BUILD,
     COMMIT,
+    END,
     IMAGE,
     OURS,
     STATE,
@@ -19,6 +21,8 @@ from mvstack.image.clouds import (
     Published,
     azure_disk,
     must_be_candidate,
+    must_be_over,
+    must_be_published,
     never_built,
     ours,
     published_already,
@@ -91,6 +95,7 @@ class Azure:
                         commit=tags.get(COMMIT, ""),
                         created=when(tags.get(BUILD, "")),
                         regions=dict.fromkeys(_regions(one), str(one.id)),
+                        end=tags.get(END, ""),
                     )
                 )
         return sorted(found, key=lambda one: (one.image, one.version))
@@ -136,6 +141,25 @@ class Azure:
             self._put(image, version, found)
         everywhere = dict.fromkeys([*there, *added], str(found.id))
         return Published(image, version, everywhere, tuple(dict.fromkeys(added)))
+
+    def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
+        """See :class:`Cloud`."""
+        found = self._version(image, version)
+        must_be_published(image, version, _state(found), self._where)
+        profile = found.publishing_profile
+        profile.end_of_life_date = datetime.combine(last, time(23, 59), UTC)
+        profile.exclude_from_latest = True
+        found.tags = {**found.tags, END: last.isoformat()}
+        with self._told(f"deprecating version {version} of {image}"):
+            self._put(image, version, found)
+        return dict.fromkeys(_regions(found), str(found.id))
+
+    def delete(self, image: str, version: str) -> dict[str, str]:
+        """See :class:`Cloud`."""
+        found = self._version(image, version)
+        must_be_over(image, version, (found.tags or {}).get(END, ""), self._where)
+        self.remove(_leftover("gallery image version", found))
+        return dict.fromkeys(_regions(found), str(found.id))
 
     @property
     def _where(self) -> str:
