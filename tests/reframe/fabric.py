@@ -41,22 +41,23 @@ def fault(said, device, planned):
     return ""
 
 
-def over_tcp(said, planned):
+def over_tcp(said, planned, nodes=1):
     """What speaks against the bytes that the kernel counted; "" if nothing does.
 
-    ``said`` is what src/identity.c printed. Whatever the library says: between the ranks of one
-    node nothing goes over TCP, and between nodes only where TCP was planned.
+    ``said`` is what src/identity.c printed, ``nodes`` how many the scheduler was asked for: two of
+    its nodes may be one host. Whatever the library says: between the ranks of one node nothing
+    goes over TCP, and between nodes only where TCP was planned.
     """
     rows = re.findall(r"^rank (\d+) on (\S+): (\d+) of (\d+) bytes over TCP$", said, re.M)
     if not rows:
         return "no rank said what it sent over TCP"
-    nodes = {node for _, node, _, _ in rows}
+    nodes = max(nodes, len({node for _, node, _, _ in rows}))
     wanted = {*planned.get("provider", ()), *planned.get("transports", ())}
     carried = [(rank, int(sent)) for rank, _, sent, total in rows if 2 * int(sent) > int(total)]
-    if not carried or (len(nodes) > 1 and "tcp" in wanted):
+    if not carried or (nodes > 1 and "tcp" in wanted):
         return ""
     rank, sent = carried[0]
-    between = "two nodes, whose fabric is another," if len(nodes) > 1 else "ranks of one node"
+    between = "two nodes, whose fabric is another," if nodes > 1 else "ranks of one node"
     return (
         f"messages between {between} go over TCP: the kernel counted {sent} bytes at rank {rank}, "
         f"of {rows[0][3]}. Look for UCX_TLS, FI_PROVIDER and MPIR_CVAR_NOLOCAL in `module show` "

@@ -85,5 +85,6 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     def fabric_is_what_was_planned(self, said, planned):
         """What carries the messages is among what was planned; TCP unnoticed is no success."""
-        if wrong := fault(said, self.mpi["device"], planned) or over_tcp(said, planned):
+        nodes = self.num_tasks // (self.num_tasks_per_node or self.num_tasks)
+        if wrong := fault(said, self.mpi["device"], planned) or over_tcp(said, planned, nodes):
             raise SanityError(wrong)

@@ -107,6 +107,12 @@ def test_the_kernel_counts_what_goes_over_tcp(
     assert (wrong in found) if wrong else not found
 
 
+def test_two_nodes_of_a_scheduler_may_be_one_host() -> None:
+    said = carried("aa", 33564704)
+    assert over_tcp(said, {"provider": ["tcp"]}, nodes=2) == ""
+    assert "between two nodes" in over_tcp(said, {"provider": ["cxi"]}, nodes=2)
+
+
 SET = "set FI_PROVIDER=tcp\nset UCX_LOG_LEVEL=info\n"
 
 
