@@ -16,7 +16,6 @@ import time
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -76,12 +75,7 @@ class EmulatedAws:
             time.sleep(0.05)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         end(self._process)
 
     def environment(self) -> dict[str, str]:

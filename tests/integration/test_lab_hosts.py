@@ -88,6 +88,16 @@ def hosts(plan, tmp_path):
     return run
 
 
+@pytest.fixture
+def talking(plan, tmp_path):
+    """Lines that start TALK on four hosts as $job and go on when its ranks have talked."""
+    (tmp_path / "talk.c").write_text(TALK)
+    return (
+        f"mpicc -o talk talk.c\n{start(plan, 4, './talk')} >said 2>&1 & job=$!\n"
+        "until grep -q begun said; do sleep 0.1; done\n"
+    )
+
+
 def start(plan, ranks, program, setting=OVER_TCP):
     """The line that starts ``ranks`` of ``program``, as many on each host."""
     given = setting[plan["mpi"][0]["device"]]
@@ -128,24 +138,18 @@ def test_what_a_module_sets_for_an_adapter_ends_the_program_where_there_is_none(
     assert "sum" not in done.stdout
 
 
-def test_a_killed_rank_ends_the_job_and_leaves_nobody(hosts, plan, tmp_path):
-    (tmp_path / "talk.c").write_text(TALK)
+def test_a_killed_rank_ends_the_job_and_leaves_nobody(hosts, talking):
     done = hosts(
-        f"mpicc -o talk talk.c\n{start(plan, 4, './talk')} >said 2>&1 & job=$!\n"
-        "until grep -q begun said; do sleep 0.1; done\n"
-        "ssh h3 pkill -9 -x talk; wait $job; echo status $?\n"
+        f"{talking}ssh h3 pkill -9 -x talk; wait $job; echo status $?\n"
         "for one in $(cat $LAB_HOSTS); do ssh $one pgrep -x talk && echo left on $one; done"
     )
     assert re.search(r"^status [1-9]", done.stdout, re.M), done.stdout + done.stderr
     assert "left" not in done.stdout
 
 
-def test_a_link_that_comes_back_loses_nothing(hosts, plan, tmp_path):
-    (tmp_path / "talk.c").write_text(TALK)
+def test_a_link_that_comes_back_loses_nothing(hosts, talking):
     done = hosts(
-        f"mpicc -o talk talk.c\n{start(plan, 4, './talk')} >said 2>&1 & job=$!\n"
-        "until grep -q begun said; do sleep 0.1; done\n"
-        "lab cut h3; before=$(lab bytes h3); sleep 2\n"
+        f"{talking}lab cut h3; before=$(lab bytes h3); sleep 2\n"
         "echo meanwhile $(($(lab bytes h3) - before))\n"
         "lab mend h3; wait $job; echo status $?; cat said"
     )
