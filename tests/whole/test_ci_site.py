@@ -120,7 +120,7 @@ def test_the_same_commit_again_builds_nothing(here: World) -> None:
     result = run(here, trusted=True)
     assert result.ok, "\n".join(result.problems)
     assert not [job for job in result.jobs if job.name.startswith("build:")]
-    assert "6 changed and in a cache already" in result.job("plan").output
+    assert "6 changed and already in a cache" in result.job("plan").output
     assert result.job("run", "deploy").outcome == "passed"
 
 
