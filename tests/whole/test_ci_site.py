@@ -237,10 +237,9 @@ def kill_the_build(here: World, killed: list[int], ended: threading.Event) -> No
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = path.read_bytes().split(b"\0")
-                folder = str((path.parent / "cwd").readlink())
             except OSError:
                 continue
-            mine = folder.startswith(str(here.site.folder))
+            mine = words[0].startswith(str(here.shared).encode())  # Python of the job's clone
             if mine and b"easybuild.main" in words and HPCC.encode() in words:
                 parent = int((path.parent / "stat").read_text().rpartition(")")[2].split()[1])
                 killed.append(parent)
