@@ -94,7 +94,7 @@ def talking(plan, tmp_path):
     (tmp_path / "talk.c").write_text(TALK)
     return (
         f"mpicc -o talk talk.c\n{start(plan, 4, './talk')} >said 2>&1 & job=$!\n"
-        "until grep -q begun said; do sleep 0.1; done\n"
+        "until grep -q begun said || ! kill -0 $job; do sleep 0.1; done\n"
     )
 
 
@@ -145,18 +145,6 @@ def test_a_killed_rank_ends_the_job_and_leaves_nobody(hosts, talking):
     )
     assert re.search(r"^status [1-9]", done.stdout, re.M), done.stdout + done.stderr
     assert "left" not in done.stdout
-
-
-def test_a_link_that_comes_back_loses_nothing(hosts, talking):
-    done = hosts(
-        f"{talking}lab cut h3; before=$(lab bytes h3); sleep 2\n"
-        "echo meanwhile $(($(lab bytes h3) - before))\n"
-        "lab mend h3; wait $job; echo status $?; cat said"
-    )
-    assert "status 0" in done.stdout, done.stdout + done.stderr
-    assert "meanwhile 0" in done.stdout
-    right = [f"rank {number}: 0 wrong" for number in range(4)]
-    assert sorted(re.findall(r"rank \d: .*", done.stdout)) == right
 
 
 def test_a_slow_link_is_slow_for_mpi(hosts, plan):
