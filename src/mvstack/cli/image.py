@@ -159,7 +159,7 @@ def publish(
     say(done, as_json, f"{done['image']} {done['version']}: published to {places}")
 
 
-End = Annotated[str, Option("--version", help="Image version, e.g. 2026.11.0.")]
+Published = Annotated[str, Option("--version", help="Image version, e.g. 2026.11.0.")]
 Copies = Annotated[
     list[str] | None,
     Option("--region", help="AWS region with a copy that FILE does not name (repeatable)."),
@@ -172,7 +172,7 @@ Copies = Annotated[
 )
 def deprecate(
     system: options.System,
-    version: End,
+    version: Published,
     last: Annotated[
         datetime, Option(formats=["%Y-%m-%d"], metavar="DAY", help="Last day, as 2027-06-30.")
     ],
@@ -190,7 +190,7 @@ def deprecate(
 )
 def delete(
     system: options.System,
-    version: End,
+    version: Published,
     settings: Settings = None,
     region: Copies = None,
     as_json: options.Json = False,

@@ -180,7 +180,7 @@ class Aws:
         return Published(image, version, where, tuple(copied), self.share)
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
-        """See :class:`Cloud`. After that day AWS lists it to nobody else who does not use it."""
+        """See :class:`Cloud`. Other accounts no longer see it listed after that day."""
         found = self._everywhere(image, version)
         for region, ami in found.items():
             must_be_published(image, version, tags_of(ami).get(STATE, ""), region)
@@ -202,7 +202,7 @@ class Aws:
         return where
 
     def _everywhere(self, image: str, version: str) -> dict[str, dict[str, Any]]:
-        """The AMI in each region; the region of the build last, which others are found without."""
+        """The AMI in each region that has one; the region of the build last, as it decides."""
         found = {one: self._ami(one, image, version) for one in reversed(self.regions)}
         amis = {region: ami for region, ami in found.items() if ami is not None}
         if not amis:
