@@ -117,7 +117,7 @@ def test_each_system_is_told_what_its_own_change_rebuilds(clone: Clone) -> None:
     assert found["changes"]
     partitions = found["partitions"]
     cpu = partitions["expanse/cpu"]
-    assert cpu["mpi_changes"] and cpu["by"] == "plans" and cpu["builder"] == "spack"
+    assert cpu["mpi_changes"] and cpu["builder"] == "spack"
     assert [(row["kind"], row["why"]) for row in cpu["changed"]][:2] == [
         ("mpi", ["recipe"]),
         ("package", ["what it stands on: mvapich"]),
@@ -146,7 +146,7 @@ def test_a_change_of_the_code_that_renders_counts_and_a_package_that_goes(clone:
     clone.edit("environments/releases/2026.11.yaml", MORE, "")
     done = clone.mvstack("diff", "HEAD", "alps")
     assert done.returncode == 9
-    assert "alps/cpu (spack, by plans): the MPI stays; 1 removed" in done.stdout
+    assert "alps/cpu (spack): the MPI stays; 1 removed" in done.stdout
     assert "  - MORE 1.0" in done.stdout
 
 

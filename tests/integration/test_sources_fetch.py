@@ -8,10 +8,12 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from source_server import (
+    Answer,
     Server,
     broken_chunks,
     closed_port,
@@ -40,6 +42,7 @@ CONTENT = f"/_source-cache/archive/{HASH[:2]}/{HASH}.tar.gz"
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(download, "PAUSES", (0.0, 0.0))
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -250,6 +253,30 @@ def test_stalled_in_the_middle(
     server.pages["/one"] = slowly(DATA, 5)
     error = failed(store, spec_for(f"{server.url}/one"))
     assert "truncated" in str(error)
+
+
+def hang_up(handler: BaseHTTPRequestHandler) -> None:
+    """Close the connection without a word."""
+
+
+@pytest.mark.parametrize(
+    "hiccup", [file(b"busy", "text/plain", 503), truncated(DATA, 30_000), hang_up]
+)
+def test_a_hiccup_is_tried_again(server: Server, store: Store, hiccup: Answer) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        (file(DATA) if len(server.asked) == 3 else hiccup)(handler)
+
+    server.pages["/one"] = answer
+    assert fetcher(store).fetch(spec_for(f"{server.url}/one")).sha256 == HASH
+    assert server.asked == ["/one"] * 3
+
+
+def test_a_server_that_stays_broken_is_left_after_three_times(server: Server, store: Store) -> None:
+    server.pages["/one"] = hang_up
+    server.pages["/two"] = file(b"", "text/plain", 500)
+    said = str(failed(store, spec_for(f"{server.url}/one", f"{server.url}/two")))
+    assert "closed the connection" in said and "HTTP 500" in said
+    assert server.asked == ["/one"] * 3 + ["/two"] * 3
 
 
 def test_not_found_is_told_for_every_place(server: Server, store: Store) -> None:

@@ -113,6 +113,16 @@ def test_accepted_bytes_that_are_gone_are_not_quietly_replaced(
     assert Fetcher(store, [], state_dir()).fetch(SPEC).sha256 == sha256(UPSTREAM)
 
 
+def test_bytes_accepted_for_another_root_are_not_available_in_this_one(
+    tmp_path: Path, store: Store
+) -> None:
+    """`up local` chose a version whose bytes were in another root's mirror, and ended with 5."""
+    add_source(store, SPEC, file_of(tmp_path, OTHER), sha256(OTHER), "on purpose")
+    other = Store(tmp_path / "other" / "sources")
+    assert Fetcher(store, [], state_dir()).available(SPEC)
+    assert not Fetcher(other, [], state_dir()).available(SPEC)
+
+
 def test_adding_upstreams_bytes_ends_an_acceptance(tmp_path: Path, store: Store) -> None:
     add_source(store, SPEC, file_of(tmp_path, OTHER), sha256(OTHER), "on purpose")
     row = add_source(store, SPEC, file_of(tmp_path, UPSTREAM), None, None)

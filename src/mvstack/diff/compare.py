@@ -19,11 +19,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """What changes for one partition; ``by`` says what was compared: plans or lock files."""
+    """What changes for one partition."""
 
     name: str
     builder: str
-    by: str
     changes: tuple[Change, ...]
     notes: tuple[str, ...] = ()
 
@@ -56,12 +55,11 @@ def compare(old: dict[str, Graph], new: dict[str, Graph]) -> list[Difference]:
 def partition(name: str, old: Graph | None, new: Graph | None) -> Difference:
     """One partition, of which a side may have none."""
     there = new or old or Graph(name, "", "plan", {})
-    by = "lock files" if there.by == "lock file" else "plans"
     if old and new and old.builder != new.builder:
         other = (f"builder {old.builder} → {new.builder}",)
         all_of = [one for one in new.nodes.values() if one.kind != "toolchain"]
         changes = [Change("changed", node.kind, node.label, other) for node in all_of]
-        return Difference(name, new.builder, by, tuple(changes))
+        return Difference(name, new.builder, tuple(changes))
     before = old or replace(there, nodes={})
     after = new or replace(there, nodes={})
     told: list[Change] = []
@@ -83,7 +81,7 @@ def partition(name: str, old: Graph | None, new: Graph | None) -> Difference:
             f"the tree moves from {before.tree} to {after.tree}: all is installed there anew, "
             "unchanged packages from a binary cache that has them",
         )
-    return Difference(name, there.builder, by, tuple(told), notes)
+    return Difference(name, there.builder, tuple(told), notes)
 
 
 def _why(old: Node, new: Node, before: Graph, after: Graph) -> tuple[str, ...]:
@@ -111,7 +109,6 @@ def as_data(revision: str, differences: list[Difference]) -> dict[str, Any]:
     partitions = {
         one.name: {
             "builder": one.builder,
-            "by": one.by,
             "mpi_changes": one.mpi,
             **{what: [asdict(change) for change in one.of(what)] for what in MARKS},
             "notes": one.notes,
@@ -128,8 +125,7 @@ def as_text(revision: str, differences: list[Difference]) -> str:
     for one in differences:
         if one.changes:
             counts = [f"{len(one.of(what))} {what}" for what in MARKS if one.of(what)]
-            told = f"{one.name} ({one.builder}, by {one.by})"
-            lines.append(f"{told}: {one.headline}; {', '.join(counts)}")
+            lines.append(f"{one.name} ({one.builder}): {one.headline}; {', '.join(counts)}")
         for change in one.changes:
             why = f": {'; '.join(change.why)}" if change.why else ""
             lines.append(f"  {MARKS[change.what]} {change.name}{why}")

@@ -141,9 +141,7 @@ def plan_for(
             return True
         if caches.only:
             return False
-        if all(fetcher.available(spec, product in beyond) for spec in specs_of(easyconfig)):
-            return True
-        return own is not None and fetcher.store.get(own.sha256) is not None
+        return all(fetcher.available(spec, product in beyond) for spec in specs_of(easyconfig))
 
     return plan_local(system, partition, release, policy, available, given)
 

@@ -5,10 +5,8 @@ archives that MVSTACK_DEBIAN_ARCHIVE names, else those that this machine's apt u
 site's own index, proxy and certificates.
 """
 
-import importlib.util
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -64,8 +62,8 @@ def by_pip(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
     hashes = " ".join(f"--hash=sha256:{one}" for one in spec.hashes)
     listed.write_text(f"{spec.known.pypi} {hashes}\n")
     command = [
-        *_pip(), "download", "--no-deps", "--no-input", "--disable-pip-version-check",
-        "--progress-bar=off", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
+        sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input",
+        "--no-deps", "--no-cache-dir", "--timeout=15", "--retries=1", "--require-hashes",
         f"--dest={brought}", *_platform(spec.filename, spec.known.pypi), f"--requirement={listed}",
     ]  # fmt: skip
     done = run(command, env=english(), limit=SECONDS)
@@ -84,14 +82,6 @@ def by_pip(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
         why = "the index does not answer"
         hosts.silent(PYPI, why)
     raise NotHere(f"{PYPI}: {spec.known.pypi}: {why}")
-
-
-def _pip() -> list[str]:
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
-    if found := shutil.which("pip3"):
-        return [found]
-    raise NotHere(f"{PYPI}: there is no pip here")
 
 
 def _platform(filename: str, requirement: str) -> list[str]:

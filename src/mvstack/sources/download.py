@@ -1,4 +1,4 @@
-"""Copy a file from a URL or a folder, without waiting twice for a silent host."""
+"""Copy a file from a URL or a folder: again after a hiccup, not twice from a silent host."""
 
 import contextlib
 import json
@@ -21,6 +21,7 @@ from mvstack.support.files import write_atomically
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
 Advance = Callable[[int, int], object]
 _CHUNK = 1 << 20  # bytes
+PAUSES = (1.0, 4.0)  # seconds before a download is tried again that failed in passing
 FORGET = 10 * 60.0  # seconds after which a silent host is asked again
 _KNOWN = TypeAdapter(dict[str, tuple[float, str]])
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -69,11 +70,14 @@ class SilentHosts:
 
 
 class NotHere(Exception):
-    """A place cannot give a file; the text says why, ``absent`` that it answered and has none."""
+    """A place cannot give a file; the text says why, ``absent`` that it answered and has none.
 
-    def __init__(self, why: str, absent: bool = False) -> None:
+    ``passing``: a server that is overloaded or restarted, a connection that broke.
+    """
+
+    def __init__(self, why: str, absent: bool = False, passing: bool = False) -> None:
         super().__init__(why)
-        self.absent = absent
+        self.absent, self.passing = absent, passing
 
 
 def is_url(place: str) -> bool:
@@ -94,7 +98,13 @@ def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambd
     stops in the middle; OSError when the disk is full.
     """
     if is_url(place):
-        return _download(place, target, hosts, advance)
+        for pause in (*PAUSES, None):
+            try:
+                return _download(place, target, hosts, advance)
+            except NotHere as why:
+                if pause is None or not why.passing:
+                    raise
+                time.sleep(pause)
     file = local(place)
     try:
         with file.open("rb") as source, target.open("wb") as stream:
@@ -121,7 +131,7 @@ def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> N
     if size and got != size:
         broken = f"truncated, {got:,} of {size:,} bytes came"
     if broken:
-        raise NotHere(f"{url}: {broken}")
+        raise NotHere(f"{url}: {broken}", passing=True)
 
 
 def has(place: str, hosts: SilentHosts) -> bool:
@@ -145,6 +155,7 @@ def host_of(url: str) -> str:
     return f"{parts.hostname}:{port}" if parts.hostname else url
 
 
+_PASSING = (429, 500, 502, 503, 504)  # HTTP statuses of a server that may answer in a moment
 # What requests and urllib3 raise once an answer has begun.
 _BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError)
 
@@ -166,6 +177,8 @@ def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
         host = host_of(getattr(getattr(error, "request", None), "url", None) or url)
         if isinstance(error, requests.exceptions.ProxyError) and "Tunnel" not in str(error):
             host = host_of(proxy)
+        if isinstance(next(iter(error.args), None), urllib3.exceptions.ProtocolError):
+            raise NotHere(f"{host}: closed the connection", passing=True) from None
         why = _reason(error)
         hosts.silent(host, why)
         raise NotHere(f"{host}: {why}") from None
@@ -175,7 +188,7 @@ def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
     if answer.status_code != 200:
         answer.close()
         said = f"{url}: HTTP {answer.status_code} {answer.reason or ''}".rstrip()
-        raise NotHere(said, answer.status_code == 404)
+        raise NotHere(said, answer.status_code == 404, answer.status_code in _PASSING)
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind in ("text/html", "application/xhtml+xml") and extension(urlsplit(url).path):
         answer.close()

@@ -122,6 +122,8 @@ class Fetcher:
         What PyPI carries counts as available: only fetching asks it. So does what Debian's archive
         carries, unless ``ask_debian``: a mirror may lack what others have.
         """
+        if accepted := accepted_for(spec.software, spec.version, spec.filename):
+            return self.store.get(accepted.sha256) is not None  # no place but this mirror has them
         if self.in_mirror(spec):
             return True
         unasked = spec.known.pypi or (spec.known.debian and not ask_debian)
