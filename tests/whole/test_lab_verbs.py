@@ -1,0 +1,137 @@
+"""tests/lab/verbs: MPI over real verbs between emulated machines, by the adapters' packet counters.
+
+The MPI is that of QEMU's image (tests/images/release.py). MVSTACK_TEST_VERBS_MPI names prefixes of
+more, built with hydra for x86_64_v3 or less: the emulated processors have no AVX-512. For each the
+machines are started once, and everything is run in one story.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from images.release import installed
+
+from mvstack.model.load import load_policy
+
+TESTS = Path(__file__).resolve().parents[1]
+SOURCES = TESTS / "reframe" / "src"
+sys.path.insert(0, str(TESTS / "reframe"))
+from fabric import over_tcp  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+MORE = [Path(one) for one in os.environ.get("MVSTACK_TEST_VERBS_MPI", "").split()]
+RDMA = 1000  # packets of 4,096 bytes: 32 MiB are some 4,000 of each way, a start less than 100
+
+STORY = r"""
+# a completion queue of soft RoCE is small: MPICH's MPI_Init fails with "OFI EP enable failed"
+export FI_UNIVERSE_SIZE=2 FI_OFI_RXM_{MSG_TX,MSG_RX,TX,RX}_SIZE=128
+job() { # job NAME SETTINGS PROGRAM…: what it says and its status, packets of RDMA and seconds
+    local before=$(lab packets h1) began=$(date +%s) status=0
+    timeout 120 env $2 $mpi/bin/mpiexec -launcher ssh -f $LAB_HOSTS -ppn 1 -n 2 "${@:3}" \
+        >said/$1 2>&1 </dev/null || status=$?
+    echo $status $(($(lab packets h1) - before)) $(($(date +%s) - began)) >said/$1.counts
+}
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    status: int
+    packets: int
+    seconds: int
+    said: str
+
+    @property
+    def tcp(self) -> list[int]:
+        """Bytes that each rank's TCP sockets carried, of 32 MiB, as the kernel counted."""
+        return [int(one) for one in re.findall(r"(\d+) of \d+ bytes over TCP", self.said)]
+
+
+@pytest.fixture(scope="module", params=["", *map(str, MORE)], ids=lambda one: Path(one).name)
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    if os.geteuid():
+        pytest.skip("needs root: the machines have a network of their own")
+    missing = [one for one in ("qemu-system-x86_64", "mmdebstrap", "ip") if not shutil.which(one)]
+    if missing:
+        pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
+    mpi = Path(request.param) if request.param else next(installed().glob("software/MPICH/*"))
+    place = tmp_path_factory.mktemp("verbs")
+    (place / "said").mkdir()
+    device = subprocess.run([mpi / "bin/mpichversion"], capture_output=True, text=True).stdout
+    for name in ("identity", "collectives"):
+        source = SOURCES / f"{name}.c"
+        subprocess.run([mpi / "bin/mpicc", "-O1", "-o", place / name, source, "-lm"], check=True)
+    roce = load_policy().fabrics["roce"]
+    planned, tcp = f"FI_PROVIDER={roce.libfabric.provider}", "FI_PROVIDER=tcp"
+    if "ch4:ucx" in device:
+        planned, tcp = "UCX_TLS=^tcp", "UCX_TLS=tcp,self,sysv"
+    lines = [
+        f"mpi={mpi}\n{STORY}",
+        f"job planned '{planned}' ./identity",
+        f"job tcp '{tcp}' ./identity",
+        "job alone A=1 ./identity",
+        f"job right '{planned}' ./collectives few",
+        f"(sleep 6; lab cut h2 3) & job cut '{planned}' ./collectives",
+        f"(sleep 8; ssh h2 pkill -9 -x collectives) & job killed '{planned}' ./collectives",
+    ]
+    (place / "story.sh").write_text("\n".join(lines) + "\n")
+    lab = [TESTS / "lab" / "verbs", "--see", str(mpi), "bash", "story.sh"]
+    done = subprocess.run(lab, cwd=place, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {}
+    for counts in (place / "said").glob("*.counts"):
+        status, packets, seconds = map(int, counts.read_text().split())
+        found[counts.stem] = Job(status, packets, seconds, counts.with_suffix("").read_text())
+    for name, one in found.items():
+        right = len(re.findall("^right ", one.said, re.M))
+        print(
+            f"{mpi.name} {name}: status {one.status}, {one.seconds} s, {one.packets} packets, "
+            f"bytes over TCP {one.tcp}, {right} right"
+        )
+    return found
+
+
+def test_as_the_policy_sets_it_everything_goes_over_rdma(jobs):
+    job = jobs["planned"]
+    assert job.status == 0 and len(job.tcp) == 2, job.said
+    assert max(job.tcp) < 1 << 20 and job.packets > RDMA
+
+
+def test_tcp_is_told_where_rdma_was_there(jobs):
+    job = jobs["tcp"]
+    assert job.status == 0 and min(job.tcp) > 30 << 20 and job.packets < RDMA, job.said
+    assert "between two nodes" in over_tcp(job.said, {"provider": ["verbs;ofi_rxm"]})
+
+
+def test_left_alone_the_kernels_count_and_the_adapters_agree(jobs):
+    job = jobs["alone"]
+    assert job.status == 0 and len(job.tcp) == 2, job.said
+    assert (max(job.tcp) < 1 << 20) == (job.packets > RDMA)
+
+
+def test_collectives_are_right(jobs):
+    job = jobs["right"]
+    assert job.status == 0, job.said
+    assert len(re.findall(r"^right ", job.said, re.M)) == 225 and "wrong" not in job.said
+    assert job.packets > RDMA
+
+
+def test_a_cut_link_gives_right_results_or_a_hang_with_its_name(jobs):
+    """It is down for three seconds in mid-run: soft RoCE sends again, or what was sent is lost."""
+    job = jobs["cut"]
+    right = len(re.findall(r"^right ", job.said, re.M))
+    assert "wrong" not in job.said and job.packets > RDMA and right > 0
+    assert right == 705 or re.search(r"^hung \w+ ", job.said, re.M), job.said
+
+
+def test_a_killed_rank_ends_the_job(jobs):
+    job = jobs["killed"]
+    assert job.status not in (0, 124), job.said
+    assert 6 < job.seconds < 60, "it ended before, or long after, the rank was killed"
