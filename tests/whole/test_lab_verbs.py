@@ -32,6 +32,8 @@ RDMA = 1000  # packets of 4,096 bytes: 32 MiB are some 4,000 of each way, a star
 STORY = r"""
 # a completion queue of soft RoCE is small: MPICH's MPI_Init fails with "OFI EP enable failed"
 export FI_UNIVERSE_SIZE=2 FI_OFI_RXM_{MSG_TX,MSG_RX,TX,RX}_SIZE=128
+# UCX 1.13.1 takes no datagram of soft RoCE that came to an IPv4 address: "Endpoint timeout"
+export UCX_IB_GID_INDEX=0
 job() { # job NAME SETTINGS PROGRAM…: what it says and its status, packets of RDMA and seconds
     local before=$(lab packets h1) began=$(date +%s) status=0
     timeout 120 env $2 $mpi/bin/mpiexec -launcher ssh -f $LAB_HOSTS -ppn 1 -n 2 "${@:3}" \
@@ -123,12 +125,14 @@ def test_collectives_are_right(jobs):
     assert job.packets > RDMA
 
 
-def test_a_cut_link_gives_right_results_or_a_hang_with_its_name(jobs):
-    """It is down for three seconds in mid-run: soft RoCE sends again, or what was sent is lost."""
+def test_a_cut_link_gives_no_wrong_value_and_is_not_silent(jobs):
+    """It is down for three seconds in mid-run: soft RoCE sends again, UCX ends the program, or
+    what was sent is lost and the check names the collective that hangs."""
     job = jobs["cut"]
     right = len(re.findall(r"^right ", job.said, re.M))
     assert "wrong" not in job.said and job.packets > RDMA and right > 0
-    assert right == 705 or re.search(r"^hung \w+ ", job.said, re.M), job.said
+    named = re.search(r"^hung \w+ ", job.said, re.M)
+    assert (job.status == 0 and right == 705) or named or job.status not in (0, 124), job.said
 
 
 def test_a_killed_rank_ends_the_job(jobs):
