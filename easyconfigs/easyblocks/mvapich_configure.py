@@ -144,6 +144,10 @@ def transport_options(name, version, params, options):
     if "ucx" in device:
         found.append(_where("--with-ucx", params["ucx"]))
     if generation(name, version) == 2:
+        if device == "ch3:mrail":
+            # else each program opens libibverbs.so, which the packages of headers alone have: on
+            # compute nodes without them MPI_Init fails
+            found.append("--disable-ibv-dlopen")
         if root := params["verbs"]:
             folder = next((one for one in ("lib64", "lib") if Path(root, one).is_dir()), "lib")
             found += [f"--with-ib-include={root}/include", f"--with-ib-libpath={root}/{folder}"]

@@ -159,6 +159,13 @@ def test_4_0_is_told_without_and_not_disable_for_gpus():
     assert "--with-hip=/opt/rocm" in asked and "--without-cuda" in asked
 
 
+def test_mrail_is_linked_to_verbs_and_needs_no_headers_where_it_runs():
+    """It opened libibverbs.so, and ended in MPI_Init where the packages of headers are not."""
+    assert "--disable-ibv-dlopen" in line_for(("MVAPICH2", "2.3.7-2"), device="ch3:mrail")
+    assert "--disable-ibv-dlopen" not in line_for(("MVAPICH2", "2.3.7-2"), device="ch3:psm")
+    assert "--disable-ibv-dlopen" not in line_for(("MVAPICH", "4.0"))
+
+
 def test_benchmarks_of_the_source_are_had_by_silence():
     # its configure takes --enable-omb for --disable-omb
     assert "--disable-omb" in line_for(("MVAPICH", "4.0"))

@@ -48,6 +48,8 @@ def mpi(part: Partition, build: Build, policy: Policy) -> list[str]:
         words = [f"fabrics:={build.configure.get('fabrics') or netmod.replace(':', '')}"]
         words += [f"process_managers:={'flux' if part.launcher == 'flux' else manager}"]
         words += [f"pmi_version={build.pmi}"] if manager == "slurm" else []
+        # verbs are linked: what is opened as a program starts needs the packages of headers there
+        words += ["~ibv_dlopen"] if build.device == "ch3:mrail" else []
         words += [romio, interface]
     elif build.product in ("mvapich-plus", "mvapich2-gdr"):
         words = [f"netmod={netmod}"] if build.product == "mvapich-plus" else []
