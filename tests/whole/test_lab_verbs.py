@@ -143,3 +143,20 @@ def test_a_killed_rank_ends_the_job(jobs):
     job = jobs["killed"]
     assert job.status not in (0, 124), job.said
     assert 6 < job.seconds < 60, "it ended before, or long after, the rank was killed"
+
+
+@pytest.mark.parametrize(
+    ("words", "folder", "status", "said"),
+    [
+        (["--nope", "true"], "/tmp", 2, "tests/lab/verbs [-n MACHINES]"),
+        (["--see", "/nowhere", "true"], "/tmp", 2, "/nowhere"),
+        (["-n", "9", "true"], "/tmp", 2, "4 at most"),
+        (["true"], "/", 125, "a folder below /"),
+    ],
+)
+def test_what_it_cannot_do_it_refuses_at_once(words, folder, status, said):
+    if os.geteuid():
+        pytest.skip("needs root: the machines have a network of their own")
+    lab = [TESTS / "lab" / "verbs", *words]
+    done = subprocess.run(lab, cwd=folder, capture_output=True, text=True, timeout=20)
+    assert done.returncode == status and said in done.stdout + done.stderr
