@@ -22,7 +22,7 @@ PANELS = {
     "Look": ("list", "show", "find"),
     "Stack": ("install", "test", "report", "up", "abi"),
     "Sources and caches": ("bundle", "sources", "cache"),
-    "Pipelines and images": ("diff", "ci", "image"),
+    "Pipelines and images": ("diff", "ci", "image", "cluster"),
     "Write": ("render", "lock", "gate", "new"),
 }
 COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}

@@ -118,6 +118,12 @@ class Listening(_Row):
     anywhere: bool = False
 
 
+class Head(_Row):
+    """The size of a cluster's head: it compiles, and computes nothing."""
+
+    machine: str
+
+
 class Step(_Row):
     """One provisioning step: a script of images/provision, in the order of this table."""
 
@@ -150,6 +156,7 @@ class ImagePolicy(Strict):
     packages: list[Packages]
     downloads: list[Download]
     listening: list[Listening]
+    heads: list[Head]
 
 
 @cache

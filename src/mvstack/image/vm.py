@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,11 +72,22 @@ def make_seed(folder: Path, key: Path, instance: str, root: bool) -> Path:
             "disable_root": False,
             "users": [{"name": "root", "ssh_authorized_keys": [public]}],
         }
+    return seed_of(
+        folder,
+        {
+            "meta-data": json.dumps({"instance-id": instance}) + "\n",
+            "user-data": "#cloud-config\n" + json.dumps(user) + "\n",
+        },
+    )
+
+
+def seed_of(folder: Path, files: Mapping[str, str]) -> Path:
+    """An ISO image for cloud-init with ``files``: meta-data, user-data, network-config."""
     source = folder / "seed"
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
-    (source / "meta-data").write_text(json.dumps({"instance-id": instance}) + "\n")
-    (source / "user-data").write_text("#cloud-config\n" + json.dumps(user) + "\n")
+    for name, text in files.items():
+        (source / name).write_text(text)
     seed = folder / "seed.iso"
     command: list[str | Path] = ["xorriso", "-as", "mkisofs", "-quiet", "-V", "cidata", "-J", "-R"]
     tools.run([*command, "-o", seed, source], folder / "seed.log", what="making the seed")
@@ -173,13 +184,18 @@ def _ssh_config(file: Path, port: int, guest: "Guest", sockets: Path) -> None:
 
 @dataclass(frozen=True)
 class Guest:
-    """What a machine is started with: processors, memory, cloud-init's seed, and who logs in."""
+    """What a machine is started with: processors, memory, cloud-init's seed, and who logs in.
+
+    ``network`` are qemu's words for more of it than ssh, ``sockets`` the files that those name.
+    """
 
     user: str
     key: Path
     seed: Path
     cpus: int
     memory_mb: int
+    network: Sequence[str] = ()
+    sockets: Sequence[int] = ()
 
 
 @contextlib.contextmanager
@@ -190,6 +206,14 @@ def started(
 
     Raises BuildFailed with the console's last lines when it cannot be reached.
     """
+    with launched(disk, folder, guest) as machine:
+        machine.reach(note)
+        yield machine
+
+
+@contextlib.contextmanager
+def launched(disk: Path, folder: Path, guest: Guest) -> Iterator[Machine]:
+    """As :func:`started`, without waiting until ssh gets in."""
     folder.mkdir(parents=True, exist_ok=True)
     layer, console = folder / "layer.qcow2", folder / "console.log"
     layer.unlink(missing_ok=True)
@@ -208,18 +232,17 @@ def started(
         ),
         *("-drive", f"file={layer},if=virtio,format=qcow2,cache=unsafe,discard=unmap"),
         *(word for pair in arguments(guest.seed, port) for word in pair),
+        *guest.network,
         *("-display", "none", "-monitor", "none", "-serial", f"file:{console}"),
     ]
     try:
         with (
             (folder / "vm.log").open("ab") as log,
-            processes.started(words, os.environ, log, grace=20) as process,
+            processes.started(words, os.environ, log, grace=20, pass_fds=guest.sockets) as process,
             tempfile.TemporaryDirectory(prefix="mvs-") as sockets,
         ):
             config = folder / "ssh_config"
             _ssh_config(config, port, guest, Path(sockets))
-            machine = Machine("image", config, console, process)
-            machine.reach(note)
-            yield machine
+            yield Machine("image", config, console, process)
     finally:
         layer.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from mvstack.support.words import TAKEN
 # Where a template may be: `spack/spack.yaml` is spack/spack.yaml.j2 in the first of these.
 PLACES = (
     *(DATA / "environments" / "templates", DATA / "modulefiles", DATA / "docs", PACKAGE),
-    DATA / "ci" / "templates",
+    *(DATA / "ci" / "templates", DATA / "images"),
 )
 
 

@@ -151,6 +151,7 @@ def started(
     *,
     cwd: Path | None = None,
     grace: float = 0.0,
+    pass_fds: Sequence[int] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Have ``command`` run while the block does, both its streams going to ``output``.
 
@@ -164,6 +165,7 @@ def started(
         stdin=subprocess.DEVNULL,
         env=dict(env),
         cwd=cwd,
+        pass_fds=pass_fds,
         start_new_session=True,  # a Ctrl-C at the terminal reaches it through us alone
     )
     try:
