@@ -23,7 +23,11 @@ from mvstack.support.progress import Progress
 
 MOST = 16  # machines of 2 GB on one
 PATIENCE = 900.0  # seconds until Slurm has all nodes; two emulated machines took 60 on a quiet one
-_FIRST = "cd first && sbatch --wait --output=job.out first-job.sh; s=$?; cat job.out; exit $s"
+# what the job says is shown while it runs
+_FIRST = (
+    "cd first && : > job.out && { sbatch --wait --output=job.out first-job.sh & } && "
+    "tail --pid=$! -n +1 -f job.out && wait $!"
+)
 
 
 def can_run(cluster: Cluster) -> None:
@@ -138,7 +142,7 @@ def _wait(cluster: Cluster, machines: Sequence[Machine], note: Callable[[str], N
         said = " ".join((done.text or done.errors).split())
         if done.ok and said == f"{cluster.nodes} idle":
             return
-        note(said)
+        note(said if done.ok else "slurmctld does not answer yet")
         time.sleep(3)
     lines = []
     for name, machine in zip(cluster.names, machines, strict=True):
