@@ -78,7 +78,7 @@ def written(folder: Path, text: str | bytes) -> Path:
     ("words", "code", "says"),
     [
         ("build nosuch", 3, ["no system nosuch", "qemu-debian12"]),
-        ("build qemu-debian12", 3, ["2 partitions", "qemu-debian12/mpich"]),
+        ("build qemu-debian12", 3, ["3 partitions", "qemu-debian12/mpich"]),
         ("build azure-hbv4/nosuch", 3, ["no partition nosuch", "hpc"]),
         ("build expanse/cpu", 4, ["expanse/cpu has no image", "expanse.yaml"]),
         ("build", 2, ["SYSTEM"]),
