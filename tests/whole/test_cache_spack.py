@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spack_stock import Stock
 from test_spack_builder import RECIPES, TOP, Here
 
 from mvstack.builders.spack.cache import entry, push
@@ -76,6 +77,26 @@ def install(here: Here, root: Path, cache: Path, home: Path) -> tuple[int, Any]:
         return done.returncode, done.stdout + done.stderr
 
 
+def a_stranger_installs_from_it(folder: Path, cache: Path, rows: list[Any], key: gpg.Key) -> None:
+    """A stock Spack, which has none of our configuration, with the commands of docs/spack.md.
+
+    A spec that it solves itself has other externals than the site: it asks by hash.
+    """
+    (folder / "stranger").mkdir()
+    stock = Stock(folder / "stranger")
+    stock.takes(stock.packages)
+    stock.run("repo", "add", str(RECIPES))
+    stock.run("mirror", "add", "--signed", "site", f"file://{cache}/spack")
+    hpcc = "/" + next(row["hash"] for row in rows if row["package"] == "hpcc")
+    assert "Successfully installed" not in stock.run("install", "--cache-only", hpcc, check=False)
+    stock.run("gpg", "trust", str(cache / "keys" / f"{key.fingerprint}.asc"))
+    assert hpcc[1:8] in stock.run("buildcache", "list", "--long", "--allarch", "hpcc")
+    stock.run("install", "--cache-only", hpcc)
+    made = Path(stock.run("location", "-i", hpcc).strip())
+    assert made.is_relative_to(stock.folder / "spack" / "opt")
+    assert subprocess.check_output([made / "bin" / "hpcc"], text=True) == "whole\n"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 def test_from_one_root_into_another(
@@ -116,6 +137,8 @@ def test_from_one_root_into_another(
     assert done.stdout.splitlines()[:2] == ["whole", "mpiexec of the stand-in"], done.stderr
     assert str(here.root) not in "".join(f.read_text() for f in tree.glob("modules/**/*.lua"))
     assert install(here, other, cache, site) == (0, [])
+
+    a_stranger_installs_from_it(folder, cache, again, key)
 
     # a byte changed
     hpcc = next(row for row in again if row["package"] == "hpcc")

@@ -933,6 +933,10 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
             launch = self.srun()
         else:
             raise SkipTest("process_managers=none: something outside this build starts its ranks")
+        if self.spec.satisfies("~wrapperrpath"):
+            # the program does not know where the library is: a module or `spack load` tells it
+            there = os.environ.get("LD_LIBRARY_PATH", "")
+            variables["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
         words = [*launch, "-n", str(count), program, str(count)]
         print(*[f"{name}={value}" for name, value in variables.items()], *words)
         # A wrong provider or PMI hangs rather than fails.

@@ -659,8 +659,14 @@ class Mvapich2(AutotoolsPackage):
         """Output of `program` started by the words of `launch`."""
         # A wrong launcher or device hangs rather than fails.
         words = ["180", *launch, program, str(count)]
+        variables = {}
+        if self.spec.satisfies("~wrapperrpath"):
+            # the program does not know where the library is: a module or `spack load` tells it
+            there = os.environ.get("LD_LIBRARY_PATH", "")
+            variables["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
         print(" ".join(words[1:]))
-        output = which("timeout", required=True)(*words, output=str, error=str)
+        timeout = which("timeout", required=True)
+        output = timeout(*words, output=str, error=str, extra_env=variables)
         print(output)
         return output
 
