@@ -67,7 +67,7 @@ def _summary(name: str) -> str:
     """What the help says of a command, without an import: the docstring of what carries it out."""
     module = ast.parse(Path(__file__).with_name(f"{MODULES[name]}.py").read_text())
     functions = (one for one in module.body if isinstance(one, ast.FunctionDef))
-    own = next((one for one in functions if one.name.strip("_") == name), module)
+    own = next((one for one in functions if one.name.rstrip("_") == name), module)
     return (ast.get_docstring(own) or "").partition("\n")[0]
 
 
