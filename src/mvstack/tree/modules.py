@@ -1,6 +1,7 @@
 """The module that opens a tree, and the one line that makes `module` work in any bash."""
 
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from mvstack.render.templates import template
 from mvstack.support.errors import Missing
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
+from mvstack.support.processes import run
 
 #: What users look with at a node of theirs, and what that stands on.
 DOCTOR = (
@@ -19,12 +21,13 @@ DOCTOR = (
 
 
 def publish(plan: Plan) -> None:
-    """Write the Core module, ``init/bash`` and mpi-doctor, each whole or not at all.
+    """Write the Core modules, ``init/bash`` and mpi-doctor, each whole or not at all.
 
     Raises Missing.
     """
     tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
     install_doctor(tree)
+    install_guard(plan)
     write_atomically(core_module(plan), template("mvapich-stack.lua", plan=plan))
     write_atomically(tree / "init" / "bash", template("init.bash", tree=tree, lmod=lmod))
 
@@ -40,6 +43,23 @@ def install_doctor(tree: Path) -> None:
             command.parent.mkdir(exist_ok=True)
             with suppress(FileExistsError):
                 command.symlink_to(os.path.relpath(place, command.parent))
+
+
+def install_guard(plan: Plan) -> None:
+    """Compile the library of the module launch-guard and write the module.
+
+    Where this machine has no compiler (all came from a cache) there is no such module.
+    """
+    tree, compiler = Path(plan.tree), shutil.which("cc") or shutil.which("gcc")
+    library = tree / "lib" / "launch-guard.so"
+    library.parent.mkdir(exist_ok=True)
+    partial = library.with_suffix(".partial")
+    words = ["-O2", "-shared", "-fPIC", "-o", str(partial)]
+    source = str(DATA / "modulefiles" / "launch_guard.c")
+    if compiler and run([compiler, *words, source, "-ldl"]).ok:
+        partial.replace(library)
+        module = tree / "modules" / "Core" / "launch-guard" / f"{plan.release}.lua"
+        write_atomically(module, template("launch-guard.lua", plan=plan, guard=str(library)))
 
 
 def core_module(plan: Plan) -> Path:
