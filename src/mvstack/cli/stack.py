@@ -77,10 +77,13 @@ def _line(row: dict[str, Any]) -> str:
     return f"{how}: {row['package']} {row['version']} {row.get('module', '')}".rstrip()
 
 
-@app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke")
+@app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke --history")
 def test(
     system: options.System = "local",
     tag: options.Tags = None,
+    history: Annotated[
+        bool, Option("--history", help="Fail where a figure is worse than in all earlier runs.")
+    ] = False,
     release: options.ReleaseName = None,
     root: options.Root = None,
     as_json: options.Json = False,
@@ -88,7 +91,9 @@ def test(
     """Run the checks on what is installed: right MPI, right world size, right values, speed."""
     _, plan = installed_here(system, release, root, "test")
     results = run_tests(plan, tag or [], options.progress(as_json))
-    say(results, as_json, options.passed(results), failed=failed_checks(results))
+    worse = [f"slower: {row['what']}: {row['why']}" for row in results["slower"]]
+    failed = failed_checks(results, history)
+    say(results, as_json, options.passed(results), *worse, failed=failed)
 
 
 @app.command(epilog="Examples: mvstack report   ·   mvstack report local --html report.html")

@@ -46,9 +46,9 @@ class Record(BaseModel):
 
 
 class Notice(Record):
-    """Something a reader must know first: a damaged record, a failed build, other bytes."""
+    """What a reader must know first: a damaged record, a failed build, other bytes, slower."""
 
-    kind: Literal["build", "record", "bytes"]
+    kind: Literal["build", "record", "bytes", "slower"]
     where: str
     message: str
     todo: str = ""
@@ -210,6 +210,7 @@ class Run(Record):
     ignored: tuple[Text, ...] = ()
     cases: tuple[Case, ...] = ()
     skipped: tuple[Reason, ...] = ()
+    slower: tuple[Reason, ...] = ()
     contents: dict[Text, Text] = {}
 
 

@@ -176,6 +176,11 @@ def gather(tree: Path) -> Report:
         if one.result == "failed"
     ]
     latest = runs[-1] if runs else None
+    todo = "run the checks again on a quiet machine; then look at what changed since"
+    failed += [
+        Notice(kind="slower", where=one.what, message=one.why, todo=todo)
+        for one in (latest.slower if latest else ())
+    ]
     skips = [Reason(what=case.title, why=case.why) for case in cases if case.result == "skip"]
     told: tuple[Reason, ...] = ()
     with contextlib.suppress(MvstackError):  # `mvstack check` tells what is wrong with the file

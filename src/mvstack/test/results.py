@@ -11,6 +11,7 @@ The results are one JSON object::
       why       one paragraph, empty for a pass
       figures   name, size (bytes or null), value, unit, reference (or null), allowed (text)
     skipped     what, why
+    slower      what, why: figures that are worse than all earlier ones of this machine
 """
 
 import re
@@ -71,8 +72,9 @@ def skipped_files(output: list[str]) -> dict[str, str]:
     return found
 
 
-def problems(results: Json) -> list[Problem]:
-    """What failed or did not run, for ``CheckFailed``; [] if all is well."""
+def problems(results: Json, history: bool = False) -> list[Problem]:
+    """What failed, did not run or, with ``history``, became slower; [] if all is well."""
+    worse = results["slower"] if history else []
     return [
         Problem(
             {"fail": "failed", "missing": "did not run"}[case["result"]],
@@ -81,7 +83,7 @@ def problems(results: Json) -> list[Problem]:
         )
         for case in results["cases"]
         if case["result"] in ("fail", "missing")
-    ]
+    ] + [Problem("became slower", where=row["what"], because=row["why"]) for row in worse]
 
 
 def _key(name: str) -> tuple[str, frozenset[tuple[str, str]]]:

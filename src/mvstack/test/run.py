@@ -19,6 +19,7 @@ from mvstack.support.processes import Limits, follow
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed, nearest
 from mvstack.test.expected import Check, expected_checks
+from mvstack.test.history import earlier_runs, slower
 from mvstack.test.results import cases, problems
 from mvstack.tree.modules import core_file
 
@@ -177,9 +178,12 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
             because="it is taken away before what it names is built anew",
             todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
         )
-    out = tree / "records" / "last-test"
+    out, earlier = tree / "records" / "last-test", earlier_runs(tree)
     try:
-        return checked(plan, out, tags, progress)
+        results = checked(plan, out, tags, progress)
+        results["slower"] = slower(results, earlier)
+        write_atomically(out / "results.json", json.dumps(results, indent=1) + "\n", mode=None)
+        return results
     finally:
         keep_results(out / "results.json", tree / "records" / "results")
 
@@ -199,7 +203,10 @@ def keep_results(results: Path, folder: Path) -> None:
         shutil.copyfile(results, folder / f"{stamp}.json")
 
 
-def failed_checks(results: dict[str, Any]) -> CheckFailed | None:
-    """The error that names every check that did not pass; None when all passed or were skipped."""
-    found = problems(results)
+def failed_checks(results: dict[str, Any], history: bool = False) -> CheckFailed | None:
+    """The error that names every check that did not pass; None when all passed or were skipped.
+
+    With ``history`` a figure that is worse than all earlier ones of the machine fails too.
+    """
+    found = problems(results, history)
     return CheckFailed(*found) if found else None
