@@ -17,7 +17,7 @@ SRC = Path(__file__).resolve().parents[2] / "src" / "mvstack"
 # A room imports from itself and from the rooms before it.
 ROOMS = (
     *("support", "model", "discover", "plan", "render", "tree", "sources", "cache", "builders"),
-    *("recipes", "abi", "install", "test", "report", "diff", "bundle", "ci"),
+    *("recipes", "abi", "fabric", "install", "test", "report", "diff", "bundle", "ci"),
     *("image", "cli"),
 )
 # Lines of src by area: what is in a folder or a module of these names, in any room; and all else,

@@ -23,6 +23,7 @@ PANELS = {
     "Stack": ("install", "test", "report", "up", "abi"),
     "Sources and caches": ("bundle", "sources", "cache"),
     "Pipelines and images": ("diff", "ci", "image", "cluster"),
+    "Watch": ("fabric",),
     "Write": ("render", "lock", "gate", "new"),
 }
 COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}

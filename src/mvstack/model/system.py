@@ -37,6 +37,7 @@ from mvstack.model.vocabulary import (
     Provision,
     Scheduler,
 )
+from mvstack.model.wiring import Wiring
 from mvstack.support.words import nearest
 
 
@@ -205,7 +206,8 @@ class System(Strict):
     may have no partitions. ``confirm`` names the fields (dotted) that are public knowledge which
     the site must confirm, each with what is not certain. ``status``: a system that is known from a
     talk alone is a seed. ``known`` is by whom the facts are vouched for: what the public may read
-    in ``sources``, or the site itself. What nothing is offered on is ``not_offered``.
+    in ``sources``, or the site itself. What nothing is offered on is ``not_offered``. ``wiring``
+    is how its fabric is cabled.
     """
 
     name: Name
@@ -223,6 +225,7 @@ class System(Strict):
     confirm: dict[Text, Text] = Field(default_factory=dict)
     partitions: dict[Name, Partition] = Field(default_factory=dict)
     not_offered: dict[Name, NotOffered] = Field(default_factory=dict)
+    wiring: Wiring | None = None
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> Self:
@@ -234,6 +237,16 @@ class System(Strict):
             raise ValueError(f"not_offered: {both[0]} is among the partitions too")
         if self.os is None and any(part.os is None for part in self.partitions.values()):
             raise ValueError("os must be given, for the system or for each partition")
+        return self
+
+    @model_validator(mode="after")
+    def _wiring_agrees(self) -> Self:
+        for name in self.wiring.nodes if self.wiring else ():
+            if name not in self.partitions:
+                raise ValueError(f"wiring: nodes: there is no partition {name}")
+            dimensions = self.partitions[name].network.torus
+            if self.wiring and self.wiring.torus and self.wiring.torus.size != dimensions:
+                raise ValueError(f"wiring: torus: size: the network of {name} says {dimensions}")
         return self
 
     @model_validator(mode="after")

@@ -1,0 +1,166 @@
+"""`mvstack fabric`: is the InfiniBand fabric as it was planned, and free of errors?"""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from mvstack.cli import options
+from mvstack.fabric.compare import Comparison, Fault
+from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
+from mvstack.fabric.links import Fabric, read_fabric, write_fabric
+from mvstack.fabric.names import cleaned, written
+from mvstack.fabric.plan import planned, topology_conf
+from mvstack.model.load import load_system
+from mvstack.plan.make import partitions_of
+from mvstack.support.console import say
+from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
+from mvstack.support.files import read_text, write_atomically
+from mvstack.support.processes import english, run
+from mvstack.support.units import count
+from mvstack.support.words import few
+
+app = options.commands("Check an InfiniBand fabric against its description.")
+# What reads a fabric; a capture is a folder with what each printed, in a file of its name.
+TOOLS = {
+    "ibnetdiscover": ("ibnetdiscover",),
+    "iblinkinfo": ("iblinkinfo", "--line"),
+    "ibqueryerrors": ("ibqueryerrors", "--data", "--threshold-file", "/dev/null"),
+    "squeue": ("squeue", "-h", "-t", "R", "-o", "%i %u %N"),
+}
+CAPTURE = "; ".join(f"{' '.join(TOOLS[x])} > DIR/{x}" for x in [*TOOLS][:3])
+Rail = Annotated[int, Option(min=1, help="Which fabric, where each rail has one of its own.")]
+MAP = "A node-name-map: names of switches by GUID."
+
+
+def _captured(folder: Path, tool: str) -> str:
+    file = folder / tool
+    if tool == "ibnetdiscover" and not file.is_file():
+        todo = f"as root on a node of the fabric: {CAPTURE}"
+        raise InvalidInput("a capture has what ibnetdiscover printed", str(file), todo=todo)
+    return read_text(file) if file.is_file() else ""
+
+
+def _here(tool: str) -> str:
+    """What a tool of infiniband-diags prints, here and now; it may end with 1 for errors found."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    try:
+        done = run(TOOLS[tool], env=english(PATH=path), limit=600)
+    except OSError as error:
+        lines, package = str(error.strerror), "slurm" if tool == "squeue" else "infiniband-diags"
+        todo = f"install {package}, or check a capture: --from DIR"
+        raise Missing(f"{tool} cannot be run: {lines}", todo=todo) from None
+    if not done.text or done.status not in (0, 1):
+        because = "it needs root, or write access to /dev/infiniband/umad*, on a node of the fabric"
+        todo = f"there, as root: {CAPTURE}; then anywhere: mvstack fabric check SYSTEM --from DIR"
+        last = (done.errors.strip().splitlines() or [f"status {done.status}"])[-1]
+        raise Missing(f"{tool} failed: {last}", because=because, todo=todo)
+    return done.text
+
+
+def _read(folder: Path | None, names: dict[str, str]) -> Fabric:
+    read = [_captured(folder, x) if folder else _here(x) for x in [*TOOLS][:3]]
+    return read_fabric(*read, names)
+
+
+@app.command(epilog="Example: mvstack fabric check comet --from capture --names switches.map")
+def check(
+    system: options.System,
+    folder: Annotated[
+        Path | None, Option("--from", metavar="DIR", help="Read a capture, and run no tool.")
+    ] = None,
+    like: Annotated[
+        Path | None, Option(metavar="DIR", help="Compare with this capture, not with the file.")
+    ] = None,
+    since: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Judge counters by what came since this capture, and use."),
+    ] = None,
+    names: Annotated[Path | None, Option(metavar="FILE", help=MAP)] = None,
+    rail: Rail = 1,
+    jobs: Annotated[bool, Option("--jobs", help="Say which jobs of Slurm meet each error.")] = False,
+    metric: Annotated[
+        Path | None,
+        Option("--metrics", metavar="FILE", help="Write metrics for Prometheus; - is the output."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Name each error of the fabric: links, switches, cables, names, counters, and what to do."""
+    found_system = load_system(system.partition("/")[0] if system.count("/") == 1 else system)
+    rules, mends = fault_policy(), dict[int, str]()
+    called = dict[str, str]()
+    if names:
+        called, mends = cleaned(read_text(names))
+    plan = _read(like, called) if like else planned(found_system, rail)
+    found = _read(folder, called)
+    wiring = found_system.wiring
+    seen = Comparison(plan, found, wiring.others if wiring else [])
+    faults = [Fault("names", f"{names}:{line}", says) for line, says in mends.items()]
+    faults += seen.faults
+    before, seconds = {}, 0.0
+    if since:
+        before = _read(since, called).counters
+        end = (folder / "ibqueryerrors").stat().st_mtime if folder else time.time()
+        seconds = end - (since / "ibqueryerrors").stat().st_mtime
+    faults += count_faults(seen, before, seconds, rules)
+    busy = jobs_by_node(_captured(folder, "squeue") if folder else _here("squeue")) if jobs else {}
+    problems = []
+    for one in faults:
+        meeting = sorted({job for node in one.nodes for job in busy.get(node, ())})
+        because = f"it meets {count(len(meeting), 'job')}: {few(meeting)}" if meeting else ""
+        problems.append(Problem(one.says, one.place, because=because, todo=rules.todo(one.kind)))
+    if metric:
+        text = "\n".join(metrics(seen, faults)) + "\n"
+        typer.echo(text, nl=False) if str(metric) == "-" else write_atomically(metric, text)
+    switches = sum(one.switch for one in found.devices.values())
+    told = f"{count(len(found.devices) - switches, 'adapter')}, {switches} switches, "
+    told += count(len(found.links), "link")
+    told += "" if found.counters or folder is None else ": no error"
+    data = {"system": found_system.name, "devices": len(found.devices), "links": len(found.links)}
+    rows = [one._asdict() for one in faults]
+    failed = CheckFailed(*problems, outcome=f"Found: {told}.")
+    say(data | {"faults": rows}, as_json, *([] if faults else [told]), failed=failed)
+
+
+@app.command(epilog="Example: mvstack fabric describe comet --to fabric")
+def describe(
+    system: options.System,
+    to: Annotated[Path, Option("--to", metavar="DIR", help="Where the files go.")],
+    rail: Rail = 1,
+) -> None:
+    """Write the described fabric: for ibsim, a node-name-map, and Slurm's topology.conf."""
+    found = load_system(system)
+    fabric = planned(found, rail)
+    switches = {one.guid: one.name for one in fabric.devices.values() if one.switch}
+    files = {"ibnetdiscover": "\n".join(write_fabric(fabric)), "node-name-map": written(switches)}
+    if found.wiring and found.wiring.tree:
+        lines = topology_conf(fabric, found.wiring.tree, found.wiring.names.leaf)
+        files["topology.conf"] = "\n".join(lines)
+    for name, text in files.items():
+        write_atomically(to / name, text.rstrip("\n") + "\n")
+    nodes = len(fabric.devices) - len(switches)
+    typer.echo(
+        f"{to}: {', '.join(files)}: {nodes} adapters, {len(switches)} switches, "
+        f"{len(fabric.links)} links"
+    )
+
+
+@app.command(epilog="Example: mvstack fabric names switches.map --to clean.map")
+def names(
+    file: Annotated[Path, Argument(metavar="FILE", help=MAP)],
+    to: Annotated[
+        Path | None, Option("--to", metavar="FILE", help="Where the clean one goes; else printed.")
+    ] = None,
+) -> None:
+    """Clean a node-name-map of what parsers stumble over, and say each mend with its line."""
+    found, mends = cleaned(read_text(file))
+    for line, says in mends.items():
+        typer.echo(f"{file}:{line}: {says}", err=True)
+    typer.echo(written(found), nl=False) if to is None else write_atomically(to, written(found))
+    typer.echo(f"{count(len(found), 'name')}, {count(len(mends), 'line')} mended", err=True)
+
+
+_ = partitions_of

@@ -1,0 +1,133 @@
+"""A fabric as infiniband-diags prints it, read and written: devices, links, states, counters."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mvstack.model.wiring import LANES
+
+
+class End(NamedTuple):
+    """A port of the device with this GUID (16 digits)."""
+
+    guid: str
+    port: int
+
+
+class Device(NamedTuple):
+    """A switch, or an adapter, whose name begins with that of its node: n1 HCA-1."""
+
+    guid: str
+    name: str
+    switch: bool
+    ports: int
+
+    @property
+    def label(self) -> str:
+        """The switch's name, or the node's."""
+        return self.name if self.switch else self.name.partition(" ")[0]
+
+
+class Link(NamedTuple):
+    """Lanes between two ports."""
+
+    ends: tuple[End, End]
+    width: int
+    speed: str
+
+    @property
+    def rate(self) -> str:
+        """As ibnetdiscover says it: 4xFDR."""
+        return f"{self.width}x{self.speed}"
+
+    @property
+    def gbps(self) -> float:
+        """Data in Gb/s that it carries each way; 0 for a speed that nobody knows."""
+        return self.width * LANES.get(self.speed, 0.0)
+
+
+@dataclass
+class Fabric:
+    """Devices by GUID; ``states`` and ``counters`` of ports, ``unread`` lines by their numbers.
+
+    ``owners`` are adapters by the GUID of a port, by which other tools name them.
+    """
+
+    devices: dict[str, Device] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    owners: dict[str, str] = field(default_factory=dict)
+    states: dict[End, str] = field(default_factory=dict)
+    counters: dict[End, dict[str, int]] = field(default_factory=dict)
+    unread: dict[int, str] = field(default_factory=dict)
+
+    def end(self, guid: str, port: str) -> End:
+        """A port as a tool names it: by the device's GUID, or by the port's own."""
+        guid = guid.zfill(16)
+        return End(self.owners.get(guid, guid), int(port))
+
+
+_DEVICE = re.compile(r'(Switch|Ca|Rt)\s+(\d+) "[SHR]-(\w{16})"\s*# "(.*)"[^"]*')
+_LINK = re.compile(
+    r'\[(\d+)\](?:\((\w+)\))?\s+"[SHR]-(\w{16})"\[(\d+)\].*\slid \d+ (\d+)x(\w+)\s*'
+)
+_AROUND = re.compile(r"\s*(#|$)|(vendid|devid|(sysimg|switch|ca|rt)guid)=|DR path|ibwarn:")
+_STATE = re.compile(r'0x(\w{16}) +".*?" +\d+ +(\d+)\[..?\] ==\(.*?(\w+)/ *(\w+)\)==>')
+_COUNTERS = re.compile(r"\s+GUID 0x(\w+) port (\d+):(.*)")
+
+
+def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) -> Fabric:
+    """What ibnetdiscover, `iblinkinfo --line` and `ibqueryerrors --data` print.
+
+    ``names`` are those of a node-name-map, by GUID.
+    """
+    fabric, device, seen = Fabric(), "", set[tuple[End, ...]]()
+    for number, line in enumerate(text.split("\n"), 1):
+        if one := _DEVICE.fullmatch(line):
+            device = one[3]
+            switch, name = one[1] == "Switch", names.get(device, one[4])
+            fabric.devices[device] = Device(device, name, switch, int(one[2]))
+        elif device and (one := _LINK.fullmatch(line)):
+            first, second = sorted((End(device, int(one[1])), End(one[3], int(one[4]))))
+            if not fabric.devices[device].switch and one[2]:
+                fabric.owners[one[2].zfill(16)] = device
+            if (first, second) not in seen:  # both ends tell of it
+                fabric.links.append(Link((first, second), int(one[5]), one[6]))
+                seen.add((first, second))
+        elif not _AROUND.match(line):
+            fabric.unread[number] = line
+            device = device if line.startswith("[") else ""
+    for line in states.split("\n"):
+        if one := _STATE.match(line):
+            fabric.states[fabric.end(one[1], one[2])] = f"{one[3]}/{one[4]}"
+    for line in counters.split("\n"):
+        if one := _COUNTERS.match(line):
+            rows = {name: int(value) for name, value in re.findall(r"\[(\w+) == (\d+)", one[3])}
+            fabric.counters.setdefault(fabric.end(one[1], one[2]), {}).update(rows)
+    return fabric
+
+
+def write_fabric(fabric: Fabric) -> Iterator[str]:
+    """As ibnetdiscover prints it, which ibsim reads, too."""
+    at: dict[str, list[tuple[int, End, Link]]] = {guid: [] for guid in fabric.devices}
+    for link in fabric.links:
+        for one, other in (link.ends, link.ends[::-1]):
+            at[one.guid].append((one.port, other, link))
+    for guid, device in fabric.devices.items():
+        kind, id_, lid = ("Switch", "switch", "") if device.switch else ("Ca", "ca", "lid 0 lmc 0 ")
+        yield f"\n{id_}guid=0x{guid}({guid})\n{kind}\t{device.ports} {_id(device)}\t\t# " + (
+            f'"{device.name}"' + (" base port 0 lid 0 lmc 0" if device.switch else "")
+        )
+        for port, other, link in sorted(at[guid]):
+            there = fabric.devices[other.guid]
+            own, theirs = (
+                "" if x.switch else f"({int(x.guid, 16) + 1:x})" for x in (device, there)
+            )
+            yield (
+                f"[{port}]{own}\t{_id(there)}[{other.port}]{theirs}"
+                f'\t\t# {lid}"{there.name}" lid 0 {link.rate}'
+            )
+
+
+def _id(device: Device) -> str:
+    return f'"{"S" if device.switch else "H"}-{device.guid}"'

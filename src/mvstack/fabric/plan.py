@@ -1,0 +1,127 @@
+"""The fabric that a system's file describes."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+from mvstack.fabric.links import Device, End, Fabric, Link
+from mvstack.model.system import System
+from mvstack.model.wiring import Torus, Tree, Wiring
+from mvstack.support.errors import InvalidInput, Refused
+
+
+class _Making:
+    """A fabric in the making: a device gets the next GUID, a link the next free ports."""
+
+    def __init__(self, system: System, wiring: Wiring, rails: dict[str, list[int]]) -> None:
+        self.system, self.wiring, self.rails = system, wiring, rails
+        self.fabric, self.used, self.placed = Fabric(), Counter[str](), Counter[str]()
+
+    def device(self, name: str, switch: bool) -> str:
+        """A device; its GUID has the bit of those that nobody else assigned."""
+        guid = f"02{len(self.fabric.devices) + 1:013x}0"
+        ports = self.wiring.ports if switch else 1
+        self.fabric.devices[guid] = Device(guid, name, switch, ports)
+        return guid
+
+    def link(self, one: str, other: str, count: int = 1) -> None:
+        up = self.fabric.devices[other].switch
+        for _ in range(count):
+            self.used.update((one, other))
+            ends = (End(one, self.used[one]), End(other, self.used[other]))
+            width = self.wiring.width if up else self.wiring.node_width
+            self.fabric.links.append(Link(ends, width, self.wiring.speed))
+
+    def nodes(self, leaf: str, rack: int, number: int, leaves: int) -> None:
+        """The nodes of a rack's leaf ``number`` (from 0), as far as the partitions have any."""
+        slot = 1
+        for name, count in self.wiring.nodes.items():
+            partition = self.system.partitions[name]
+            for place in range(number * count, (number + 1) * count):
+                self.placed[name] += 1
+                if self.placed[name] <= partition.nodes:
+                    host = self.wiring.names.node.format(rack=rack, slot=slot + place)
+                    for rail in self.rails[name]:
+                        hca = [*partition.network.hcas[rail - 1 : rail], f"HCA-{rail}"][0]
+                        self.link(leaf, self.device(f"{host} {hca}", switch=False))
+            slot += leaves * count
+
+
+def planned(system: System, rail: int = 1) -> Fabric:
+    """The fabric of ``system``, or in a torus that of one rail.
+
+    Raises Refused without a description, InvalidInput where it cannot be so.
+    """
+    wiring, where = system.wiring, system.at("wiring") or system.name
+    if wiring is None:
+        todo = "describe it as `wiring:` (docs/fabric.md), or compare with a capture: --like DIR"
+        raise Refused("this system's file does not say how its fabric is cabled", where, todo=todo)
+    most = {name: system.partitions[name].network.rails or 1 for name in wiring.nodes}
+    if rail > max(most.values() if wiring.torus else [1]):
+        raise InvalidInput(f"there is no fabric of rail {rail}", where)
+    own = {name: [rail] if wiring.torus else list(range(1, n + 1)) for name, n in most.items()}
+    making = _Making(system, wiring, own)
+    if wiring.tree:
+        _tree(making, wiring.tree)
+    elif wiring.torus:
+        _torus(making, wiring.torus, rail)
+    if short := [name for name in wiring.nodes if making.placed[name] < system.partitions[name].nodes]:
+        raise InvalidInput(f"{short[0]} has more nodes than there are places for", where)
+    guid, used = making.used.most_common(1)[0]
+    if used > wiring.ports:
+        what = f"{making.fabric.devices[guid].name} would need {used} ports"
+        raise InvalidInput(what, system.at("wiring", "ports"), allowed=f"{wiring.ports}")
+    return making.fabric
+
+
+def _tree(making: _Making, tree: Tree) -> None:
+    names = making.wiring.names
+    cores = [making.device(names.core.format(core=n + 1), True) for n in range(tree.cores)]
+    for rack in range(1, tree.racks + 1):
+        spines, leaves = (
+            [making.device(name.format(rack=rack, **{of: n + 1}), True) for n in range(count)]
+            for name, of, count in (
+                (names.spine, "spine", tree.spines),
+                (names.leaf, "leaf", tree.leaves),
+            )
+        )
+        for number, leaf in enumerate(leaves):
+            making.nodes(leaf, rack, number, tree.leaves)
+            for spine in spines:
+                making.link(leaf, spine, tree.up)
+        for number, upper in enumerate(spines or leaves):
+            for n in range(number * tree.core_links, (number + 1) * tree.core_links):
+                making.link(upper, cores[n % tree.cores])
+
+
+def _torus(making: _Making, torus: Torus, rail: int) -> None:
+    at: dict[tuple[int, ...], str] = {}
+    for z, y, x in product(*map(range, reversed(torus.size))):
+        name = making.wiring.names.leaf.format(rack=len(at) + 1, x=x, y=y, z=z, rail=rail)
+        at[x, y, z] = making.device(name, True)
+    for number, switch in enumerate(at.values(), 1):
+        making.nodes(switch, number, 0, 1)
+    for (place, switch), way in product(at.items(), range(3)):
+        there = list(place)
+        there[way] = (place[way] + 1) % torus.size[way]
+        if there[way] > place[way] or torus.size[way] > 2:  # a ring of two has one way
+            making.link(switch, at[tuple(there)], torus.links)
+
+
+def topology_conf(fabric: Fabric, tree: Tree, leaf: str) -> Iterator[str]:
+    """Slurm's topology.conf: leaves, each rack as one switch, and all cores as one."""
+    below: dict[str, dict[str, None]] = {}
+    for link in fabric.links:
+        switch, other = (fabric.devices[end.guid] for end in link.ends)
+        if not other.switch:
+            below.setdefault(switch.name, {})[other.label] = None
+    yield from (f"SwitchName={name} Nodes={','.join(nodes)}" for name, nodes in below.items())
+    tops = list[str]()
+    for rack in range(1, tree.racks + 1):
+        leaves = [leaf.format(rack=rack, leaf=n + 1) for n in range(tree.leaves)]
+        leaves = [one for one in leaves if one in below]
+        if tree.spines and leaves:
+            yield f"SwitchName=rack-{rack} Switches={','.join(leaves)}"
+        tops += [f"rack-{rack}"] if tree.spines and leaves else leaves
+    if tree.cores:
+        yield f"SwitchName=cores Switches={','.join(tops)}"
