@@ -1,4 +1,4 @@
-"""`mvstack fabric`: is the InfiniBand fabric as it was planned, and free of errors?"""
+"""`mvstack fabric`: is an InfiniBand fabric as it was planned, and free of errors?"""
 
 import os
 import time
@@ -13,9 +13,9 @@ from mvstack.fabric.compare import Comparison, Fault
 from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
 from mvstack.fabric.links import Fabric, read_fabric, write_fabric
 from mvstack.fabric.names import cleaned, written
-from mvstack.fabric.plan import planned, topology_conf
+from mvstack.fabric.plan import planned, topology_conf, torus_conf
 from mvstack.model.load import load_system
-from mvstack.plan.make import partitions_of
+from mvstack.plan.make import partitions_of, split_name
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import read_text, write_atomically
@@ -29,9 +29,11 @@ TOOLS = {
     "ibnetdiscover": ("ibnetdiscover",),
     "iblinkinfo": ("iblinkinfo", "--line"),
     "ibqueryerrors": ("ibqueryerrors", "--data", "--threshold-file", "/dev/null"),
+    "counters": ("ibqueryerrors", "--counters"),
     "squeue": ("squeue", "-h", "-t", "R", "-o", "%i %u %N"),
 }
-CAPTURE = "; ".join(f"{' '.join(TOOLS[x])} > DIR/{x}" for x in [*TOOLS][:3])
+READ = [*TOOLS][:4]
+CAPTURE = "; ".join(f"{' '.join(TOOLS[one])} > DIR/{one}" for one in READ)
 Rail = Annotated[int, Option(min=1, help="Which fabric, where each rail has one of its own.")]
 MAP = "A node-name-map: names of switches by GUID."
 
@@ -62,8 +64,8 @@ def _here(tool: str) -> str:
 
 
 def _read(folder: Path | None, names: dict[str, str]) -> Fabric:
-    read = [_captured(folder, x) if folder else _here(x) for x in [*TOOLS][:3]]
-    return read_fabric(*read, names)
+    found, states, *counters = [_captured(folder, x) if folder else _here(x) for x in READ]
+    return read_fabric(found, states, "\n".join(counters), names)
 
 
 @app.command(epilog="Example: mvstack fabric check comet --from capture --names switches.map")
@@ -81,7 +83,9 @@ def check(
     ] = None,
     names: Annotated[Path | None, Option(metavar="FILE", help=MAP)] = None,
     rail: Rail = 1,
-    jobs: Annotated[bool, Option("--jobs", help="Say which jobs of Slurm meet each error.")] = False,
+    jobs: Annotated[
+        bool, Option("--jobs", help="Say which jobs of Slurm meet each error.")
+    ] = False,
     metric: Annotated[
         Path | None,
         Option("--metrics", metavar="FILE", help="Write metrics for Prometheus; - is the output."),
@@ -89,40 +93,49 @@ def check(
     as_json: options.Json = False,
 ) -> None:
     """Name each error of the fabric: links, switches, cables, names, counters, and what to do."""
-    found_system = load_system(system.partition("/")[0] if system.count("/") == 1 else system)
-    rules, mends = fault_policy(), dict[int, str]()
-    called = dict[str, str]()
+    name, partition = split_name(system)
+    described = load_system(name)
+    rules, called, mends = fault_policy(), dict[str, str](), dict[int, str]()
     if names:
         called, mends = cleaned(read_text(names))
-    plan = _read(like, called) if like else planned(found_system, rail)
+    plan = _read(like, called) if like else planned(described, rail)
     found = _read(folder, called)
-    wiring = found_system.wiring
-    seen = Comparison(plan, found, wiring.others if wiring else [])
+    others = described.wiring.others if described.wiring else []
+    seen = Comparison(plan, found, [*others, *rules.anywhere])
     faults = [Fault("names", f"{names}:{line}", says) for line, says in mends.items()]
     faults += seen.faults
-    before, seconds = {}, 0.0
+    before, seconds = _read(since, called).counters if since else {}, 0.0
     if since:
-        before = _read(since, called).counters
-        end = (folder / "ibqueryerrors").stat().st_mtime if folder else time.time()
-        seconds = end - (since / "ibqueryerrors").stat().st_mtime
+        now = (folder / READ[0]).stat().st_mtime if folder else time.time()
+        seconds = max(0.0, now - (since / READ[0]).stat().st_mtime)
     faults += count_faults(seen, before, seconds, rules)
+    if partition:
+        mine = partitions_of(described, partition)
+        own = {one for one, its in planned(described, rail).partitions.items() if its in mine}
+        faults = [one for one in faults if not one.nodes or own & set(one.nodes)]
     busy = jobs_by_node(_captured(folder, "squeue") if folder else _here("squeue")) if jobs else {}
-    problems = []
-    for one in faults:
-        meeting = sorted({job for node in one.nodes for job in busy.get(node, ())})
-        because = f"it meets {count(len(meeting), 'job')}: {few(meeting)}" if meeting else ""
-        problems.append(Problem(one.says, one.place, because=because, todo=rules.todo(one.kind)))
+    meet = [sorted({job for node in one.nodes for job in busy.get(node, ())}) for one in faults]
     if metric:
         text = "\n".join(metrics(seen, faults)) + "\n"
         typer.echo(text, nl=False) if str(metric) == "-" else write_atomically(metric, text)
+    problems = (
+        Problem(
+            one.says,
+            one.place,
+            because=f"in the way of {count(len(its), 'job')}: {few(its)}" if its else "",
+            todo=rules.todo(one.kind),
+        )
+        for one, its in zip(faults, meet, strict=True)
+    )
     switches = sum(one.switch for one in found.devices.values())
     told = f"{count(len(found.devices) - switches, 'adapter')}, {switches} switches, "
     told += count(len(found.links), "link")
-    told += "" if found.counters or folder is None else ": no error"
-    data = {"system": found_system.name, "devices": len(found.devices), "links": len(found.links)}
-    rows = [one._asdict() for one in faults]
+    told += "" if found.counters else "; no counters were read"
+    rows = [one._asdict() | {"jobs": its} for one, its in zip(faults, meet, strict=True)]
+    data = {"system": described.name, "found": told, "faults": rows}
     failed = CheckFailed(*problems, outcome=f"Found: {told}.")
-    say(data | {"faults": rows}, as_json, *([] if faults else [told]), failed=failed)
+    lines = [] if faults or str(metric) == "-" else [f"{told}: no error"]
+    say(data, as_json, *lines, failed=failed)
 
 
 @app.command(epilog="Example: mvstack fabric describe comet --to fabric")
@@ -139,6 +152,8 @@ def describe(
     if found.wiring and found.wiring.tree:
         lines = topology_conf(fabric, found.wiring.tree, found.wiring.names.leaf)
         files["topology.conf"] = "\n".join(lines)
+    if found.wiring and found.wiring.torus:
+        files["torus-2QoS.conf"] = "\n".join(torus_conf(fabric, found.wiring.torus))
     for name, text in files.items():
         write_atomically(to / name, text.rstrip("\n") + "\n")
     nodes = len(fabric.devices) - len(switches)
@@ -161,6 +176,3 @@ def names(
         typer.echo(f"{file}:{line}: {says}", err=True)
     typer.echo(written(found), nl=False) if to is None else write_atomically(to, written(found))
     typer.echo(f"{count(len(found), 'name')}, {count(len(mends), 'line')} mended", err=True)
-
-
-_ = partitions_of

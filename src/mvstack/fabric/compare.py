@@ -48,7 +48,9 @@ class Named:
     def say(self, link: Link) -> str:
         """Both ports in words, a switch's before a node's."""
         devices = self.fabric.devices
-        ends = sorted(link.ends, key=lambda end: end.guid in devices and not devices[end.guid].switch)
+        ends = sorted(
+            link.ends, key=lambda end: end.guid in devices and not devices[end.guid].switch
+        )
         return " to ".join("{} port {}".format(*self.at(end)) for end in ends)
 
 
@@ -56,7 +58,13 @@ class Comparison:
     """``faults`` are what was found; ``others`` are names that may be anywhere."""
 
     def __init__(self, plan: Fabric, found: Fabric, others: list[str]) -> None:
-        self.others, self.faults = others, list[Fault]()
+        self.faults = list[Fault]()
+        self.anywhere = {
+            one.label
+            for one in found.devices.values()
+            for pattern in others
+            if fnmatchcase(one.name, pattern) or fnmatchcase(one.label, pattern)
+        }
         self.plan = Named(plan, {one.guid: one.label for one in plan.devices.values()})
         self.switches = {one.label for one in plan.devices.values() if one.switch}
         self.nodes = {one.label for one in plan.devices.values() if not one.switch}
@@ -77,7 +85,7 @@ class Comparison:
             for one, other in (link.ends, link.ends[::-1]):
                 near[one.guid].add(called.get(other.guid, ""))
         for device in found.devices.values():
-            if device.switch and not self._anybody(device.name):
+            if device.switch and device.name not in self.anywhere:
                 same[device.name].append(device)
         free = self.switches - set(same)
         for name, devices in same.items():
@@ -93,9 +101,6 @@ class Comparison:
                     free.remove(best[1])
                 self.faults.append(Fault(kind, place, f"{what}, with GUID 0x{device.guid}"))
         return called
-
-    def _anybody(self, name: str) -> bool:
-        return any(fnmatchcase(name, one) for one in self.others)
 
     def _whole(self) -> Iterator[Fault]:
         """Lines that cannot be read, switches that are missing."""
@@ -146,7 +151,7 @@ class Comparison:
         """Whether a link leads to what may be anywhere, or to what was told as unknown."""
         switches = self.switches & set(pair)
         rest = [one for one in pair if one not in self.switches | self.nodes]
-        return not switches or any(self._anybody(one) or " (0x" in one for one in rest)
+        return not switches or any(one in self.anywhere or " (0x" in one for one in rest)
 
     def _lost(self, pair: Pair, lost: list[tuple[Pair, str]]) -> list[tuple[Pair, str]]:
         """The missing links of the same node."""
@@ -158,7 +163,12 @@ class Comparison:
         switch = pair[pair[0] == name]
         same = [one for one in lost if set(one[0]) & set(pair)]
         same = [one for one in same if bool(name) == bool(self.nodes & set(one[0]))]
-        same.sort(key=lambda one: (one not in self._lost(pair, lost), one[1].split(" to ")[0] not in place))
+        same.sort(
+            key=lambda one: (
+                one not in self._lost(pair, lost),
+                one[1].split(" to ")[0] not in place,
+            )
+        )
         if same:
             lost.remove(same[0])
             there = same[0][0]
@@ -178,7 +188,11 @@ class Comparison:
 
     def _rates(self) -> Iterator[Fault]:
         """Links that are slower than planned, or up and not in use."""
-        own = {one: links[0] for pair, links in self.plan.links.items() for one in self.nodes & set(pair)}
+        own = {
+            one: links[0]
+            for pair, links in self.plan.links.items()
+            for one in self.nodes & set(pair)
+        }
         for link in self.found.fabric.links:
             pair = self.found.pair(link)
             node = next(iter(self.nodes & set(pair)), "")

@@ -1,4 +1,4 @@
-"""Counters of ports: which are faults by environments/policy/faults.yaml; metrics; jobs they meet."""
+"""Counters of ports: which are faults (environments/policy/faults.yaml); metrics; jobs."""
 
 import re
 from collections import Counter
@@ -23,11 +23,15 @@ class Threshold(Reasoned):
 
 
 class FaultPolicy(Strict):
-    """faults.yaml: counters, the use of a link in percent, and what to do about other faults."""
+    """faults.yaml: counters, the use of a link in percent, what to do about other faults.
+
+    ``anywhere`` are names of what every fabric may have.
+    """
 
     counters: dict[Variable, Threshold]
     use: Threshold
     kinds: dict[Name, Text]
+    anywhere: list[Text]
 
     def todo(self, kind: str) -> str:
         """What to do about a fault."""
@@ -53,12 +57,11 @@ def count_faults(
                 came = value if came < 0 else came  # somebody cleared it
                 rule = rules.counters.get(name)
                 if rule and came > rule.above:
-                    where = place if link.ends[0] is end else place
                     says = f"{name} of {{}} port {{}} is {came}, above {rule.above}: {rule.why}"
-                    yield Fault(name, where, says.format(*seen.found.at(end)), nodes)
+                    yield Fault(name, place, says.format(*seen.found.at(end)), nodes)
                 if name in ("PortXmitData", "PortRcvData"):  # in words of four bytes
                     words = max(words, came)
-            use = 3.2e-6 * words / 1000 / seconds / link.gbps if seconds and link.gbps else 0
+            use = 3.2e-6 * words / seconds / link.gbps if seconds and link.gbps else 0
             if use > rules.use.above:
                 says = f"{use:.0f} % is used, above {rules.use.above}: {rules.use.why}"
                 yield Fault("use", place, says, nodes)

@@ -51,7 +51,8 @@ class Link(NamedTuple):
 class Fabric:
     """Devices by GUID; ``states`` and ``counters`` of ports, ``unread`` lines by their numbers.
 
-    ``owners`` are adapters by the GUID of a port, by which other tools name them.
+    ``owners`` are adapters by the GUID of a port, by which other tools name them; ``partitions``
+    those of the planned nodes.
     """
 
     devices: dict[str, Device] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Fabric:
     states: dict[End, str] = field(default_factory=dict)
     counters: dict[End, dict[str, int]] = field(default_factory=dict)
     unread: dict[int, str] = field(default_factory=dict)
+    partitions: dict[str, str] = field(default_factory=dict)
 
     def end(self, guid: str, port: str) -> End:
         """A port as a tool names it: by the device's GUID, or by the port's own."""
@@ -68,9 +70,7 @@ class Fabric:
 
 
 _DEVICE = re.compile(r'(Switch|Ca|Rt)\s+(\d+) "[SHR]-(\w{16})"\s*# "(.*)"[^"]*')
-_LINK = re.compile(
-    r'\[(\d+)\](?:\((\w+)\))?\s+"[SHR]-(\w{16})"\[(\d+)\].*\slid \d+ (\d+)x(\w+)\s*'
-)
+_LINK = re.compile(r'\[(\d+)\](?:\((\w+)\))?\s+"[SHR]-(\w{16})"\[(\d+)\].*\slid \d+ (\d+)x(\w+)\s*')
 _AROUND = re.compile(r"\s*(#|$)|(vendid|devid|(sysimg|switch|ca|rt)guid)=|DR path|ibwarn:")
 _STATE = re.compile(r'0x(\w{16}) +".*?" +\d+ +(\d+)\[..?\] ==\(.*?(\w+)/ *(\w+)\)==>')
 _COUNTERS = re.compile(r"\s+GUID 0x(\w+) port (\d+):(.*)")
@@ -94,9 +94,9 @@ def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) ->
             if (first, second) not in seen:  # both ends tell of it
                 fabric.links.append(Link((first, second), int(one[5]), one[6]))
                 seen.add((first, second))
-        elif not _AROUND.match(line):
+        elif not _AROUND.match(line) and (device or line[0] != "["):
             fabric.unread[number] = line
-            device = device if line.startswith("[") else ""
+            device = "" if line.startswith(("Switch", "Ca", "Rt")) else device
     for line in states.split("\n"):
         if one := _STATE.match(line):
             fabric.states[fabric.end(one[1], one[2])] = f"{one[3]}/{one[4]}"

@@ -12,10 +12,12 @@ def cleaned(text: str) -> tuple[dict[str, str], dict[int, str]]:
     infiniband-diags read on where others, such as OSU INAM, give up: at blank lines, say.
     """
     names, mends = dict[str, str](), dict[int, str]()
-    for number, line in enumerate(re.sub(r"\n\Z", "", text).split("\n"), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
         body = re.sub(r"#.*", "", line.lstrip("\ufeff")).strip()
         found = _LINE.fullmatch(body)
-        name = re.sub(r"[^A-Za-z0-9._:;/+-]+", "_", found[2].strip("\"' ")).strip("_") if found else ""
+        name = (
+            re.sub(r"[^A-Za-z0-9._:;/+-]+", "_", found[2].strip("\"' ")).strip("_") if found else ""
+        )
         if not found or not name:
             what = "no GUID and name" if body else "a comment" if "#" in line else "a blank line"
             mends[number] = f"{what}: left out"

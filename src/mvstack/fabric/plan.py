@@ -41,6 +41,7 @@ class _Making:
                 self.placed[name] += 1
                 if self.placed[name] <= partition.nodes:
                     host = self.wiring.names.node.format(rack=rack, slot=slot + place)
+                    self.fabric.partitions[host] = name
                     for rail in self.rails[name]:
                         hca = [*partition.network.hcas[rail - 1 : rail], f"HCA-{rail}"][0]
                         self.link(leaf, self.device(f"{host} {hca}", switch=False))
@@ -65,7 +66,9 @@ def planned(system: System, rail: int = 1) -> Fabric:
         _tree(making, wiring.tree)
     elif wiring.torus:
         _torus(making, wiring.torus, rail)
-    if short := [name for name in wiring.nodes if making.placed[name] < system.partitions[name].nodes]:
+    if short := [
+        name for name in wiring.nodes if making.placed[name] < system.partitions[name].nodes
+    ]:
         raise InvalidInput(f"{short[0]} has more nodes than there are places for", where)
     guid, used = making.used.most_common(1)[0]
     if used > wiring.ports:
@@ -125,3 +128,15 @@ def topology_conf(fabric: Fabric, tree: Tree, leaf: str) -> Iterator[str]:
         tops += [f"rack-{rack}"] if tree.spines and leaves else leaves
     if tree.cores:
         yield f"SwitchName=cores Switches={','.join(tops)}"
+
+
+def torus_conf(fabric: Fabric, torus: Torus) -> Iterator[str]:
+    """What opensm's torus-2QoS must be told: the rings that begin at the first switch."""
+    switches = [one.guid for one in fabric.devices.values() if one.switch]
+    step, most = 1, len(fabric.devices) // len(switches) + torus.links + 1
+    yield f"torus {' '.join(map(str, torus.size))}\nportgroup_max_ports {most}"
+    for axis, long in zip("xyz", torus.size, strict=True):
+        if long > 1:
+            yield f"{axis}p_link 0x{switches[0]} 0x{switches[step]}"
+            yield f"{axis}m_link 0x{switches[0]} 0x{switches[step * (long - 1)]}"
+        step *= long

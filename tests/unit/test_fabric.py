@@ -1,0 +1,310 @@
+"""Fabrics: described, read, compared; each planted fault is named, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from fabric_world import Planter, tree_system
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mvstack.fabric.compare import Comparison, Fault
+from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
+from mvstack.fabric.links import Device, End, Fabric, Link, read_fabric, write_fabric
+from mvstack.fabric.names import cleaned, written
+from mvstack.fabric.plan import planned, topology_conf, torus_conf
+from mvstack.model.load import load_system, parse_system
+from mvstack.model.system import System
+from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.home import DATA
+
+RULES = fault_policy()
+DESCRIBED = {"comet": (1944, 207, 4374), "expanse": (784, 43, 1204), "gordon": (1024, 64, 1600)}
+
+
+def text(fabric: Fabric) -> str:
+    return "\n".join(write_fabric(fabric)) + "\n"
+
+
+def read(fabric: Fabric) -> Fabric:
+    """As it comes back from what ibnetdiscover would print; counters stay."""
+    found = read_fabric(text(fabric), "", "", {})
+    found.counters = fabric.counters
+    return found
+
+
+def faults(plan: Fabric, found: Fabric, *others: str) -> list[Fault]:
+    seen = Comparison(plan, found, [*others, *RULES.anywhere])
+    return [*seen.faults, *count_faults(seen, {}, 0, RULES)]
+
+
+def unlike(told: list[tuple[str, tuple[str, ...]]], found: list[Fault]) -> list[object]:
+    """What was told and not found, then what was found and not told."""
+    left: list[object] = []
+    rest = list(found)
+    for kind, words in told:
+        for one in rest:
+            inside = f"{one.place} {one.says} {' '.join(one.nodes)}"
+            if one.kind == kind and all(re.search(rf"{re.escape(x)}\b", inside) for x in words):
+                rest.remove(one)
+                break
+        else:
+            left.append((kind, words))
+    return [*left, *rest]
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_a_described_fabric_has_its_size_and_is_as_described(name: str) -> None:
+    system = load_system(name)
+    plan = planned(system)
+    switches = sum(one.switch for one in plan.devices.values())
+    assert (len(plan.devices) - switches, switches, len(plan.links)) == DESCRIBED[name]
+    assert len(plan.partitions) == sum(system.partitions[x].nodes for x in system.wiring.nodes)
+    assert faults(plan, read(plan)) == []
+
+
+@pytest.mark.parametrize("name", ["comet", "expanse"])
+def test_a_tree_is_as_oversubscribed_as_the_partition_says(name: str) -> None:
+    system = load_system(name)
+    wiring, said = system.wiring, system.partitions["cpu"].network.oversubscription or "1:1"
+    tree = wiring.tree
+    down = sum(wiring.nodes.values()) * tree.leaves * wiring.node_width
+    up = (tree.spines or tree.leaves) * tree.core_links * wiring.width
+    most, least = map(int, said.split(":"))
+    assert down * least == up * most
+
+
+def test_each_rail_of_a_torus_is_a_fabric_of_its_own() -> None:
+    gordon = load_system("gordon")
+    one, two = planned(gordon, 1), planned(gordon, 2)
+    assert {x.label for x in one.devices.values() if not x.switch} == set(two.partitions)
+    assert "gcn-1-1 mlx4_1" in {x.name for x in two.devices.values()}
+    with pytest.raises(InvalidInput, match="rail 3"):
+        planned(gordon, 3)
+    lines = "\n".join(torus_conf(one, gordon.wiring.torus))
+    assert lines.startswith("torus 4 4 4\n") and lines.count("p_link") == lines.count("m_link") == 3
+
+
+def test_a_switch_of_a_torus_has_three_links_to_each_of_six_neighbours() -> None:
+    plan = planned(load_system("gordon"))
+    seen = Comparison(plan, plan, [])
+    around = [pair for pair in seen.plan.links if "gordon-r1-000" in pair]
+    there = {one for pair in around for one in pair if one.startswith("gordon")}
+    ends = ("100", "300", "010", "030", "001", "003", "000")
+    assert there == {f"gordon-r1-{x}" for x in ends}
+    assert {len(seen.plan.links[x]) for x in around if set(x) <= seen.switches} == {3}
+
+
+def test_topology_conf_has_every_node_once() -> None:
+    system = load_system("comet")
+    lines = list(topology_conf(planned(system), system.wiring.tree, system.wiring.names.leaf))
+    nodes = [
+        x for line in lines if "Nodes=" in line for x in line.partition("Nodes=")[2].split(",")
+    ]
+    assert len(nodes) == len(set(nodes)) == 1944
+    assert lines[-1].count("rack-") == 27 and lines[108] == (
+        "SwitchName=rack-1 Switches=comet-01-l1,comet-01-l2,comet-01-l3,comet-01-l4"
+    )
+
+
+SHAPES = st.builds(
+    tree_system,
+    st.integers(2, 12),
+    racks=st.integers(2, 5),
+    leaves=st.integers(1, 4),
+    spines=st.integers(2, 4),
+    up=st.integers(1, 3),
+    cores=st.integers(3, 8),
+    core_links=st.integers(1, 4),
+)
+KINDS = sorted(Planter(Fabric(), 0).kinds)
+
+
+@given(SHAPES, st.lists(st.sampled_from(KINDS), max_size=8), st.integers(0, 2**32))
+@settings(deadline=None)
+def test_each_planted_fault_is_named_and_nothing_else(
+    system: System, kinds: list[str], seed: int
+) -> None:
+    plan = planned(system)
+    assert faults(plan, read(plan)) == []
+    planter = Planter(read(plan), seed)
+    for kind in kinds:
+        planter.plant(kind)
+    assert unlike(planter.told, faults(plan, read(planter.fabric))) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_of_each_kind_can_be_planted_in_comet(kind: str) -> None:
+    plan = planned(load_system("comet"))
+    planter = Planter(read(plan), 1)
+    assert planter.plant(kind) and planter.told
+    assert unlike(planter.told, faults(plan, read(planter.fabric))) == []
+
+
+def test_ten_thousand_nodes_take_seconds() -> None:
+    system = tree_system(18, racks=140, leaves=4, spines=3, up=6, cores=18, core_links=6)
+    system = system.model_copy(update={"wiring": system.wiring.model_copy(update={"ports": 160})})
+    began = time.monotonic()
+    plan = planned(system)
+    planter = Planter(read(plan), 3)
+    for kind in KINDS:
+        assert planter.plant(kind)
+    assert len(plan.partitions) == 10_080
+    assert unlike(planter.told, faults(plan, read(planter.fabric))) == []
+    assert time.monotonic() - began < 20
+
+
+def test_ports_of_the_sites_own_are_no_fault() -> None:
+    """Only which devices are joined, and how often, is planned."""
+    plan = planned(tree_system(3, racks=2, leaves=2, spines=2, up=2, cores=2, core_links=2))
+    turned = {
+        end: End(end.guid, 81 - end.port) if plan.devices[end.guid].switch else end
+        for link in plan.links
+        for end in link.ends
+    }
+    moved = [x._replace(ends=(turned[x.ends[0]], turned[x.ends[1]])) for x in plan.links]
+    site = Fabric(dict(plan.devices), moved)
+    assert faults(plan, read(site)) == []
+    gone = next(x for x in site.links if all(plan.devices[e.guid].switch for e in x.ends))
+    site.links.remove(gone)
+    found = faults(plan, read(site))
+    assert [one.kind for one in found] == ["link"] and "1 of 2 links" in found[0].place
+
+
+def test_what_may_be_anywhere_is_no_fault() -> None:
+    plan = planned(load_system("comet"))
+    site = read(plan)
+    for port, name in ((28, "cw3e-oss-1-5 HCA-1"), (29, "Mellanox Technologies Aggregation Node")):
+        core = next(x.guid for x in site.devices.values() if x.name == "comet-core-01")
+        guid = f"0f{port:013x}0"
+        site.devices[guid] = Device(guid, name, False, 1)
+        site.links.append(Link((End(core, port), End(guid, 1)), 4, "EDR"))
+    assert faults(plan, read(site), *load_system("comet").wiring.others) == []
+    assert [one.kind for one in faults(plan, read(site))] == ["unknown"]
+
+
+def test_lines_that_break_parsers_are_named_by_their_number() -> None:
+    plan = planned(load_system("gordon"))
+    lines = text(plan).split("\n")
+    lines.insert(7, "a name with a line end")
+    found = faults(plan, read_fabric("\n".join(lines), "", "", {}))
+    assert [(x.kind, x.place) for x in found] == [("unread", "ibnetdiscover, line 8")]
+
+
+ERRORS = """Errors for 0x200000000000010 "comet-core-01"
+   GUID 0x200000000000010 port ALL: [SymbolErrorCounter == 51] [PortXmitData == 1 (3.815MB)]
+   GUID 0x200000000000010 port 1: [SymbolErrorCounter == {}] [PortXmitData == {} (3.815MB)]
+"""
+
+
+def test_thresholds_are_data_and_a_value_at_one_is_none() -> None:
+    plan = planned(load_system("comet"))
+
+    def kinds(now: str, before: str = "", seconds: float = 0) -> list[str]:
+        then = read_fabric(text(plan), "", before, {}).counters
+        seen = Comparison(plan, read_fabric(text(plan), "", now, {}), [])
+        return [one.kind for one in count_faults(seen, then, seconds, RULES)]
+
+    assert RULES.counters["SymbolErrorCounter"].above == 50 and RULES.use.above == 95
+    assert kinds(ERRORS.format(50, 0)) == []
+    assert kinds(ERRORS.format(51, 0)) == ["SymbolErrorCounter"]
+    assert kinds(ERRORS.format(90, 0), ERRORS.format(40, 0), 60) == []
+    assert kinds(ERRORS.format(60, 0), ERRORS.format(90, 0), 60) == ["SymbolErrorCounter"]
+    full = int(4 * 13.64e9 / 32)  # words of four bytes in a second, on 4xFDR
+    assert kinds(ERRORS.format(0, int(60 * full * 0.94)), ERRORS.format(0, 0), 60) == []
+    assert kinds(ERRORS.format(0, int(60 * full * 0.97)), ERRORS.format(0, 0), 60) == ["use"]
+
+
+def test_every_kind_of_fault_says_what_to_do() -> None:
+    source = (DATA / "src" / "mvstack" / "fabric" / "compare.py").read_text()
+    kinds = set(re.findall(r'Fault\(\s*"(\w+)"', source)) | {
+        "use",
+        "names",
+        "node",
+        "link",
+        "name",
+        "unknown",
+    }
+    assert all(RULES.todo(kind) for kind in kinds)
+    assert set(RULES.kinds) <= kinds
+
+
+def test_metrics_are_in_prometheus_format_and_quoted() -> None:
+    plan = planned(tree_system(2, racks=2, leaves=1, spines=0, up=0, cores=1, core_links=2))
+    site = read(plan)
+    guid = next(x.guid for x in site.devices.values() if not x.switch)
+    site.devices[guid] = site.devices[guid]._replace(name='odd"\\name')
+    site.counters[End(guid, 1)] = {"SymbolErrorCounter": 77}
+    seen = Comparison(plan, site, [])
+    lines = list(metrics(seen, seen.faults))
+    sample = re.compile(r'[a-z_]+\{(?:[a-z_]+="(?:[^"\\]|\\["\\])*",?)+\} [\d.e+]+')
+    assert all(line.startswith("# ") or sample.fullmatch(line) for line in lines), lines
+    assert sum('odd\\"\\\\name' in line and line.endswith(" 77") for line in lines) == 1
+    assert sum("link_gbps{" in line for line in lines) == 2 * len(plan.links)
+
+
+def test_jobs_of_slurm_are_laid_over_nodes() -> None:
+    jobs = jobs_by_node("17 anna n[01-03,07],m5\n18 ben n[1-2]x[01-02]\n19 eve (None)\n")
+    assert jobs["n02"] == {"17 (anna)"} == jobs["m5"] == jobs["n07"]
+    assert jobs["n2x01"] == {"18 (ben)"} and "n04" not in jobs
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("spines: 3", "spines: 4"), "ports"),
+        (("nodes: {cpu: 18}", "nodes: {gpu: 18}"), "partition gpu"),
+        (("racks: 27", "racks: 26"), "more nodes than"),
+        (("{slot:02}", "{place}"), "slot"),
+        (("{slot:02}", "{slot.real}"), "a name such as"),
+        (("cores: 18, ", ""), "core_links"),
+        (("  tree: {", "  torus: {size: [1, 2, 3], links: 1}\n  tree: {"), "either"),
+    ],
+)
+def test_a_wrong_description_is_told_with_its_line(change: tuple[str, str], said: str) -> None:
+    path = DATA / "environments" / "systems" / "comet.yaml"
+    with pytest.raises(InvalidInput) as error:
+        planned(parse_system(path.read_text().replace(*change), path))
+    assert said in str(error.value) and re.search(r"comet.yaml:\d+", str(error.value))
+
+
+def test_without_a_description_the_way_on_is_told() -> None:
+    with pytest.raises(Refused, match="--like"):
+        planned(load_system("frontera"))
+
+
+def test_a_map_is_mended_line_by_line() -> None:
+    given = (
+        '0x0002c90200000001 "leaf 1"\r\n\n# racks\n0002C90200000002\tspine"1"  # top\n'
+        '0x2c90200000001 "again"\n0x0002c90200000003 "spine_1"\n'
+        '0x0002c90200000004 "good"\nrubbish\n'
+    )
+    names, mends = cleaned(given)
+    assert list(names.values()) == ["leaf_1", "spine_1", "spine_1-2", "good"]
+    assert list(mends) == [1, 2, 3, 4, 5, 6, 8]
+    assert "a blank line" in mends[2] and "a comment" in mends[3] and "CR" in mends[1]
+    assert "leaf_1 already" in mends[5] and "no GUID and name" in mends[8]
+
+
+NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+LINES = st.one_of(
+    st.builds('0x{:016x} "{}"'.format, st.integers(0, 5), NAME),
+    st.builds("{:x}\t{} # {}".format, st.integers(0, 2**64 - 1), NAME, NAME),
+    st.sampled_from(["", " ", "\r", "# rack 1", '"']),
+    NAME,
+)
+
+
+@given(st.lists(LINES).map("\n".join))
+def test_a_cleaned_map_is_clean_and_each_other_line_is_told(given: str) -> None:
+    names, mends = cleaned(given)
+    again, left = cleaned(written(names))
+    assert again == names and left == {}
+    assert len(set(names.values())) == len(names)
+    assert all(re.fullmatch(r'0x[0-9a-f]{16} "[^\s"#]+"', x) for x in written(names).splitlines())
+    lines = given.removesuffix("\n").split("\n") if given else []
+    kept = [x for n, x in enumerate(lines, 1) if n not in mends]
+    assert set(kept) <= set(written(names).splitlines())
+    assert all(1 <= n <= len(lines) for n in mends)
