@@ -207,7 +207,7 @@ class Planter:
         ):
             free = [n for n in range(1, device.ports + 1) if End(device.guid, n) not in used]
             if device.switch and free and device.label not in self.touched:
-                guid = f"0f{len(self.fabric.devices) + 1:013x}0"
+                guid = f"0f{len(self.told) + 1:013x}0"
                 name = f"stranger{len(self.told)}"
                 self.fabric.devices[guid] = Device(guid, f"{name} HCA-1", False, 1)
                 link = Link((End(device.guid, free[0]), End(guid, 1)), 4, "FDR")
