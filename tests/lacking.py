@@ -42,6 +42,9 @@ TOOLS = {  # program: its package
     "curl": "curl",
     "ssh": "openssh-client",  # pipelines: git's addresses
     "dropbear": "dropbear-bin",  # tests/lab/hosts
+    "ibsim": "ibsim-utils",  # tests/lab/fabric
+    "opensm": "opensm",
+    "ibqueryerrors": "infiniband-diags",
     "rsync": "rsync",  # gitlab-ci-local
     "cpio": "cpio",  # unpacks an RPM, as Spack does
     "chromium": "chromium",  # reads the catalogue

@@ -679,7 +679,7 @@ def test_every_command_has_an_example(mvstack: Mvstack, words: list[str]) -> Non
 
 
 def test_every_command_of_the_program_is_tested_for_its_example() -> None:
-    groups = {"sources", "cache", "ci", "image", "cluster", "new"}
+    groups = {"sources", "cache", "ci", "image", "cluster", "fabric", "new"}
     assert set(cli.COMMANDS) - groups == set(COMMANDS)
 
 

@@ -14,6 +14,7 @@ from recipe_tables import fabric_tables
 from recipes_page import recipes_page
 
 from mvstack.ci.pipeline import FOLDER, MAIN, filled
+from mvstack.fabric.judge import FaultPolicy
 from mvstack.image.page import images_page
 from mvstack.image.policy import ImagePolicy
 from mvstack.model.ci import Settings
@@ -66,6 +67,7 @@ def schemas() -> dict[Path, str]:
         "gates": Gates,
         "images": ImagePolicy,
         "ci": CiPolicy,
+        "faults": FaultPolicy,
         "mvstack-ci": Settings,
     }
     made: dict[str, object] = {

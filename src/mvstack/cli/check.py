@@ -7,6 +7,7 @@ from functools import partial
 import typer
 
 from mvstack.cli import options
+from mvstack.fabric.judge import fault_policy
 from mvstack.image.policy import image_policy
 from mvstack.install import stages
 from mvstack.model.ci_policy import ci_policy
@@ -42,7 +43,8 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
     checked: list[str] = []
     recipes: list[str] = []
     policy = load_policy()
-    for read in (known_sources, load_gates, families, spack_pins, ci_policy, image_policy):
+    files = known_sources, load_gates, families, spack_pins, ci_policy, image_policy, fault_policy
+    for read in files:
         with gathered(errors):
             read()
     releases = [load_release(name) for name in release_names()]
