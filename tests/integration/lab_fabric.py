@@ -11,7 +11,8 @@ from pathlib import Path
 
 from fabric_world import Planter
 
-from mvstack.fabric.links import Fabric, read_fabric, write_fabric
+from mvstack.fabric.links import Fabric, read_fabric
+from mvstack.fabric.plan import fabric_text
 
 LAB = Path(__file__).resolve().parents[1] / "lab" / "fabric"
 TOOLS = ("ibsim", "opensm", "ibnetdiscover", "ibqueryerrors")
@@ -35,7 +36,7 @@ def lab(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def copied(fabric: Fabric) -> Fabric:
     """The same fabric, to be changed."""
-    return read_fabric("\n".join(write_fabric(fabric)), "", "", {})
+    return read_fabric(fabric_text(fabric), "", "", {})
 
 
 def console(planter: Planter, kind: str) -> list[str]:

@@ -16,8 +16,7 @@ from test_fabric import KINDS, unlike
 
 from mvstack.cli.fabric import READ, TOOLS
 from mvstack.fabric.compare import Fault
-from mvstack.fabric.links import write_fabric
-from mvstack.fabric.plan import planned
+from mvstack.fabric.plan import fabric_text, planned
 from mvstack.model.load import load_system
 from mvstack.support.home import DATA
 
@@ -74,7 +73,7 @@ def test_each_planted_fault_is_named_and_none_else(
     for kind in kinds:
         assert kind in LIVE or planter.plant(kind), kind
     net = tmp_path / "net"
-    net.write_text("\n".join(write_fabric(planter.fabric)) + "\n")
+    net.write_text(fabric_text(planter.fabric))
     lines = [line for kind in kinds if kind in LIVE for line in console(planter, kind)]
     done = checked(tmp_path, str(small), lines, "--net", net)
     assert done.status == 1 and len(planter.told) >= len(kinds)

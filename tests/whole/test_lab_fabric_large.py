@@ -10,8 +10,7 @@ from lab_fabric import LIVE, checked, console, copied, lacking
 from test_fabric import DESCRIBED, unlike
 
 from mvstack.fabric.compare import Fault
-from mvstack.fabric.links import write_fabric
-from mvstack.fabric.plan import planned
+from mvstack.fabric.plan import fabric_text, planned
 from mvstack.model.load import load_system
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -50,7 +49,7 @@ def test_each_of_the_errors_planted_in_comet_is_named_and_none_else(
         for _ in range(count if kind not in LIVE else 0):
             assert planter.plant(kind), kind
     net = tmp_path / "net"
-    net.write_text("\n".join(write_fabric(planter.fabric)) + "\n")
+    net.write_text(fabric_text(planter.fabric))
     for kind in LIVE:
         for _ in range(PLANTED[kind]):
             lines += console(planter, kind)

@@ -11,9 +11,10 @@ from typer import Argument, Option
 from mvstack.cli import options
 from mvstack.fabric.compare import Comparison, Fault
 from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
-from mvstack.fabric.links import Fabric, read_fabric, write_fabric
+from mvstack.fabric.links import Fabric, read_fabric
 from mvstack.fabric.names import cleaned, written
-from mvstack.fabric.plan import planned, topology_conf, torus_conf
+from mvstack.fabric.plan import described as files_of
+from mvstack.fabric.plan import planned
 from mvstack.model.load import load_system
 from mvstack.plan.make import partitions_of, split_name
 from mvstack.support.console import say
@@ -116,7 +117,7 @@ def check(
     busy = jobs_by_node(_captured(folder, "squeue") if folder else _here("squeue")) if jobs else {}
     meet = [sorted({job for node in one.nodes for job in busy.get(node, ())}) for one in faults]
     if metric:
-        text = "\n".join(metrics(seen, faults)) + "\n"
+        text = metrics(seen, faults)
         typer.echo(text, nl=False) if str(metric) == "-" else write_atomically(metric, text)
     problems = (
         Problem(
@@ -127,10 +128,7 @@ def check(
         )
         for one, its in zip(faults, meet, strict=True)
     )
-    switches = sum(one.switch for one in found.devices.values())
-    told = f"{count(len(found.devices) - switches, 'adapter')}, {switches} switches, "
-    told += count(len(found.links), "link")
-    told += "" if found.counters else "; no counters were read"
+    told = f"{found}" + ("" if found.counters else "; no counters were read")
     rows = [one._asdict() | {"jobs": its} for one, its in zip(faults, meet, strict=True)]
     data = {"system": described.name, "found": told, "faults": rows}
     failed = CheckFailed(*problems, outcome=f"Found: {told}.")
@@ -147,20 +145,10 @@ def describe(
     """Write the described fabric: for ibsim, a node-name-map, and Slurm's topology.conf."""
     found = load_system(system)
     fabric = planned(found, rail)
-    switches = {one.guid: one.name for one in fabric.devices.values() if one.switch}
-    files = {"ibnetdiscover": "\n".join(write_fabric(fabric)), "node-name-map": written(switches)}
-    if found.wiring and found.wiring.tree:
-        lines = topology_conf(fabric, found.wiring.tree, found.wiring.names.leaf)
-        files["topology.conf"] = "\n".join(lines)
-    if found.wiring and found.wiring.torus:
-        files["torus-2QoS.conf"] = "\n".join(torus_conf(fabric, found.wiring.torus))
+    files = files_of(found.wiring, fabric) if found.wiring else {}
     for name, text in files.items():
-        write_atomically(to / name, text.rstrip("\n") + "\n")
-    nodes = len(fabric.devices) - len(switches)
-    typer.echo(
-        f"{to}: {', '.join(files)}: {nodes} adapters, {len(switches)} switches, "
-        f"{len(fabric.links)} links"
-    )
+        write_atomically(to / name, text)
+    typer.echo(f"{to}: {', '.join(files)}: {fabric}")
 
 
 @app.command(epilog="Example: mvstack fabric names switches.map --to clean.map")

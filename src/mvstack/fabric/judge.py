@@ -1,7 +1,6 @@
 """Counters of ports: which are faults (environments/policy/faults.yaml); metrics; jobs."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from mvstack.fabric.links import End
 from mvstack.model.base import Reasoned, Strict, validated
 from mvstack.model.text import Name, Text, Variable
 from mvstack.model.yamlfile import read_yaml
+from mvstack.render.templates import template
 from mvstack.support.home import home
 
 
@@ -67,31 +67,10 @@ def count_faults(
                 yield Fault("use", place, says, nodes)
 
 
-def metrics(seen: Comparison, faults: list[Fault]) -> Iterator[str]:
+def metrics(seen: Comparison, faults: list[Fault]) -> str:
     """Prometheus' text format, for the textfile collector of node_exporter."""
-
-    def sample(name: str, value: float, **labels: object) -> str:
-        told = {key: re.sub(r'([\\"])', r"\\\1", str(one)) for key, one in labels.items()}
-        inside = ",".join(f'{key}="{one}"' for key, one in told.items())
-        return f"mvstack_fabric_{name}{{{inside}}} {value:g}"
-
-    kinds = Counter(one.kind for one in faults)
-    found = [sample("faults", count, kind=kind) for kind, count in sorted(kinds.items())]
-    rates, counters = list[str](), list[str]()
-    for link in seen.found.fabric.links:
-        for one, other in (link.ends, link.ends[::-1]):
-            (device, port), (peer, peer_port) = seen.found.at(one), seen.found.at(other)
-            place = {"device": device, "port": port, "peer": peer, "peer_port": peer_port}
-            rates.append(sample("link_gbps", link.gbps, **place))
-            for name, value in seen.found.fabric.counters.get(one, {}).items():
-                counters.append(sample("port_counter", value, **place, counter=name))
-    for name, what, rows in (
-        ("faults", "Faults that mvstack fabric check names, by kind", found),
-        ("link_gbps", "Data in Gb/s that a link can carry each way", rates),
-        ("port_counter", "Counters of a port that are not 0", counters),
-    ):
-        yield from (f"# HELP mvstack_fabric_{name} {what}", f"# TYPE mvstack_fabric_{name} gauge")
-        yield from rows
+    ports = seen.found.fabric.ports
+    return template("fabric/metrics.prom", seen=seen, faults=faults, ports=ports)
 
 
 def jobs_by_node(text: str) -> dict[str, set[str]]:

@@ -1,11 +1,11 @@
 """A fabric as infiniband-diags prints it, read and written: devices, links, states, counters."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mvstack.model.wiring import LANES
+from mvstack.support.units import count
 
 
 class End(NamedTuple):
@@ -63,6 +63,17 @@ class Fabric:
     unread: dict[int, str] = field(default_factory=dict)
     partitions: dict[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        switches = sum(one.switch for one in self.devices.values())
+        adapters = count(len(self.devices) - switches, "adapter")
+        return f"{adapters}, {switches} switches, {count(len(self.links), 'link')}"
+
+    @property
+    def ports(self) -> list[tuple[End, End, Link]]:
+        """Each port that has a link, what is at the other end, and the link."""
+        both = ((link, *ends) for link in self.links for ends in (link.ends, link.ends[::-1]))
+        return [(one, other, link) for link, one, other in both]
+
     def end(self, guid: str, port: str) -> End:
         """A port as a tool names it: by the device's GUID, or by the port's own."""
         guid = guid.zfill(16)
@@ -105,29 +116,3 @@ def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) ->
             rows = {name: int(value) for name, value in re.findall(r"\[(\w+) == (\d+)", one[3])}
             fabric.counters.setdefault(fabric.end(one[1], one[2]), {}).update(rows)
     return fabric
-
-
-def write_fabric(fabric: Fabric) -> Iterator[str]:
-    """As ibnetdiscover prints it, which ibsim reads, too."""
-    at: dict[str, list[tuple[int, End, Link]]] = {guid: [] for guid in fabric.devices}
-    for link in fabric.links:
-        for one, other in (link.ends, link.ends[::-1]):
-            at[one.guid].append((one.port, other, link))
-    for guid, device in fabric.devices.items():
-        kind, id_, lid = ("Switch", "switch", "") if device.switch else ("Ca", "ca", "lid 0 lmc 0 ")
-        yield f"\n{id_}guid=0x{guid}({guid})\n{kind}\t{device.ports} {_id(device)}\t\t# " + (
-            f'"{device.name}"' + (" base port 0 lid 0 lmc 0" if device.switch else "")
-        )
-        for port, other, link in sorted(at[guid]):
-            there = fabric.devices[other.guid]
-            own, theirs = (
-                "" if x.switch else f"({int(x.guid, 16) + 1:x})" for x in (device, there)
-            )
-            yield (
-                f"[{port}]{own}\t{_id(there)}[{other.port}]{theirs}"
-                f'\t\t# {lid}"{there.name}" lid 0 {link.rate}'
-            )
-
-
-def _id(device: Device) -> str:
-    return f'"{"S" if device.switch else "H"}-{device.guid}"'

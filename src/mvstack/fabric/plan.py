@@ -1,12 +1,13 @@
 """The fabric that a system's file describes."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 from itertools import product
 
 from mvstack.fabric.links import Device, End, Fabric, Link
+from mvstack.fabric.names import written
 from mvstack.model.system import System
 from mvstack.model.wiring import Torus, Tree, Wiring
+from mvstack.render.templates import template
 from mvstack.support.errors import InvalidInput, Refused
 
 
@@ -111,32 +112,32 @@ def _torus(making: _Making, torus: Torus, rail: int) -> None:
             making.link(switch, at[tuple(there)], torus.links)
 
 
-def topology_conf(fabric: Fabric, tree: Tree, leaf: str) -> Iterator[str]:
-    """Slurm's topology.conf: leaves, each rack as one switch, and all cores as one."""
-    below: dict[str, dict[str, None]] = {}
-    for link in fabric.links:
-        switch, other = (fabric.devices[end.guid] for end in link.ends)
-        if not other.switch:
-            below.setdefault(switch.name, {})[other.label] = None
-    yield from (f"SwitchName={name} Nodes={','.join(nodes)}" for name, nodes in below.items())
-    tops = list[str]()
-    for rack in range(1, tree.racks + 1):
-        leaves = [leaf.format(rack=rack, leaf=n + 1) for n in range(tree.leaves)]
-        leaves = [one for one in leaves if one in below]
-        if tree.spines and leaves:
-            yield f"SwitchName=rack-{rack} Switches={','.join(leaves)}"
-        tops += [f"rack-{rack}"] if tree.spines and leaves else leaves
-    if tree.cores:
-        yield f"SwitchName=cores Switches={','.join(tops)}"
+def fabric_text(fabric: Fabric) -> str:
+    """As ibnetdiscover prints it, which ibsim reads, too."""
+    at = defaultdict(list)
+    for one, other, link in fabric.ports:
+        at[one.guid].append((one, other, link))
+    return template("fabric/ibnetdiscover", fabric=fabric, at=at)
 
 
-def torus_conf(fabric: Fabric, torus: Torus) -> Iterator[str]:
-    """What opensm's torus-2QoS must be told: the rings that begin at the first switch."""
-    switches = [one.guid for one in fabric.devices.values() if one.switch]
-    step, most = 1, len(fabric.devices) // len(switches) + torus.links + 1
-    yield f"torus {' '.join(map(str, torus.size))}\nportgroup_max_ports {most}"
-    for axis, long in zip("xyz", torus.size, strict=True):
-        if long > 1:
-            yield f"{axis}p_link 0x{switches[0]} 0x{switches[step]}"
-            yield f"{axis}m_link 0x{switches[0]} 0x{switches[step * (long - 1)]}"
-        step *= long
+def described(wiring: Wiring, fabric: Fabric) -> dict[str, str]:
+    """The files of a described fabric, by name; a tree's with Slurm's topology.conf."""
+    switches = {guid: one.name for guid, one in fabric.devices.items() if one.switch}
+    files = {"ibnetdiscover": fabric_text(fabric), "node-name-map": written(switches)}
+    below = defaultdict[str, dict[str, None]](dict)
+    for one, other, _ in fabric.ports:
+        if other.guid not in switches:
+            below[switches[one.guid]][fabric.devices[other.guid].label] = None
+    if tree := wiring.tree:
+        leaf, numbers = wiring.names.leaf, range(1, tree.leaves + 1)
+        racks = {
+            f"rack-{rack}": [x for n in numbers if (x := leaf.format(rack=rack, leaf=n)) in below]
+            for rack in range(1, tree.racks + 1)
+        }
+        given = {"below": below, "racks": racks, "tree": tree}
+        files["topology.conf"] = template("fabric/topology.conf", **given)
+    elif torus := wiring.torus:
+        given = {"size": torus.size, "switches": list(switches), "zip": zip}
+        most = max(sum(wiring.nodes.values()) + 1, torus.links)  # port 0 is one of the nodes' ports
+        files["torus-2QoS.conf"] = template("fabric/torus-2QoS.conf", ports=most, **given)
+    return files

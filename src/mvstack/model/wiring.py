@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from mvstack.model.base import Strict
 from mvstack.model.text import Count, Name, Text, matching
@@ -10,19 +10,8 @@ from mvstack.model.text import Count, Name, Text, matching
 LANES = {"SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64, "EDR": 25.0}
 LANES |= {"HDR": 50.0, "NDR": 100.0, "XDR": 200.0}
 """Data in Gb/s that a lane of each speed carries each way, without its coding."""
-FIELDS = dict.fromkeys(("rack", "slot", "leaf", "spine", "core", "rail", "x", "y", "z"), 1)
-
-
-def _pattern(value: str) -> str:
-    try:
-        value.format(**FIELDS)
-    except (KeyError, ValueError):
-        raise ValueError(f"no {{…}} but {', '.join(FIELDS)} may be in a name") from None
-    return value
-
-
-PATTERN = matching(r"(?:[\w.-]|\{[a-z]+(?::0[1-9])?\})+", "a name such as n-{rack:02}-{slot:02}")
-Pattern = Annotated[str, PATTERN, AfterValidator(_pattern)]
+_PATTERN = r"(?:[\w.-]|\{(?:rack|slot|leaf|spine|core|rail|x|y|z)(?::0[1-9])?\})+"
+Pattern = Annotated[str, matching(_PATTERN, "a name such as n-{rack:02}-{slot:02}")]
 Lanes = Literal[1, 2, 4, 8, 12]
 Some = Annotated[int, Field(ge=0, le=10_000)]
 
