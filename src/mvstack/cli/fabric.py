@@ -35,8 +35,16 @@ TOOLS = {
 }
 READ = [*TOOLS][:4]
 CAPTURE = "; ".join(f"{' '.join(TOOLS[one])} > DIR/{one}" for one in READ)
-Rail = Annotated[int, Option(min=1, help="Which fabric, where each rail has one of its own.")]
 MAP = "A node-name-map: names of switches by GUID."
+_RAIL = Option(min=1, help="Which fabric, where each rail has one of its own.")
+_FROM = Option("--from", metavar="DIR", help="Read a capture, and run no tool.")
+_LIKE = Option(metavar="DIR", help="Compare with this capture, not with the file.")
+_SINCE = Option(metavar="DIR", help="Judge counters, and use, by what came since this capture.")
+_METRICS = Option("--metrics", metavar="FILE", help="Write metrics for Prometheus (-: print).")
+_JOBS = Option("--jobs", help="Say which jobs of Slurm are in the way of each error.")
+_CLEAN = Option("--to", metavar="FILE", help="Where the clean one goes; else it is printed.")
+Rail = Annotated[int, _RAIL]
+Folder = Path | None
 
 
 def _captured(folder: Path, tool: str) -> str:
@@ -56,7 +64,7 @@ def _here(tool: str) -> str:
         lines, package = str(error.strerror), "slurm" if tool == "squeue" else "infiniband-diags"
         todo = f"install {package}, or check a capture: --from DIR"
         raise Missing(f"{tool} cannot be run: {lines}", todo=todo) from None
-    if not done.text or done.status not in (0, 1):
+    if done.status and (done.status != 1 or not done.text):
         because = "it needs root, or write access to /dev/infiniband/umad*, on a node of the fabric"
         todo = f"there, as root: {CAPTURE}; then anywhere: mvstack fabric check SYSTEM --from DIR"
         last = (done.errors.strip().splitlines() or [f"status {done.status}"])[-1]
@@ -72,37 +80,29 @@ def _read(folder: Path | None, names: dict[str, str]) -> Fabric:
 @app.command(epilog="Example: mvstack fabric check comet --from capture --names switches.map")
 def check(
     system: options.System,
-    folder: Annotated[
-        Path | None, Option("--from", metavar="DIR", help="Read a capture, and run no tool.")
-    ] = None,
-    like: Annotated[
-        Path | None, Option(metavar="DIR", help="Compare with this capture, not with the file.")
-    ] = None,
-    since: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Judge counters by what came since this capture, and use."),
-    ] = None,
-    names: Annotated[Path | None, Option(metavar="FILE", help=MAP)] = None,
+    folder: Annotated[Folder, _FROM] = None,
+    like: Annotated[Folder, _LIKE] = None,
+    since: Annotated[Folder, _SINCE] = None,
+    names: Annotated[Folder, Option(metavar="FILE", help=MAP)] = None,
     rail: Rail = 1,
-    jobs: Annotated[
-        bool, Option("--jobs", help="Say which jobs of Slurm meet each error.")
-    ] = False,
-    metric: Annotated[
-        Path | None,
-        Option("--metrics", metavar="FILE", help="Write metrics for Prometheus; - is the output."),
-    ] = None,
+    jobs: Annotated[bool, _JOBS] = False,
+    metric: Annotated[Folder, _METRICS] = None,
     as_json: options.Json = False,
 ) -> None:
     """Name each error of the fabric: links, switches, cables, names, counters, and what to do."""
     name, partition = split_name(system)
     described = load_system(name)
-    rules, called, mends = fault_policy(), dict[str, str](), dict[int, str]()
-    if names:
-        called, mends = cleaned(read_text(names))
+    rules = fault_policy()
+    called, mends = cleaned(read_text(names) if names else "")
     plan = _read(like, called) if like else planned(described, rail)
     found = _read(folder, called)
     others = described.wiring.others if described.wiring else []
     seen = Comparison(plan, found, [*others, *rules.anywhere])
+    if seen.missing == seen.switches:
+        names_there = few(one.name for one in found.devices.values() if one.switch)
+        todo = "give --names with names as in `wiring: names:` of the system's file, or --like"
+        what = "no switch is called as one that is planned"
+        raise InvalidInput(what, system, found=names_there or "no switch", todo=todo)
     faults = [Fault("names", f"{names}:{line}", says) for line, says in mends.items()]
     faults += seen.faults
     before, seconds = _read(since, called).counters if since else {}, 0.0
@@ -119,15 +119,10 @@ def check(
     if metric:
         text = metrics(seen, faults)
         typer.echo(text, nl=False) if str(metric) == "-" else write_atomically(metric, text)
-    problems = (
-        Problem(
-            one.says,
-            one.place,
-            because=f"in the way of {count(len(its), 'job')}: {few(its)}" if its else "",
-            todo=rules.todo(one.kind),
-        )
-        for one, its in zip(faults, meet, strict=True)
-    )
+    problems = []
+    for one, its in zip(faults, meet, strict=True):
+        because = f"in the way of {count(len(its), 'job')}: {few(its)}" if its else ""
+        problems.append(Problem(one.says, one.place, because=because, todo=rules.todo(one.kind)))
     told = f"{found}" + ("" if found.counters else "; no counters were read")
     rows = [one._asdict() | {"jobs": its} for one, its in zip(faults, meet, strict=True)]
     data = {"system": described.name, "found": told, "faults": rows}
@@ -154,9 +149,7 @@ def describe(
 @app.command(epilog="Example: mvstack fabric names switches.map --to clean.map")
 def names(
     file: Annotated[Path, Argument(metavar="FILE", help=MAP)],
-    to: Annotated[
-        Path | None, Option("--to", metavar="FILE", help="Where the clean one goes; else printed.")
-    ] = None,
+    to: Annotated[Folder, _CLEAN] = None,
 ) -> None:
     """Clean a node-name-map of what parsers stumble over, and say each mend with its line."""
     found, mends = cleaned(read_text(file))

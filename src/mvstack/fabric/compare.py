@@ -1,8 +1,9 @@
 """What differs between the planned fabric and the one that was found: each fault once."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import NamedTuple
 
 from mvstack.fabric.links import Device, End, Fabric, Link
@@ -21,6 +22,18 @@ class Fault(NamedTuple):
     place: str
     says: str
     nodes: tuple[str, ...] = ()
+
+
+class Gap(NamedTuple):
+    """A link that is planned and missing, or there and not planned."""
+
+    pair: Pair
+    place: str
+
+    @property
+    def port(self) -> str:
+        """The port of its switch."""
+        return self.place.partition(" to ")[0]
 
 
 class Named:
@@ -47,10 +60,8 @@ class Named:
 
     def say(self, link: Link) -> str:
         """Both ports in words, a switch's before a node's."""
-        devices = self.fabric.devices
-        ends = sorted(
-            link.ends, key=lambda end: end.guid in devices and not devices[end.guid].switch
-        )
+        nodes = [end for end in link.ends if not self.fabric.devices[end.guid].switch]
+        ends = sorted(link.ends, key=nodes.__contains__)
         return " to ".join("{} port {}".format(*self.at(end)) for end in ends)
 
 
@@ -59,16 +70,14 @@ class Comparison:
 
     def __init__(self, plan: Fabric, found: Fabric, others: list[str]) -> None:
         self.faults = list[Fault]()
-        self.anywhere = {
-            one.label
-            for one in found.devices.values()
-            for pattern in others
-            if fnmatchcase(one.name, pattern) or fnmatchcase(one.label, pattern)
-        }
+        patterns = re.compile("|".join(map(translate, others)) or r"\Z.")
+        every = found.devices.values()
+        self.anywhere = {x.label for x in every if any(map(patterns.match, (x.name, x.label)))}
         self.plan = Named(plan, {one.guid: one.label for one in plan.devices.values()})
         self.switches = {one.label for one in plan.devices.values() if one.switch}
         self.nodes = {one.label for one in plan.devices.values() if not one.switch}
         self.found = Named(found, self._identified(found))
+        self.guids = {name: guid for guid, name in self.found.called.items()}
         self.missing = self.switches - set(self.found.called.values())
         self.faults += [*self._whole(), *self._moved(), *self._rates()]
 
@@ -113,94 +122,83 @@ class Comparison:
 
     def _moved(self) -> Iterator[Fault]:
         """Links that are missing, that nobody planned, or that are in the place of another."""
-        plan, found = self.plan, self.found
+        plan, found, extra, lost = (
+            self.plan,
+            self.found,
+            list[Gap](),
+            defaultdict[str, list[Gap]](list),
+        )
         ours = {frozenset(map(plan.at, link.ends)) for link in plan.fabric.links}
         used = {found.at(end) for link in found.fabric.links for end in link.ends}
-        extra, lost = list[tuple[Pair, str]](), list[tuple[Pair, str]]()
         for pair in sorted({*plan.links, *found.links}):
             want, have = plan.links.get(pair, []), found.links.get(pair, [])
-            if len(want) > len(have):
-                free = [x for x in want if not used & set(map(plan.at, x.ends))]
-                odd, here = [plan.say(x) + self._state(x) for x in free], lost
-            else:
-                new = [x for x in have if frozenset(map(found.at, x.ends)) not in ours]
-                odd, here = [found.say(x) for x in new], extra
-            if len(odd) != (count := abs(len(want) - len(have))):
+            new = [found.say(x) for x in have if frozenset(map(found.at, x.ends)) not in ours]
+            free = [self._free(x) for x in want if not used & set(map(plan.at, x.ends))]
+            odd = new if len(have) > len(want) else free
+            if len(odd) != (many := abs(len(want) - len(have))):
                 # the site's ports are others than the description's: no single cable can be named
-                odd = [f"{' to '.join(pair)}, {len(have)} of {len(want)} links"] * count
-            here += [(pair, place) for place in odd]
-        extra.sort(key=lambda one: not self._lost(one[0], lost))  # who is elsewhere comes first
-        for pair, place in extra:
-            if not self._foreign(pair):
-                yield self._instead(pair, place, lost)
-        for pair, place in lost:
+                odd = [f"{' to '.join(pair)}, {len(have)} of {len(want)} links"] * many
+            for place in odd:
+                if len(have) > len(want) and self._judged(pair):
+                    extra.append(Gap(pair, place))
+                for name in pair if len(have) < len(want) else ():
+                    lost[name].append(Gap(pair, place))
+        # a node that is elsewhere explains more than one in its place does
+        extra.sort(key=lambda gap: not any(lost.get(x) for x in self.nodes & set(gap.pair)))
+        yield from [self._instead(gap, lost) for gap in extra]
+        left = sorted(x for name, gaps in lost.items() for x in gaps if name == x.pair[0])
+        for pair, place in left:
             node = next(iter(self.nodes & set(pair)), "")
-            gone = node and node not in found.near
-            what = f"{node} is missing" if gone else f"a link of {' and '.join(pair)} is missing"
+            kind, what = "link", f"a link of {' and '.join(pair)}"
+            if node and node not in found.near:
+                kind, what = "node", node
             if not self.missing & set(pair):
-                yield Fault("node" if gone else "link", place, what, self.meeting(pair))
+                yield Fault(kind, place, f"{what} is missing", self.meeting(pair))
 
-    def _state(self, link: Link) -> str:
-        """The state of a port that has no link, if it is known."""
-        guids = {name: guid for guid, name in self.found.called.items()}
-        ends = (End(guids.get(name, ""), port) for name, port in map(self.plan.at, link.ends))
-        said = [self.found.fabric.states[end] for end in ends if end in self.found.fabric.states]
-        return f" ({said[0]})" if said else ""
+    def _free(self, link: Link) -> str:
+        """A planned link in words, with the state of a port that has none, if it is known."""
+        ends = (End(self.guids.get(x, ""), port) for x, port in map(self.plan.at, link.ends))
+        said = [f" ({x})" for end in ends if (x := self.found.fabric.states.get(end))]
+        return self.plan.say(link) + "".join(said[:1])
 
-    def _foreign(self, pair: Pair) -> bool:
-        """Whether a link leads to what may be anywhere, or to what was told as unknown."""
-        switches = self.switches & set(pair)
-        rest = [one for one in pair if one not in self.switches | self.nodes]
-        return not switches or any(one in self.anywhere or " (0x" in one for one in rest)
+    def _judged(self, pair: Pair) -> bool:
+        """Whether a link leads neither to what may be anywhere, nor to what was told as unknown."""
+        rest = set(pair) - self.switches - self.nodes
+        return len(rest) < 2 and not any(x in self.anywhere or " (0x" in x for x in rest)
 
-    def _lost(self, pair: Pair, lost: list[tuple[Pair, str]]) -> list[tuple[Pair, str]]:
-        """The missing links of the same node."""
-        return [one for one in lost if self.nodes & set(pair) & set(one[0])]
-
-    def _instead(self, pair: Pair, place: str, lost: list[tuple[Pair, str]]) -> Fault:
+    def _instead(self, gap: Gap, lost: dict[str, list[Gap]]) -> Fault:
         """The fault of a link that is not planned; one of ``lost`` that explains it is taken."""
+        (pair, place), joins = gap, " and ".join(gap.pair)
         name = next((one for one in pair if one not in self.switches), "")
-        switch = pair[pair[0] == name]
-        same = [one for one in lost if set(one[0]) & set(pair)]
-        same = [one for one in same if bool(name) == bool(self.nodes & set(one[0]))]
-        same.sort(
-            key=lambda one: (
-                one not in self._lost(pair, lost),
-                one[1].split(" to ")[0] not in place,
-            )
-        )
-        if same:
-            lost.remove(same[0])
-            there = same[0][0]
-            if not name or name in there:
-                says = f"this cable joins {' and '.join(pair)}; planned is {' and '.join(there)}"
-                return Fault("cable", place, says, self.meeting(pair))
-            node = next(iter(self.nodes & set(there)))
+        same = [x for one in pair for x in lost.get(one, ())]
+        same = [x for x in same if bool(name) == bool(self.nodes & set(x.pair))]
+        same.sort(key=lambda x: (name not in x.pair, x.port != gap.port))
+        for one in same[0].pair if same else ():
+            lost[one].remove(same[0])
+        if same and name and name not in same[0].pair:
+            node = next(iter(self.nodes & set(same[0].pair)))
             twin = ", as another does," if name in self.nodes else ""
             says = f"a node calls itself {name}{twin} where {node} is planned"
             return Fault("name", place, says, (node,))
-        if name in self.nodes:
+        if name in self.nodes and not same:
             return Fault("name", place, f"another node calls itself {name}, too", (name,))
-        if name:
-            return Fault("unknown", place, f"{name} on {switch} is not planned", (name,))
-        says = f"this cable joins {' and '.join(pair)}, and is not planned"
-        return Fault("cable", place, says, self.meeting(pair))
+        if name and not same:
+            return Fault("unknown", place, f"{joins} are joined: {name} is not planned", (name,))
+        says = " and ".join(same[0].pair) if same else "no such cable"
+        return Fault("cable", place, f"{joins} are joined; planned is {says}", self.meeting(pair))
 
     def _rates(self) -> Iterator[Fault]:
         """Links that are slower than planned, or up and not in use."""
         own = {
-            one: links[0]
-            for pair, links in self.plan.links.items()
-            for one in self.nodes & set(pair)
+            x: links[0] for pair, links in self.plan.links.items() for x in self.nodes & set(pair)
         }
         for link in self.found.fabric.links:
-            pair = self.found.pair(link)
+            pair, place = self.found.pair(link), self.found.say(link)
             node = next(iter(self.nodes & set(pair)), "")
             want = own.get(node) or next(iter(self.plan.links.get(pair, [])), None)
             if want and 0 < link.gbps < want.gbps:
                 says = f"the link is {link.rate}, and {want.rate} is planned"
-                yield Fault("slow", self.found.say(link), says, self.meeting(pair))
+                yield Fault("slow", place, says, self.meeting(pair))
             states = {self.found.fabric.states.get(end, "Active/LinkUp") for end in link.ends}
             if odd := states - {"Active/LinkUp"}:
-                says = f"the link is up and in state {odd.pop()}"
-                yield Fault("state", self.found.say(link), says, self.meeting(pair))
+                yield Fault("state", place, f"its state is {odd.pop()}", self.meeting(pair))

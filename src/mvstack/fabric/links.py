@@ -108,6 +108,10 @@ def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) ->
         elif not _AROUND.match(line) and (device or line[0] != "["):
             fabric.unread[number] = line
             device = "" if line.startswith(("Switch", "Ca", "Rt")) else device
+    whole = [x for x in fabric.links if all(end.guid in fabric.devices for end in x.ends)]
+    if lost := len(fabric.links) - len(whole):
+        fabric.unread[number + 1] = f"the end is missing, and {count(lost, 'link')} with it"
+        fabric.links = whole
     for line in states.split("\n"):
         if one := _STATE.match(line):
             fabric.states[fabric.end(one[1], one[2])] = f"{one[3]}/{one[4]}"
