@@ -269,7 +269,9 @@ def test_metrics_are_in_prometheus_format_and_quoted() -> None:
 
 
 def test_jobs_of_slurm_are_laid_over_nodes() -> None:
-    jobs = jobs_by_node("17 anna n[01-03,07],m5\n18 ben n[1-2]x[01-02]\n19 eve (None)\n")
+    jobs = jobs_by_node(
+        "17 anna n[01-03,07],m5\n18 ben n[1-2]x[01-02]\n19 eve (None)\n20 x n[a-b]\n"
+    )
     assert jobs["n02"] == {"17 (anna)"} == jobs["m5"] == jobs["n07"]
     assert jobs["n2x01"] == {"18 (ben)"} and "n04" not in jobs
 
@@ -283,6 +285,7 @@ def test_jobs_of_slurm_are_laid_over_nodes() -> None:
         (("{slot:02}", "{place}"), "slot"),
         (("{slot:02}", "{slot.real}"), "a name such as"),
         (("cores: 18, ", ""), "core_links"),
+        (("-{slot:02}", ""), "devices would be called"),
         (("  tree: {", "  torus: {size: [1, 2, 3], links: 1}\n  tree: {"), "either"),
     ],
 )

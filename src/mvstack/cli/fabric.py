@@ -1,4 +1,4 @@
-"""`mvstack fabric`: is an InfiniBand fabric as it was planned, and free of errors?"""
+"""Check an InfiniBand fabric against its description: links, cables, names, counters."""
 
 import os
 import time
@@ -24,7 +24,7 @@ from mvstack.support.processes import english, run
 from mvstack.support.units import count
 from mvstack.support.words import few
 
-app = options.commands("Check an InfiniBand fabric against its description.")
+app = options.commands(__doc__)
 # What reads a fabric; a capture is a folder with what each printed, in a file of its name.
 TOOLS = {
     "ibnetdiscover": ("ibnetdiscover",),

@@ -184,8 +184,8 @@ class Comparison:
             return Fault("name", place, f"another node calls itself {name}, too", (name,))
         if name and not same:
             return Fault("unknown", place, f"{joins} are joined: {name} is not planned", (name,))
-        says = " and ".join(same[0].pair) if same else "no such cable"
-        return Fault("cable", place, f"{joins} are joined; planned is {says}", self.meeting(pair))
+        says = f"planned are {' and '.join(same[0].pair)}" if same else "nothing such is planned"
+        return Fault("cable", place, f"{joins} are joined; {says}", self.meeting(pair))
 
     def _rates(self) -> Iterator[Fault]:
         """Links that are slower than planned, or up and not in use."""

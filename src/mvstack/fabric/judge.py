@@ -57,8 +57,9 @@ def count_faults(
                 came = value if came < 0 else came  # somebody cleared it
                 rule = rules.counters.get(name)
                 if rule and came > rule.above:
-                    says = f"{name} of {{}} port {{}} is {came}, above {rule.above}: {rule.why}"
-                    yield Fault(name, place, says.format(*seen.found.at(end)), nodes)
+                    where = "{} port {}".format(*seen.found.at(end))
+                    says = f"{name} of {where} is {came}, above {rule.above}: {rule.why}"
+                    yield Fault(name, place, says, nodes)
                 if name in ("PortXmitData", "PortRcvData"):  # in words of four bytes
                     words = max(words, came)
             use = 3.2e-6 * words / seconds / link.gbps if seconds and link.gbps else 0
@@ -85,12 +86,11 @@ def jobs_by_node(text: str) -> dict[str, set[str]]:
 
 def expanded(part: str) -> Iterator[str]:
     """n[01-03,5] of Slurm's in full."""
-    head, bracket, tail = part.partition("[")
-    if not bracket:
+    found = re.fullmatch(r"([^\[]*)\[([\d,-]+)\](.*)", part)
+    if not found:
         yield part
         return
-    ranges, _, rest = tail.partition("]")
-    for one in ranges.split(","):
+    for one in found[2].split(","):
         first, _, last = one.partition("-")
         for number in range(int(first), int(last or first) + 1):
-            yield from expanded(f"{head}{number:0{len(first)}}{rest}")
+            yield from expanded(f"{found[1]}{number:0{len(first)}}{found[3]}")

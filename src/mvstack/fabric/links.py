@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mvstack.model.wiring import LANES
-from mvstack.support.units import count
+from mvstack.support.units import clean, count
 
 
 class End(NamedTuple):
@@ -96,7 +96,7 @@ def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) ->
     for number, line in enumerate(text.split("\n"), 1):
         if one := _DEVICE.fullmatch(line):
             device = one[3]
-            switch, name = one[1] == "Switch", names.get(device, one[4])
+            switch, name = one[1] == "Switch", clean(names.get(device, one[4]))
             fabric.devices[device] = Device(device, name, switch, int(one[2]))
         elif device and (one := _LINK.fullmatch(line)):
             first, second = sorted((End(device, int(one[1])), End(one[3], int(one[4]))))
@@ -106,7 +106,7 @@ def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) ->
                 fabric.links.append(Link((first, second), int(one[5]), one[6]))
                 seen.add((first, second))
         elif not _AROUND.match(line) and (device or line[0] != "["):
-            fabric.unread[number] = line
+            fabric.unread[number] = clean(line)
             device = "" if line.startswith(("Switch", "Ca", "Rt")) else device
     whole = [x for x in fabric.links if all(end.guid in fabric.devices for end in x.ends)]
     if lost := len(fabric.links) - len(whole):

@@ -61,16 +61,20 @@ def planned(system: System, rail: int = 1) -> Fabric:
     most = {name: system.partitions[name].network.rails or 1 for name in wiring.nodes}
     if rail > max(most.values() if wiring.torus else [1]):
         raise InvalidInput(f"there is no fabric of rail {rail}", where)
-    own = {name: [rail] if wiring.torus else list(range(1, n + 1)) for name, n in most.items()}
+    own = {
+        name: [x for x in range(1, n + 1) if wiring.tree or x == rail] for name, n in most.items()
+    }
     making = _Making(system, wiring, own)
     if wiring.tree:
         _tree(making, wiring.tree)
     elif wiring.torus:
         _torus(making, wiring.torus, rail)
-    if short := [
-        name for name in wiring.nodes if making.placed[name] < system.partitions[name].nodes
-    ]:
-        raise InvalidInput(f"{short[0]} has more nodes than there are places for", where)
+    for name in wiring.nodes:
+        if making.placed[name] < system.partitions[name].nodes:
+            raise InvalidInput(f"{name} has more nodes than there are places for", where)
+    name, times = Counter(one.name for one in making.fabric.devices.values()).most_common(1)[0]
+    if times > 1:
+        raise InvalidInput(f"{times} devices would be called {name}", system.at("wiring", "names"))
     guid, used = making.used.most_common(1)[0]
     if used > wiring.ports:
         what = f"{making.fabric.devices[guid].name} would need {used} ports"
