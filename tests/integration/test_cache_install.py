@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from cache_tree import Site
 from install_tree import plan_in, states
 
 from mvstack.cache import gpg, store, unpack, use
+from mvstack.cache.manifest import Archive
 from mvstack.cache.place import Unreachable, place
 from mvstack.cache.push import look
 from mvstack.support.errors import InvalidInput, Locked, Refused
+from mvstack.support.files import sha256_of
 from mvstack.tree.folder import locked
 from mvstack.tree.records import Records
 
@@ -190,22 +193,24 @@ def test_an_index_of_brackets_is_an_index_of_nothing(site: Site) -> None:
 
 
 def test_an_archive_that_was_pushed_damaged_is_refused_whole(site: Site) -> None:
-    """Signed by the right key over the right hash, and yet not what the manifest lists."""
+    """Signed by the right key over the right hash, and yet with a file of another package."""
     site.push()
     manifest_file, archive = site.files_of("MVAPICH")
-    manifest = store.find(site.place, "almalinux8", manifest_file.name.split(".")[0])
-    assert manifest is not None
-    items = [
-        item.model_copy(update={"sha256": "1" * 64}) if item.path.endswith("bin/tool") else item
-        for item in manifest.manifest.items
-    ]
-    forged = manifest.manifest.model_copy(update={"items": items})
+    entry = store.find(site.place, "almalinux8", manifest_file.name.split(".")[0])
+    assert entry is not None
+    with tarfile.open(archive) as old, tarfile.open(site.top / "new.tar.gz", "w:gz") as new:
+        for one in old.getmembers():
+            new.addfile(one, old.extractfile(one) if one.isreg() else None)
+        new.addfile(tarfile.TarInfo("software/HPCC/evil"))
+    shutil.move(site.top / "new.tar.gz", archive)
+    named = Archive(sha256=sha256_of(archive), size=archive.stat().st_size)
+    forged = entry.manifest.model_copy(update={"archive": named})
+    shutil.move(archive, site.cache / store.archive_name(forged))
     manifest_file.write_text(gpg.sign(forged.text(), gpg.own_key().fingerprint))
-    with pytest.raises(Refused, match="other bytes than its manifest says"):
+    with pytest.raises(Refused, match="evil is not one of this package's files"):
         site.install()
     assert states(site.other)["MVAPICH"] == "missing"
-    assert not list(Path(site.other.tree).glob("software/MVAPICH/*"))
-    assert archive.is_file()
+    assert not list(Path(site.other.tree).glob("software/*/evil"))
 
 
 def test_a_longer_root_is_refused_with_the_longest_that_fits(site: Site) -> None:
@@ -345,7 +350,7 @@ def kill_at(moment: str) -> None:
     def die(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, sync, content = unpack._take, os.sync, unpack._content
+    take, sync, write = unpack._take, os.sync, unpack._write
 
     def taken(source: Path, target: Path) -> None:
         if "mvapich" in str(target).lower() and "/gmvapich" not in str(target):
@@ -355,10 +360,10 @@ def kill_at(moment: str) -> None:
                 die()
         take(source, target)
 
-    def unpacked(item: object, *rest: object) -> bytes:
-        if moment == "mkdir" and "MVAPICH" in getattr(item, "path", ""):
+    def written(path: Path, *rest: object) -> None:
+        if moment == "mkdir" and "MVAPICH" in path.parts:
             die()
-        return content(item, *rest)  # type: ignore[arg-type]
+        write(path, *rest)  # type: ignore[arg-type]
 
     def synced() -> None:
         if moment == "sync" and any(Path(p).name == "MVAPICH" for p in incoming()):
@@ -375,7 +380,7 @@ def kill_at(moment: str) -> None:
             die()
         built(self, easyconfig, content)
 
-    unpack._take, os.sync, unpack._content = taken, synced, unpacked  # type: ignore[assignment]
+    unpack._take, os.sync, unpack._write = taken, synced, written  # type: ignore[assignment]
     Records.built = recorded  # type: ignore[method-assign]
 
 

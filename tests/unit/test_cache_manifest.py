@@ -1,37 +1,64 @@
-"""A manifest that could write elsewhere than into its own package is no manifest."""
+"""What is no manifest, and an archive that would write elsewhere than into its own package."""
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mvstack.cache.manifest import parse
+from mvstack.cache.manifest import Archive, parse
+from mvstack.cache.unpack import NotWhole, check, install
+from mvstack.support.files import sha256_of
 
 ZERO = "0" * 64
+MODULE = "modules/x/1.lua"
 
 
-def manifest(*items: dict[str, Any], **changes: Any) -> str:
-    module = {"path": "modules/x/1.lua", "kind": "file", "sha256": ZERO}
+def manifest(**changes: Any) -> str:
     data = {
         "format": 1, "builder": "easybuild", "content": ZERO, "os": "debian12", "target": "zen4",
         "easyconfig": "x-1.eb", "package": "x", "version": "1", "module": "x/1", "mpi": "",
-        "tree": "/opt/stack/2026.11/local", "module_file": "modules/x/1.lua",
+        "tree": "/opt/stack/2026.11/local", "module_file": MODULE,
         "software": "software/x/1", "archive": {"sha256": ZERO, "size": 1}, "needs": [],
-        "build": {}, "items": [*items, module],
+        "build": {}, "in_binary": "software/x/1/bin/x", "in_packed": "",
     }  # fmt: skip
     return json.dumps({**data, **changes})
 
 
-def file(path: str) -> dict[str, Any]:
-    return {"path": path, "kind": "file", "sha256": ZERO}
+def looked_at(folder: Path, *entries: tarfile.TarInfo | str, module: bool = True) -> None:
+    """Look at an archive of these entries and the module; nothing of it may reach a tree."""
+    archive = folder / "archive.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for one in (*entries, *([MODULE] if module else [])):
+            tar.addfile(
+                one if isinstance(one, tarfile.TarInfo) else tarfile.TarInfo(one), io.BytesIO()
+            )
+    named = Archive(sha256=sha256_of(archive), size=archive.stat().st_size)
+    entry = parse(manifest()).model_copy(update={"archive": named})
+    try:
+        check(entry, archive)
+    except NotWhole:
+        with pytest.raises(NotWhole):
+            install(entry, archive, folder / "tree")
+        assert list((folder / "tree").iterdir()) == []
+        raise
 
 
-def test_a_plain_one_is_read() -> None:
-    read = parse(manifest(file("software/x/1/bin/x"), file("ebfiles_repo/x/x-1.eb")))
-    assert [item.path for item in read.items][-1] == read.module_file
+def of_type(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type, made.linkname = kind, target
+    return made
+
+
+def test_a_plain_one_is_read(tmp_path: Path) -> None:
+    read = parse(manifest())
+    assert read.in_binary == "software/x/1/bin/x"
     assert parse(read.text()) == read
+    looked_at(tmp_path, "software/x/1/bin/x", "ebfiles_repo/x/x-1.eb")
 
 
 @pytest.mark.parametrize(
@@ -39,9 +66,9 @@ def test_a_plain_one_is_read() -> None:
     ["/etc/passwd", "../x", "software/x/1/../../../y", "software/x/1//a", "./a", "",
      "software/y/1/a", "records/plan.json", "init/bash", "software/x/10/a"],
 )  # fmt: skip
-def test_a_path_elsewhere_is_refused(path: str) -> None:
-    with pytest.raises(ValueError):
-        parse(manifest(file(path)))
+def test_a_path_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(NotWhole):
+        looked_at(tmp_path, path)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +80,11 @@ def test_a_path_elsewhere_is_refused(path: str) -> None:
         {"tree": "relative"},
         {"tree": "/ends/"},
         {"module_file": "/etc/x.lua"},
-        {"module_file": "modules/other.lua"},
         {"software": "../x"},
         {"easyconfig": "a/b.eb"},
         {"archive": {"sha256": ZERO, "size": -1}},
         {"unknown": 1},
-        {"items": "many"},
+        {"in_binary": 1},
     ],
 )
 def test_what_is_not_as_it_must_be_is_refused(changes: dict[str, Any]) -> None:
@@ -66,19 +92,27 @@ def test_what_is_not_as_it_must_be_is_refused(changes: dict[str, Any]) -> None:
         parse(manifest(**changes))
 
 
-def test_nothing_is_written_through_a_link() -> None:
-    link = {"path": "software/x/1/lib", "kind": "link", "target": "/etc"}
-    with pytest.raises(ValueError, match="through a link"):
-        parse(manifest(link, file("software/x/1/lib/passwd")))
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    link = of_type("software/x/1/lib", tarfile.SYMTYPE, "/etc")
+    with pytest.raises(NotWhole, match="through a link"):
+        looked_at(tmp_path, link, "software/x/1/lib/passwd")
+    with pytest.raises(NotWhole, match="through a link"):
+        looked_at(tmp_path, "software/x/1/lib/passwd", link)
 
 
-def test_a_path_occurs_once_and_a_file_has_its_hash() -> None:
-    with pytest.raises(ValueError, match="twice"):
-        parse(manifest(file("software/x/1/a"), file("software/x/1/a")))
-    with pytest.raises(ValueError, match="sha256"):
-        parse(manifest({"path": "software/x/1/a", "kind": "file"}))
-    with pytest.raises(ValueError, match="target"):
-        parse(manifest({"path": "software/x/1/a", "kind": "link"}))
+def test_a_path_occurs_once_and_the_module_is_there(tmp_path: Path) -> None:
+    with pytest.raises(NotWhole, match="twice"):
+        looked_at(tmp_path, "software/x/1/a", "software/x/1/a")
+    with pytest.raises(NotWhole, match="its own module"):
+        looked_at(tmp_path, "software/x/1/a", module=False)
+    with pytest.raises(NotWhole, match="its own module"):
+        looked_at(tmp_path, of_type(MODULE, tarfile.SYMTYPE, "/etc/x.lua"), module=False)
+
+
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.LNKTYPE])
+def test_devices_pipes_and_hard_links_are_refused(tmp_path: Path, kind: bytes) -> None:
+    with pytest.raises(NotWhole, match="neither a file"):
+        looked_at(tmp_path, of_type("software/x/1/a", kind, MODULE))
 
 
 def test_text_that_is_no_json_is_refused_in_one_line() -> None:

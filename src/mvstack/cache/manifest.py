@@ -1,14 +1,13 @@
-"""The manifest of one entry: what its archive holds, byte by byte, and what it was built as.
+"""The manifest of one entry: which archive it has, and what that was built as.
 
 The manifest alone is signed. It names the archive by size and hash, so the signature covers both.
 """
 
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
-from mvstack.cache.prefix import Where
 from mvstack.model.base import Strict, first_error
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -26,29 +25,6 @@ def inside(path: str) -> str:
 
 Inside = Annotated[str, AfterValidator(inside)]
 Size = Annotated[int, Field(ge=0)]
-
-
-class Item(Strict):
-    """One file, link or folder, with its path below the tree.
-
-    ``executable`` of a file; ``target`` of a link; ``prefix`` says how the tree's path is in it.
-    """
-
-    path: Inside
-    kind: Literal["file", "link", "folder"]
-    size: Size = 0
-    sha256: Sha256 | Literal[""] = ""
-    executable: bool = False
-    target: str = ""
-    prefix: Where = ""
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if self.kind == "file" and not self.sha256:
-            raise ValueError(f"{self.path}: a file needs its sha256")
-        if self.kind == "link" and not self.target:
-            raise ValueError(f"{self.path}: a link needs its target")
-        return self
 
 
 class Archive(Strict):
@@ -70,7 +46,8 @@ class Manifest(Strict):
 
     ``accepted`` is the hash of an MPI's source when it is not upstream's. ``requires`` are the
     contents of entries that EasyBuild brought along for it and that no plan names (a compiler's
-    binutils, say).
+    binutils, say). ``in_binary`` and ``in_packed`` name a file of each kind that holds the path of
+    ``tree``, "" for none.
     """
 
     format: Literal[1]
@@ -91,22 +68,8 @@ class Manifest(Strict):
     archive: Archive
     needs: list[Needed]
     build: dict[str, Any]
-    items: list[Item]
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        kinds = {item.path: item.kind for item in self.items}
-        if len(kinds) != len(self.items):
-            raise ValueError("a path occurs twice")
-        if kinds.get(self.module_file) != "file":
-            raise ValueError(f"its own module {self.module_file} is not among its files")
-        for item in self.items:
-            if any(kinds.get(str(one)) == "link" for one in PurePosixPath(item.path).parents):
-                raise ValueError(f"{item.path} would be written through a link")
-            own = item.path == self.software or item.path.startswith(f"{self.software}/")
-            if not (own or item.path.startswith(("modules/", "ebfiles_repo/"))):
-                raise ValueError(f"{item.path} is not one of this package's files")
-        return self
+    in_binary: str = ""
+    in_packed: str = ""
 
     def text(self) -> str:
         """The manifest as it is signed."""

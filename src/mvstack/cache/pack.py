@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import hashlib
 import json
 import re
 import stat
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.cache import elf
-from mvstack.cache.manifest import Archive, Item, Manifest, Needed
-from mvstack.cache.prefix import Move
+from mvstack.cache.manifest import Archive, Manifest, Needed
+from mvstack.cache.prefix import Move, Where
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan, plan_of
@@ -127,10 +126,11 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
         raise Missing(what, str(node.software), todo=todo)
     kept = tree / "ebfiles_repo" / node.node.name / node.node.key  # EasyBuild's copy
     beside = [path for path in (kept, node.module_file) if path.is_file()]
-    same = Move(plan.tree, plan.tree)
+    same, holding = Move(plan.tree, plan.tree), dict[Where, str]()
     with packed(archive) as tar:
-        paths = [*_walk(node.software), *beside]
-        items = [_add(tar, path, str(path.relative_to(tree)), same) for path in paths]
+        for path in [*_walk(node.software), *beside]:
+            name = str(path.relative_to(tree))
+            holding.setdefault(same.where(_add(tar, path, name)), name)
     built = node.node
     accepted = {one.easyconfig: one.accepted_sha256 for one in plan.mpi}
     return Manifest(
@@ -152,7 +152,8 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
         archive=Archive(sha256=sha256_of(archive), size=archive.stat().st_size),
         needs=needs,
         build={name: node.build[name] for name in TOLD if name in node.build},
-        items=items,
+        in_binary=holding.get("binary", ""),
+        in_packed=holding.get("packed", ""),
     )
 
 
@@ -177,33 +178,22 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: str, same: Move) -> Item:
-    about = path.lstat()
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> bytes:
+    """Add ``path`` under ``name``, for no user and no umask; the content of a file."""
+    about, content = path.lstat(), b""
     entry = tarfile.TarInfo(name)
     entry.mtime = int(about.st_mtime)
     if stat.S_ISLNK(about.st_mode):
-        target = str(path.readlink())
-        entry.type, entry.linkname = tarfile.SYMTYPE, target
-        tar.addfile(entry)
-        return Item(path=name, kind="link", target=target, prefix=same.where(target.encode()))
-    if stat.S_ISDIR(about.st_mode):
+        entry.type, entry.linkname = tarfile.SYMTYPE, str(path.readlink())
+    elif stat.S_ISDIR(about.st_mode):
         entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(entry)
-        return Item(path=name, kind="folder")
-    if not stat.S_ISREG(about.st_mode):
+    elif stat.S_ISREG(about.st_mode):
+        content = path.read_bytes()
+        entry.size, entry.mode = len(content), 0o755 if about.st_mode & 0o111 else 0o644
+    else:
         raise Refused("neither a file, a link nor a folder: it cannot be in a cache", str(path))
-    content = path.read_bytes()
-    executable = bool(about.st_mode & 0o111)
-    entry.size, entry.mode = len(content), 0o755 if executable else 0o644
     tar.addfile(entry, BytesIO(content))
-    return Item(
-        path=name,
-        kind="file",
-        size=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
-        executable=executable,
-        prefix=same.where(content),
-    )
+    return content
 
 
 def libraries(nodes: list[Installed]) -> dict[str, list[Needed]]:

@@ -63,6 +63,12 @@ class Move:
         filled = self.new.encode().ljust(len(self.old.encode()), b"/")
         return self._pattern.sub(lambda _: filled, content)
 
+    def moved(self, content: bytes) -> bytes:
+        """``content`` of a file as it must be in the new tree. ValueError as :meth:`binary`."""
+        kind = self.where(content) if self.needed else ""
+        made = {"text": self.text, "binary": self.binary}
+        return made[kind](content) if kind in made else content
+
 
 def unpacked(content: bytes) -> bytes:
     """What a gzip, xz or bzip2 file holds (at most 256 MB of it); b"" for everything else."""

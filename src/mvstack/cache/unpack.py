@@ -5,13 +5,12 @@ then get their name in one step. The module comes after them, whole. What is kil
 leaves a hidden folder, which the next run removes, and nothing that can be loaded.
 """
 
-import hashlib
 import os
 import shutil
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from mvstack.cache.manifest import Item, Manifest
+from mvstack.cache.manifest import Manifest, inside
 from mvstack.cache.place import NotBelieved
 from mvstack.cache.prefix import Move
 from mvstack.support.files import sha256_of, sync
@@ -20,7 +19,7 @@ INCOMING = ".incoming-from-cache"
 
 
 class NotWhole(NotBelieved):
-    """An archive is not what its manifest says; the text names the first difference."""
+    """An archive is not what its manifest says, or holds what no package may."""
 
 
 def immovable(manifest: Manifest, tree: Path) -> str:
@@ -28,10 +27,9 @@ def immovable(manifest: Manifest, tree: Path) -> str:
     move = Move(manifest.tree, str(tree))
     if not move.needed:
         return ""
-    if packed := [item.path for item in manifest.items if item.prefix == "packed"]:
-        return f"{packed[0]} is compressed and holds the path of the tree where it was built"
-    fixed = [item.path for item in manifest.items if item.prefix == "binary"]
-    if fixed and not move.fits_binaries:
+    if manifest.in_packed:
+        return f"{manifest.in_packed} is compressed and holds the path of the tree it was built in"
+    if manifest.in_binary and not move.fits_binaries:
         return (
             f"its programs hold the path {move.old} ({len(move.old.encode())} characters), and "
             f"{move.new} is longer ({len(move.new.encode())})"
@@ -40,12 +38,10 @@ def immovable(manifest: Manifest, tree: Path) -> str:
 
 
 def check(manifest: Manifest, archive: Path) -> None:
-    """Compare an archive with its manifest. Raises NotWhole."""
+    """Compare an archive with its manifest, and look at its paths. Raises NotWhole."""
     hashed(manifest, archive)
     with tarfile.open(archive, "r:gz") as tar:
-        for item, entry in _members(manifest, tar):
-            if item.kind == "file":
-                _content(item, tar, entry)
+        _members(manifest, tar)
 
 
 def install(manifest: Manifest, archive: Path, tree: Path) -> None:
@@ -59,14 +55,16 @@ def install(manifest: Manifest, archive: Path, tree: Path) -> None:
     shutil.rmtree(incoming, ignore_errors=True)
     incoming.mkdir(parents=True)
     try:
-        _unpack(manifest, archive, incoming, Move(manifest.tree, str(tree)))
+        try:
+            _unpack(manifest, archive, incoming, Move(manifest.tree, str(tree)))
+        except ValueError as error:  # a program holds a path of which the manifest says nothing
+            raise NotWhole(str(error)) from None
         # The programs and libraries first: after a power cut, a module on the disk means that what
         # it points to is there too.
         os.sync()
         _take(incoming / manifest.software, tree / manifest.software)
-        for item in manifest.items:
-            if item.kind == "file" and item.path.startswith("ebfiles_repo/"):
-                _take(incoming / item.path, tree / item.path)
+        for kept in (incoming / "ebfiles_repo").glob("*/*"):
+            _take(kept, tree / kept.relative_to(incoming))
         _take(incoming / manifest.module_file, tree / manifest.module_file)
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
@@ -81,49 +79,53 @@ def hashed(manifest: Manifest, archive: Path) -> None:
         raise NotWhole(f"its archive has sha256 {found} instead of {manifest.archive.sha256}")
 
 
-def _members(manifest: Manifest, tar: tarfile.TarFile) -> list[tuple[Item, tarfile.TarInfo]]:
-    """The manifest's items with their entries of the archive: the same, and in the same order."""
-    kinds = {tarfile.REGTYPE: "file", tarfile.SYMTYPE: "link", tarfile.DIRTYPE: "folder"}
-    entries = tar.getmembers()
-    wanted = [(item.path, item.kind, item.target) for item in manifest.items]
-    found = [(one.name, kinds.get(one.type, "other"), one.linkname) for one in entries]
-    if found != wanted:
-        name, kind, _ = next(iter(sorted(set(found) ^ set(wanted))), ("", "their order", ""))
-        raise NotWhole(f"its archive and its manifest differ in {kind} {name}".rstrip())
-    return list(zip(manifest.items, entries, strict=True))
-
-
-def _content(item: Item, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
-    stream = tar.extractfile(entry)
-    content = stream.read() if stream else b""
-    if hashlib.sha256(content).hexdigest() != item.sha256:
-        raise NotWhole(f"{item.path} has other bytes than its manifest says")
-    return content
+def _members(manifest: Manifest, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """The entries of an archive. Raises NotWhole for one that is none of this package's files."""
+    entries, links, seen = tar.getmembers(), set[str](), set[str]()
+    for one in entries:
+        try:
+            inside(one.name)
+        except ValueError as error:
+            raise NotWhole(str(error)) from None
+        if not f"{one.name}/".startswith((f"{manifest.software}/", "modules/", "ebfiles_repo/")):
+            raise NotWhole(f"{one.name} is not one of this package's files")
+        if not (one.isreg() or one.issym() or one.isdir()):
+            raise NotWhole(f"{one.name} is neither a file, a link nor a folder")
+        if one.name in seen:
+            raise NotWhole(f"{one.name} occurs twice")
+        seen.add(one.name)
+        links |= {one.name} if one.issym() else set()
+    for name in seen:
+        if any(str(above) in links for above in PurePosixPath(name).parents):
+            raise NotWhole(f"{name} would be written through a link")
+    if manifest.module_file not in {one.name for one in entries if one.isreg()}:
+        raise NotWhole(f"its own module {manifest.module_file} is not among its files")
+    return entries
 
 
 def _unpack(manifest: Manifest, archive: Path, incoming: Path, move: Move) -> None:
-    """Write every item below ``incoming``. Modes follow the umask, as for what is built here."""
-    links: list[Item] = []
+    """Write every entry below ``incoming``. Modes follow the umask, as for what is built here."""
     with tarfile.open(archive, "r:gz") as tar:
-        for item, entry in _members(manifest, tar):
-            path = incoming / item.path
+        entries = _members(manifest, tar)
+        for entry in entries:
+            path = incoming / entry.name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if item.kind == "folder":
+            if entry.isdir():
                 path.mkdir(exist_ok=True)
-            elif item.kind == "link":
-                links.append(item)  # last: nothing is written through one
-            else:
-                content = _content(item, tar, entry)
-                if move.needed and item.prefix:
-                    content = (move.binary if item.prefix == "binary" else move.text)(content)
-                mode = 0o777 if item.executable else 0o666
-                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-                with os.fdopen(handle, "wb") as stream:
-                    stream.write(content)
-                os.utime(path, (entry.mtime, entry.mtime))
-    for item in links:
-        target = move.text(item.target.encode()).decode() if move.needed else item.target
-        (incoming / item.path).symlink_to(target)
+            elif stream := tar.extractfile(entry) if entry.isreg() else None:
+                _write(path, move.moved(stream.read()), entry)
+    for entry in entries:  # links last: nothing is written through one
+        if entry.issym():
+            target = move.text(entry.linkname.encode()).decode()
+            (incoming / entry.name).symlink_to(target)
+
+
+def _write(path: Path, content: bytes, entry: tarfile.TarInfo) -> None:
+    mode = 0o777 if entry.mode & 0o111 else 0o666
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    os.utime(path, (entry.mtime, entry.mtime))
 
 
 def _take(source: Path, target: Path) -> None:

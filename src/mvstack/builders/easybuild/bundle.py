@@ -96,7 +96,7 @@ def _longest_root(plan: Plan, cache: Place) -> int:
         (
             len(one.manifest.tree) - below
             for one in look(cache, whole=False)
-            if one.manifest and any(item.prefix == "binary" for item in one.manifest.items)
+            if one.manifest and one.manifest.in_binary
         ),
         default=0,
     )
