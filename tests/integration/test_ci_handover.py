@@ -22,10 +22,9 @@ from mvstack.builders.easybuild import install as run
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
 from mvstack.ci import handover
-from mvstack.ci.build import below, build, padded, stage
 from mvstack.ci.handover import Given, caches_below, keyring
 from mvstack.ci.sign import sign
-from mvstack.ci.steps import not_committed
+from mvstack.ci.steps import below, build, not_committed, padded, stage
 from mvstack.model.ci import TREE_LENGTH as TREE
 from mvstack.plan.types import Plan
 from mvstack.sources.store import Store
@@ -62,7 +61,7 @@ class Pipeline(Site):
         (top / "easybuild").write_text(PROGRAM.format(top=top))
         self.handover, self.public = top / "handover", top / "site.asc"
         fetcher = Stocked(Store(top / "sources"), [], top / "state")
-        patch.setattr("mvstack.ci.build.fetcher_for", lambda *_: fetcher)
+        patch.setattr("mvstack.ci.steps.fetcher_for", lambda *_: fetcher)
         self.public.write_text(gpg.export(gpg.own_key().fingerprint))
 
     def plan(self, job: str) -> Plan:

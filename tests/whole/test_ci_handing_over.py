@@ -26,9 +26,9 @@ from mvstack.builders.base import graph_of
 from mvstack.cache import gpg, store
 from mvstack.cache.place import place
 from mvstack.cache.push import push
-from mvstack.ci.build import below, build, padded, stage
 from mvstack.ci.handover import Given
 from mvstack.ci.sign import sign
+from mvstack.ci.steps import below, build, padded, stage
 from mvstack.install import stages
 from mvstack.plan.types import Plan
 from mvstack.support.errors import Refused

@@ -23,11 +23,11 @@ from mvstack.builders.spack.resolve import read
 from mvstack.cache import gpg
 from mvstack.cache.use import site_caches
 from mvstack.ci import steps
-from mvstack.ci.build import build, stage
 from mvstack.ci.graph import WHOLE
 from mvstack.ci.handover import Given, caches_below, keyring
 from mvstack.ci.lock import taken
 from mvstack.ci.sign import sign
+from mvstack.ci.steps import build, stage
 from mvstack.install import stages
 from mvstack.model.load import load_system
 from mvstack.plan.types import Plan

@@ -10,7 +10,7 @@ from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, relative
 
 TREE_LENGTH = 96
-"""Characters in the path of a tree in which jobs build (mvstack.ci.build.padded)."""
+"""Characters in the path of a tree in which jobs build (mvstack.ci.steps.padded)."""
 
 # what stands in shell lines of pipelines: nothing in it means anything to a shell
 Folder = Annotated[
@@ -90,7 +90,7 @@ class Settings(Strict):
     """What ``mvstack ci generate`` makes pipelines with.
 
     ``tree_length`` is how many characters the path of a tree has in which jobs build: packages can
-    be moved to trees whose path is no longer (mvstack.ci.build.padded). ``locks`` is a folder of
+    be moved to trees whose path is no longer (mvstack.ci.steps.padded). ``locks`` is a folder of
     the project with lock files as `mvstack lock --to` writes them; with ``solve`` the job that
     plans solves for what has none. With ``approve: false`` nobody is asked before a deployment.
     """
