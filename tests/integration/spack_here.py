@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.builders.spack.clone import Clones, clones, load_pins, python
+from mvstack.builders.spack.clone import Clones, clones, python
 from mvstack.builders.spack.isolated import Isolated
+from mvstack.model.spack import spack_pins
 from mvstack.support.errors import MvstackError
 
 # An install root whose spack/<tag>/ holds the clones; they are made there if they are not.
@@ -28,7 +29,7 @@ def _cloned() -> tuple[Clones, Path] | str:
     """The clones and their Python, or why they are missing: a silent server is asked once."""
     root = install_root()
     try:
-        cloned = clones(root, load_pins())
+        cloned = clones(root, spack_pins())
         return cloned, python(cloned.home)
     except MvstackError as error:
         return error.problems[0].message

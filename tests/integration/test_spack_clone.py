@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mvstack.builders.spack import clone
-from mvstack.builders.spack.clone import Pin, Pins, clones, home, load_pins, present
+from mvstack.builders.spack.clone import clones, home, present
+from mvstack.model.spack import Pin, SpackPins, spack_pins
 from mvstack.support.errors import Missing, Refused, SourceError
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -40,15 +41,19 @@ def upstream(folder: Path) -> str:
 
 
 @pytest.fixture
-def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pins:
+def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SpackPins:
     """Two small repositories in place of Spack and its packages."""
     for name in ("MVSTACK_SPACK_URL", "MVSTACK_SPACK_PACKAGES_URL"):
         monkeypatch.delenv(name, raising=False)
     found = {
-        name: Pin(name, str(tmp_path / name), TAG, upstream(tmp_path / name))
+        name: pin(str(tmp_path / name), TAG, upstream(tmp_path / name))
         for name in ("spack", "packages")
     }
-    return Pins(found["spack"], found["packages"])
+    return SpackPins(**found)
+
+
+def pin(url: str, tag: str, commit: str) -> Pin:
+    return Pin(url=url, tag=tag, commit=commit, why="a test", source="this file")
 
 
 def left(root: Path) -> list[str]:
@@ -56,7 +61,7 @@ def left(root: Path) -> list[str]:
     return [path.name for path in root.rglob(f"{clone.INCOMING}*")]
 
 
-def test_both_are_cloned_at_their_commits_and_shallow(tmp_path: Path, pins: Pins) -> None:
+def test_both_are_cloned_at_their_commits_and_shallow(tmp_path: Path, pins: SpackPins) -> None:
     found = clones(tmp_path / "root", pins)
     assert found.spack == tmp_path / "root" / "spack" / TAG / "spack"
     assert git(found.packages, "rev-parse", "HEAD") == pins.packages.commit
@@ -64,7 +69,7 @@ def test_both_are_cloned_at_their_commits_and_shallow(tmp_path: Path, pins: Pins
     assert present(tmp_path / "root", pins) and left(tmp_path) == []
 
 
-def test_the_second_time_nothing_is_fetched(tmp_path: Path, pins: Pins) -> None:
+def test_the_second_time_nothing_is_fetched(tmp_path: Path, pins: SpackPins) -> None:
     clones(tmp_path / "root", pins)
     (tmp_path / "spack").rename(tmp_path / "gone")
     said: list[str] = []
@@ -72,7 +77,7 @@ def test_the_second_time_nothing_is_fetched(tmp_path: Path, pins: Pins) -> None:
     assert said == []
 
 
-def test_a_moved_tag_is_refused_with_both_commits(tmp_path: Path, pins: Pins) -> None:
+def test_a_moved_tag_is_refused_with_both_commits(tmp_path: Path, pins: SpackPins) -> None:
     (tmp_path / "packages" / "README").write_text("other\n")
     git(tmp_path / "packages", "commit", "--quiet", "-am", "second")
     git(tmp_path / "packages", "tag", "-f", "-a", TAG, "-m", TAG)
@@ -84,7 +89,7 @@ def test_a_moved_tag_is_refused_with_both_commits(tmp_path: Path, pins: Pins) ->
     assert not (home(tmp_path / "root", pins) / "packages").exists() and left(tmp_path) == []
 
 
-def test_an_unreachable_place_names_the_three_ways_out(tmp_path: Path, pins: Pins) -> None:
+def test_an_unreachable_place_names_the_three_ways_out(tmp_path: Path, pins: SpackPins) -> None:
     (tmp_path / "spack").rename(tmp_path / "gone")
     with pytest.raises(SourceError) as caught:
         clones(tmp_path / "root", pins)
@@ -100,7 +105,7 @@ def test_an_unreachable_place_names_the_three_ways_out(tmp_path: Path, pins: Pin
 
 
 def test_a_server_that_says_nothing_is_not_waited_for_for_ever(
-    tmp_path: Path, pins: Pins, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pins: SpackPins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
@@ -119,7 +124,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_for_ever(
 
 
 def test_a_mirror_is_taken_instead(
-    tmp_path: Path, pins: Pins, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pins: SpackPins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spack").rename(tmp_path / "mirror")
     monkeypatch.setenv("MVSTACK_SPACK_URL", str(tmp_path / "mirror"))
@@ -127,7 +132,7 @@ def test_a_mirror_is_taken_instead(
 
 
 def test_a_bundle_is_taken_instead(
-    tmp_path: Path, pins: Pins, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pins: SpackPins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(tmp_path / "packages", "bundle", "create", str(tmp_path / "p.bundle"), TAG)
     monkeypatch.setenv("MVSTACK_SPACK_PACKAGES_URL", str(tmp_path / "p.bundle"))
@@ -136,7 +141,7 @@ def test_a_bundle_is_taken_instead(
     assert git(found.packages, "rev-parse", "HEAD") == pins.packages.commit
 
 
-def test_clones_put_there_by_hand_are_taken(tmp_path: Path, pins: Pins) -> None:
+def test_clones_put_there_by_hand_are_taken(tmp_path: Path, pins: SpackPins) -> None:
     folder = home(tmp_path / "root", pins)
     folder.mkdir(parents=True)
     for name in ("spack", "packages"):
@@ -145,7 +150,7 @@ def test_clones_put_there_by_hand_are_taken(tmp_path: Path, pins: Pins) -> None:
     assert clones(tmp_path / "root", pins).spack == folder / "spack"
 
 
-def test_another_commit_put_there_by_hand_is_refused(tmp_path: Path, pins: Pins) -> None:
+def test_another_commit_put_there_by_hand_is_refused(tmp_path: Path, pins: SpackPins) -> None:
     clones(tmp_path / "root", pins)
     folder = home(tmp_path / "root", pins) / "packages"
     git(folder, "commit", "--quiet", "--allow-empty", "-m", "mine")
@@ -154,7 +159,7 @@ def test_another_commit_put_there_by_hand_is_refused(tmp_path: Path, pins: Pins)
     assert folder.is_dir()  # what a person put there is never removed
 
 
-def test_a_changed_file_is_refused_by_name(tmp_path: Path, pins: Pins) -> None:
+def test_a_changed_file_is_refused_by_name(tmp_path: Path, pins: SpackPins) -> None:
     folder = clones(tmp_path / "root", pins).packages
     (folder / "README").write_text("mine\n")
     with pytest.raises(Refused, match="1 files of the clone were changed") as caught:
@@ -162,7 +167,7 @@ def test_a_changed_file_is_refused_by_name(tmp_path: Path, pins: Pins) -> None:
     assert caught.value.problems[0].found == "README"
 
 
-def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path, pins: Pins) -> None:
+def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path, pins: SpackPins) -> None:
     for name in ("spack", "packages"):
         (home(tmp_path / "root", pins) / name).mkdir(parents=True)
     with pytest.raises(Refused, match="not a git clone") as caught:
@@ -170,7 +175,7 @@ def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path, pins: Pins) -> Non
     assert f"git clone --branch {TAG}" in caught.value.problems[0].todo
 
 
-def test_a_root_that_cannot_be_written_to_is_named(tmp_path: Path, pins: Pins) -> None:
+def test_a_root_that_cannot_be_written_to_is_named(tmp_path: Path, pins: SpackPins) -> None:
     (tmp_path / "root").write_text("a file\n")
     with pytest.raises(Missing, match="Spack cannot be put there"):
         clones(tmp_path / "root", pins)
@@ -180,21 +185,19 @@ KILLED = """
 import sys
 from pathlib import Path
 from mvstack.builders.spack import clone
-from mvstack.builders.spack.clone import Pin, Pins
+from mvstack.model.spack import Pin, SpackPins
 def stay(*words):
     print("here", flush=True)
     import time; time.sleep(600)
 clone._prove = stay
 clone.Path.rename = stay
-pins = [Pin(*row.split(",")) for row in sys.argv[2:]]
-clone.clones(Path(sys.argv[1]), Pins(*pins))
+clone.clones(Path(sys.argv[1]), SpackPins.model_validate_json(sys.argv[2]))
 """
 
 
-def test_killed_in_the_middle_the_next_call_clones_anew(tmp_path: Path, pins: Pins) -> None:
-    rows = [f"{pin.name},{pin.url},{pin.tag},{pin.commit}" for pin in pins]
+def test_killed_in_the_middle_the_next_call_clones_anew(tmp_path: Path, pins: SpackPins) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "root"), *rows],
+        [sys.executable, "-c", KILLED, str(tmp_path / "root"), pins.model_dump_json()],
         env={**os.environ, "PYTHONPATH": str(SRC)},
         stdout=subprocess.PIPE,
         text=True,
@@ -212,6 +215,6 @@ def test_killed_in_the_middle_the_next_call_clones_anew(tmp_path: Path, pins: Pi
 
 
 def test_the_pins_are_those_of_the_policy() -> None:
-    found = load_pins()
+    found = spack_pins()
     assert found.spack.tag == "v1.1.0" and len(found.spack.commit) == 40
     assert found.packages.tag == "v2025.11.0" and len(found.packages.commit) == 40

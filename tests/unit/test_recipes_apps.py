@@ -10,7 +10,7 @@ from recipes.model import Recipe
 from recipes.reading import MENDS, RECIPES, read_recipes
 from ruamel.yaml import YAML
 
-from mvstack.builders.spack.clone import load_pins
+from mvstack.model.spack import spack_pins
 
 PRODUCTS = MENDS.parent / "build_systems" / "mend.py"
 MISSING = {"awp_odc", "mpich_testsuite", "npb_openshmem", "npb_upc", "q_chem"}
@@ -89,7 +89,7 @@ def test_the_test_suite_covers_what_our_mpis_are_made_from() -> None:
 def test_a_mend_has_its_reason_and_what_upstream_did() -> None:
     """And was looked at for the spack-packages that is pinned: a new pin asks for it again."""
     told = YAML(typ="safe").load(MENDS.parent / "mends.yaml")
-    assert told["checked"] == load_pins().packages.tag
+    assert told["checked"] == spack_pins().packages.tag
     mended = {one.name for one in RECIPE.values() if one.path.is_relative_to(MENDS)}
     assert set(told["mends"]) == mended
     for row in told["mends"].values():

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mvstack.support.processes import follow
+from mvstack.support.processes import Limits, TimedOut, follow
 
 
 def follow_into(
@@ -28,6 +28,29 @@ def follow_into(
             stream.write((text if other is None else other) + "\n")
 
         return follow(command, environment, line=each, tick=tick, cwd=log.parent)
+
+
+def heard(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    note: Callable[[str], object],
+    cwd: Path | None = None,
+    silence: float | None = None,
+) -> tuple[int, list[str]]:
+    """Run ``command``, of whose lines ``note`` is told; its exit status and those lines."""
+    said: list[str] = []
+
+    def line(text: str) -> None:
+        if text.strip():
+            said.append(text.strip())
+            note(text.strip())
+
+    try:
+        return follow(
+            command, environment, line=line, cwd=cwd, limits=Limits(silence=silence)
+        ), said
+    except TimedOut:
+        return 1, [*said, f"nothing was heard from it for {silence:.0f} seconds"]
 
 
 def inherited(*but: str) -> dict[str, str]:

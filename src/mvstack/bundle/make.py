@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.builders.base import builder_of
+from mvstack.builders.following import heard
 from mvstack.cache import gpg
 from mvstack.cache.pack import packed
 from mvstack.cache.place import place
@@ -29,7 +30,6 @@ from mvstack.support.errors import InvalidInput, Missing, Refused, SourceError
 from mvstack.support.files import sha256_of, write_atomically
 from mvstack.support.git import told
 from mvstack.support.home import DATA, checkout
-from mvstack.support.processes import follow
 from mvstack.support.progress import Progress
 
 FORMAT = 1
@@ -194,15 +194,7 @@ def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) ->
     """Download what requirements/``names`` pin for this Python and machine. Raises SourceError."""
     target.mkdir(parents=True, exist_ok=True)
     kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
-    said: list[str] = []
-
-    def line(text: str) -> None:
-        if text.strip():
-            said.append(text.strip())
-            note(text.strip())
-
     for name in names:
-        said.clear()
         file = DATA / "requirements" / name
         command = [
             *(sys.executable, "-m", "pip", "download", "--no-input", "--progress-bar", "off"),
@@ -211,7 +203,8 @@ def gather(target: Path, names: tuple[str, ...], note: Callable[[str], None]) ->
         ]
         if name not in OWN:
             command += ["--only-binary", ":all:"]
-        if follow(command, kept, line=line):
+        status, said = heard(command, kept, note)
+        if status:
             wrong = [one for one in said if "error" in one.lower() or "No matching" in one]
             raise SourceError(
                 "the Python packages that are pinned cannot be downloaded",

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from mvstack.builders.base import builder_of
 from mvstack.builders.spack import handed
-from mvstack.builders.spack.clone import load_pins
 from mvstack.builders.spack.environments import solved
 from mvstack.cache import gpg
 from mvstack.cache.place import Place, Unreachable, place
 from mvstack.ci.handover import AGAIN, shared
 from mvstack.diff.sides import Side, read_side
 from mvstack.model.meaning import of_texts
+from mvstack.model.spack import spack_pins
 from mvstack.plan.types import Plan
 from mvstack.render.partition import render
 from mvstack.render.spack import compiler_of
@@ -52,7 +52,7 @@ def of_compiler(plan: Plan, folder: str) -> Plan:
     """
     anywhere = render(replace(plan, root="/root", tree="/root/tree"))
     asked = {"spack.yaml": anywhere["spack/compiler/spack.yaml"]}
-    made = hashes.of(of_texts(asked), [pin.commit for pin in load_pins()])
+    made = hashes.of(of_texts(asked), [pin.commit for pin in spack_pins().repositories.values()])
     name = f"{plan.compiler['name']}-{plan.compiler['version']}-{made[:10]}"
     return replace(plan, root=folder, tree=f"{folder}/{name}")
 

@@ -47,6 +47,11 @@ class SpackPins(Strict):
     requirements: list[Requirement] = Field(default_factory=list)
     operating_systems: list[OperatingSystem] = Field(default_factory=list)
 
+    @property
+    def repositories(self) -> dict[str, Pin]:
+        """Both repositories by name."""
+        return {"spack": self.spack, "packages": self.packages}
+
     def found_on(self, os_name: str) -> OperatingSystem | None:
         """The row of an operating system, None when it has none."""
         return next((row for row in self.operating_systems if os_name in row.names), None)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from mvstack.builders.base import Builder
 from mvstack.builders.spack import bundle, cache, handed, install, resolve
-from mvstack.builders.spack.clone import home, load_pins
+from mvstack.builders.spack.clone import home
 from mvstack.builders.spack.environments import store_of
 from mvstack.builders.spack.lock import locks_of
 from mvstack.cache.place import Place
+from mvstack.model.spack import spack_pins
 from mvstack.plan.graph import Node
 from mvstack.plan.types import Plan
 
@@ -49,7 +50,7 @@ class Spack:
         return ANY if there else None
 
     def share(self, plan: Plan, folder: Path) -> None:
-        own = home(Path(plan.root), load_pins())
+        own = home(Path(plan.root), spack_pins())
         shared = folder / "spack" / own.name
         shared.mkdir(parents=True, exist_ok=True)
         own.parent.mkdir(parents=True, exist_ok=True)

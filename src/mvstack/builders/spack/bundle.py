@@ -6,12 +6,13 @@ from pathlib import Path
 
 from mvstack.builders.base import Note, carried
 from mvstack.builders.spack.cache import push
-from mvstack.builders.spack.clone import clones, load_pins
+from mvstack.builders.spack.clone import clones
 from mvstack.builders.spack.environments import solved
 from mvstack.builders.spack.sources import fetch
 from mvstack.cache import gpg
 from mvstack.cache.place import Place
 from mvstack.cache.use import Caches
+from mvstack.model.spack import spack_pins
 from mvstack.plan.types import Plan
 from mvstack.sources.fetch import Fetched, Fetcher
 from mvstack.sources.spec import SourceSpec
@@ -27,21 +28,21 @@ GITCONFIG = "[safe]\n\tdirectory = *\n"
 
 def repositories(plan: Plan, target: Path, note: Note) -> None:
     """Spack and its packages at their pins, as repositories to clone from (one commit each)."""
-    pins = load_pins()
+    pins = spack_pins()
     cloned = clones(Path(plan.root), pins, note)
     target = target / "spack"
     target.mkdir(parents=True, exist_ok=True)
     (target / "gitconfig").write_text(GITCONFIG)
-    for pin, folder in ((pins.spack, cloned.spack), (pins.packages, cloned.packages)):
-        place = target / f"{pin.name}.git"
-        note(f"{pin.name} {pin.tag}")
+    for name, pin in pins.repositories.items():
+        place = target / f"{name}.git"
+        note(f"{name} {pin.tag}")
         if (place / "HEAD").is_file() and git.commit_of(place, pin.tag) == pin.commit:
             continue
         shutil.rmtree(place, ignore_errors=True)
         incoming = target / ".incoming.git"
         shutil.rmtree(incoming, ignore_errors=True)
         words = ("clone", "--quiet", "--bare", "--depth=1", "--branch", pin.tag)
-        git.answer(target, *words, folder.as_uri(), str(incoming))
+        git.answer(target, *words, (cloned.home / name).as_uri(), str(incoming))
         incoming.rename(place)
 
 

@@ -14,50 +14,19 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from mvstack.builders.base import Note
-from mvstack.builders.following import follow_into, lines_of
-from mvstack.model.spack import spack_pins
+from mvstack.builders.following import follow_into, heard, lines_of
+from mvstack.model.spack import Pin, SpackPins
 from mvstack.support import git, locks
 from mvstack.support.errors import Missing, Refused, SourceError
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
-from mvstack.support.processes import Limits, TimedOut, follow
 from mvstack.tree.folder import writable
 
 REQUIREMENTS = DATA / "requirements" / "spack.txt"
-# Whoever has a mirror of the repositories, or a git bundle, names it here.
+# The variables in which other places than upstream are named.
 URLS = {"spack": "MVSTACK_SPACK_URL", "packages": "MVSTACK_SPACK_PACKAGES_URL"}
-
-
-@dataclass(frozen=True)
-class Pin:
-    """One repository: where it is, the tag that is taken, and the commit that this tag must be."""
-
-    name: str
-    url: str
-    tag: str
-    commit: str
-
-    @property
-    def place(self) -> str:
-        """Where it is really taken from: what the variable says if it is set, else upstream."""
-        return os.environ.get(URLS[self.name]) or self.url
-
-
-class Pins(NamedTuple):
-    """What a clone is made of."""
-
-    spack: Pin
-    packages: Pin
-
-
-def load_pins() -> Pins:
-    """The pins of environments/policy/spack.yaml. Raises InvalidInput for what is wrong there."""
-    known = spack_pins()
-    both = {"spack": known.spack, "packages": known.packages}
-    return Pins(*(Pin(name, one.url, one.tag, one.commit) for name, one in both.items()))
 
 
 INCOMING = ".incoming-"
@@ -78,32 +47,31 @@ class Clones:
         return self.packages / "repos" / "spack_repo" / "builtin"
 
 
-def home(root: Path, pins: Pins) -> Path:
+def home(root: Path, pins: SpackPins) -> Path:
     """The folder of one pinned Spack below an install root."""
     return root / "spack" / pins.spack.tag
 
 
-def present(root: Path, pins: Pins) -> bool:
+def present(root: Path, pins: SpackPins) -> bool:
     """Whether both clones are there (nothing is proved)."""
-    return all((home(root, pins) / pin.name).is_dir() for pin in pins)
+    return all((home(root, pins) / name).is_dir() for name in pins.repositories)
 
 
-def clones(root: Path, pins: Pins, note: Note = lambda _: None) -> Clones:
+def clones(root: Path, pins: SpackPins, note: Note = lambda _: None) -> Clones:
     """Both clones below ``root``, cloned now if they are not there.
 
     Raises SourceError when one is not available, Refused when it is not the pinned commit, Missing
     when there is no git or ``root`` cannot be written to.
     """
     folder = home(root, pins)
-    places = {pin.name: folder / pin.name for pin in pins}
-    if not all(place.is_dir() for place in places.values()):
+    if not present(root, pins):
         with only_one(folder):
-            for pin in pins:
-                if not places[pin.name].is_dir():
-                    _clone(pin, places[pin.name], note)
-    for pin in pins:
-        _prove(pin, places[pin.name])
-    return Clones(folder, places["spack"], places["packages"])
+            for name, pin in pins.repositories.items():
+                if not (folder / name).is_dir():
+                    _clone(pin, folder / name, note)
+    for name, pin in pins.repositories.items():
+        _prove(pin, folder / name)
+    return Clones(folder, folder / "spack", folder / "packages")
 
 
 @contextlib.contextmanager
@@ -118,14 +86,16 @@ def only_one(folder: Path) -> Iterator[None]:
 
 
 def _clone(pin: Pin, target: Path, note: Note) -> None:
-    incoming = Path(tempfile.mkdtemp(dir=target.parent, prefix=INCOMING))
+    name, incoming = target.name, Path(tempfile.mkdtemp(dir=target.parent, prefix=INCOMING))
+    # whoever has a mirror of the repository, or a git bundle, names it
+    place = os.environ.get(URLS[name]) or pin.url
     try:
         git.answer(incoming, "init", "--quiet")
-        _fetch(pin, incoming, note)
+        _fetch(pin, place, incoming, target, note)
         found = git.commit_of(incoming, "FETCH_HEAD")
         if found != pin.commit:
-            raise _moved(pin, pin.place, found)
-        note(f"{pin.name} {pin.tag}: unpacking")
+            raise _moved(pin, name, place, found)
+        note(f"{name} {pin.tag}: unpacking")
         git.answer(incoming, "checkout", "--quiet", "--detach", found)
         git.answer(incoming, "update-ref", f"refs/tags/{pin.tag}", found)
         incoming.chmod(0o755)
@@ -134,36 +104,25 @@ def _clone(pin: Pin, target: Path, note: Note) -> None:
         shutil.rmtree(incoming, ignore_errors=True)
 
 
-def _fetch(pin: Pin, folder: Path, note: Note) -> None:
+def _fetch(pin: Pin, place: str, folder: Path, target: Path, note: Note) -> None:
     """Fetch the one commit that the tag names. A bundle is a file and knows no shallow fetch."""
-    depth = [] if Path(pin.place).is_file() else ["--depth=1"]
-    command = ["git", "fetch", "--progress", "--no-tags", *depth, pin.place]
-    said: list[str] = []
-
-    def line(text: str) -> None:
-        if text.strip():
-            said.append(text.strip())
-            note(f"{pin.name} {pin.tag}: {text.strip()}")
-
-    try:
-        status = follow(
-            [*command, f"refs/tags/{pin.tag}"],
-            git.environment(),
-            line=line,
-            cwd=folder,
-            limits=Limits(silence=SILENCE),
-        )
-    except TimedOut:
-        status = 1
-        said.append(f"nothing was heard from it for {SILENCE:.0f} seconds")
+    depth = [] if Path(place).is_file() else ["--depth=1"]
+    what = f"{target.name} {pin.tag}"
+    status, said = heard(
+        ["git", "fetch", "--progress", "--no-tags", *depth, place, f"refs/tags/{pin.tag}"],
+        git.environment(),
+        lambda text: note(f"{what}: {text}"),
+        cwd=folder,
+        silence=SILENCE,
+    )
     if status:
         raise SourceError(
-            f"{pin.name} {pin.tag} cannot be cloned",
-            pin.place,
+            f"{what} cannot be cloned",
+            place,
             found=" | ".join(said[-4:]),
             todo=f"name a mirror that can be reached (a URL, a folder or a git bundle): "
-            f"{URLS[pin.name]}=…; or put a clone at {pin.tag} there by hand: "
-            f"{folder.parent / pin.name}; an installation alone can do without Spack: "
+            f"{URLS[target.name]}=…; or put a clone at {pin.tag} there by hand: "
+            f"{target}; an installation alone can do without Spack: "
             "`builder: easybuild` in the system's file",
             outcome="Nothing half-cloned was kept.",
         )
@@ -174,14 +133,14 @@ def _prove(pin: Pin, folder: Path) -> None:
     found = git.commit_of(folder, "HEAD")
     if not found or not git.is_clone(folder):
         raise Refused(
-            f"this is not a git clone, so it cannot be told which {pin.name} it is",
+            f"this is not a git clone, so it cannot be told which {folder.name} it is",
             str(folder),
             allowed=f"a clone at {pin.tag}, commit {pin.commit}",
             todo=f"move it away, then the same command clones it; or put a clone there: "
             f"git clone --branch {pin.tag} --depth 1 {pin.url} {folder}",
         )
     if found != pin.commit:
-        raise _moved(pin, str(folder), found)
+        raise _moved(pin, folder.name, str(folder), found)
     changed = git.answer(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
     if changed:
         raise Refused(
@@ -193,9 +152,9 @@ def _prove(pin: Pin, folder: Path) -> None:
         )
 
 
-def _moved(pin: Pin, where: str, found: str) -> Refused:
+def _moved(pin: Pin, name: str, where: str, found: str) -> Refused:
     return Refused(
-        f"{pin.tag} of {pin.name} is not the commit that is pinned",
+        f"{pin.tag} of {name} is not the commit that is pinned",
         where,
         found=f"commit {found}",
         allowed=f"commit {pin.commit} (environments/policy/spack.yaml)",

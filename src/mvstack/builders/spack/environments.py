@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from mvstack.builders.spack import lock
-from mvstack.builders.spack.clone import clones, home, load_pins, present, python
+from mvstack.builders.spack.clone import clones, home, present, python
 from mvstack.builders.spack.isolated import Isolated, own_repositories
 from mvstack.builders.spack.lock import Environment
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache.use import Caches
+from mvstack.model.spack import spack_pins
 from mvstack.model.spack_lock import Lock, read_lock
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import MpiBuild, Package, Plan
@@ -69,7 +70,7 @@ def for_tree(
     Its configuration goes into ``state``, else into the tree. Of the ``caches`` only what is signed
     is taken.
     """
-    pins = load_pins()
+    pins = spack_pins()
     what = f"{pins.spack.tag} with packages {pins.packages.tag}"
     there = present(root, pins) and (home(root, pins) / "python" / ".ready").is_file()
     with contextlib.nullcontext() if there else progress.step("Spack", what) as step:

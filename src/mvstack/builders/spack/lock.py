@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.clone import REQUIREMENTS, load_pins
+from mvstack.builders.spack.clone import REQUIREMENTS
 from mvstack.builders.spack.gates import check
 from mvstack.builders.spack.gates.mpi import paired
 from mvstack.builders.spack.gates.planned import Case, gates_failed, request
@@ -18,6 +18,7 @@ from mvstack.builders.spack.resolve import read
 from mvstack.builders.spack.runner import INSIDE, Spack
 from mvstack.model.gates import GATES, load_gates
 from mvstack.model.meaning import of_paths, of_texts
+from mvstack.model.spack import spack_pins
 from mvstack.model.spack_lock import Lock
 from mvstack.plan.spack import site_repositories
 from mvstack.plan.types import Plan
@@ -134,7 +135,7 @@ def inputs_of(files: Mapping[str, str]) -> str:
         SCHEME,
         of_texts(own),
         [of_paths(contents(one), one) for one in repos],
-        [(pin.tag, pin.commit) for pin in load_pins()],
+        [(pin.tag, pin.commit) for pin in spack_pins().repositories.values()],
         REQUIREMENTS.read_text(),
     )
 
