@@ -368,15 +368,16 @@ def test_a_signed_lock_stands_for_all_of_its_partition(
     locks_of.put(plan, lock, str(project.cache), key, QUIET)
     found = locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
     assert found and found.read_bytes() == lock.read_bytes()
-    (file,) = project.cache.glob("locks/mine-cpu/*/lock.json")
+    (file,) = project.cache.glob("locks/mine-cpu/*/lock.json.asc")
     file.write_text(file.read_text().replace("mvapich", "mvapicj", 1))
     made = project.pipelines()
     assert builds(made) and "changed after it was signed" in made.notes[0]
     with pytest.raises(Refused, match="changed after it was signed"):
         locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
-    file.with_name("lock.json.asc").unlink()
-    with pytest.raises(Refused, match="its signature is not there"):
-        locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
+    for text, why in (("{}", "it is not signed"), (gpg.sign("[]", key.fingerprint), "no lock")):
+        file.write_text(text)
+        with pytest.raises(Refused, match=why):
+            locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
     locks_of.put(plan, lock, str(project.cache), key, QUIET)
     assert locks_of.signed(plan, [str(project.cache)], tmp_path / "l")
 

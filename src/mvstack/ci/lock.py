@@ -2,10 +2,9 @@
 
 Between jobs it is a folder ``lock`` in what is handed over: the one job that makes a whole
 partition solved for it, or the job `lock` took it from the job that planned. In the site's cache it
-is one file with a signature beside it, filed under what it was solved for, so that `deploy`
-installs by the lock that was validated:
+is one signed file, filed under what it was solved for, so that `deploy` installs by the lock that
+was validated:
 
-    locks/<system>-<partition>/<inputs>/lock.json
     locks/<system>-<partition>/<inputs>/lock.json.asc
 """
 
@@ -17,11 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from mvstack.builders.base import builder_of
 from mvstack.builders.spack import handed
 from mvstack.builders.spack.environments import solved
 from mvstack.cache import gpg
-from mvstack.cache.place import Place, Unreachable, place
+from mvstack.cache.place import NotBelieved, Place, Unreachable, place
 from mvstack.ci.handover import AGAIN, shared
 from mvstack.diff.sides import Side, read_side
 from mvstack.model.meaning import of_texts
@@ -34,6 +35,7 @@ from mvstack.support.errors import InvalidInput, Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.progress import Progress
 
+_FILES = TypeAdapter(dict[str, str])
 FOLDER = "lock"
 """Of a lock in a handover."""
 
@@ -147,7 +149,7 @@ def taken(folders: Iterable[Path]) -> Path | None:
         if links := [path for path in (folder, *folder.rglob("*")) if path.is_symlink()]:
             where = ", ".join(map(str, links))
             raise Refused("a lock was handed over as a link", where, todo=AGAIN)
-        found.setdefault(_text(folder), file)
+        found.setdefault(json.dumps(handed.texts(folder)), file)
     if len(found) > 1:
         raise Refused(
             "several locks were handed over, and they differ",
@@ -163,20 +165,15 @@ def put(plan: Plan, lock: Path, to: str, key: gpg.Key, progress: Progress) -> No
     Call it when all that the lock names is there. Raises Refused for a lock of another plan.
     """
     handed.check(lock, plan)
-    target, text = place(to), _text(lock.parent)
-    file = target.writable() / _name(plan)
-    signature = file.with_name(f"{file.name}.asc")
+    target, texts = place(to), handed.texts(lock.parent)
     what = f"the lock of {plan.system}/{plan.partition}"
-    with contextlib.suppress(gpg.BadSignature, Unreachable):
-        if believed(target, plan) == text:
+    with contextlib.suppress(NotBelieved, Unreachable):
+        if believed(target, plan) == texts:
             progress.skip("sign", what, "already there")
             return
     with progress.step("sign", what):
-        signed = gpg.sign(text, key.fingerprint, detached=True)
-        # an interruption between the two leaves a signature that does not fit, and is seen
-        signature.unlink(missing_ok=True)
-        write_atomically(file, text)
-        write_atomically(signature, signed)
+        signed = gpg.sign(json.dumps(texts, indent=1) + "\n", key.fingerprint)
+        write_atomically(target.writable() / _name(plan), signed)
 
 
 def signed(plan: Plan, caches: Sequence[str], to: Path) -> Path | None:
@@ -187,43 +184,36 @@ def signed(plan: Plan, caches: Sequence[str], to: Path) -> Path | None:
     """
     for name in caches:
         try:
-            text = believed(place(name), plan)
+            found = believed(place(name), plan)
         except Unreachable:
             continue
-        except gpg.BadSignature as error:
+        except NotBelieved as error:
             raise Refused(
                 f"the lock of {plan.system}/{plan.partition} in this cache is refused: {error}",
                 f"{name}: {_name(plan)}",
                 todo=error.todo or "run its pipeline again: the job `sign` puts it there",
                 outcome="Nothing was installed.",
             ) from None
-        if text:
-            handed.write(json.loads(text), to)
+        if found:
+            handed.write(found, to)
             return to / handed.LOCK
     return None
 
 
 def _name(plan: Plan) -> str:
     """The lock's file, from the cache."""
-    return f"locks/{plan.system}-{plan.partition}/{handed.inputs(plan)}/lock.json"
+    return f"locks/{plan.system}-{plan.partition}/{handed.inputs(plan)}/lock.json.asc"
 
 
-def _text(folder: Path) -> str:
-    """All of a lock as one text, the same for the same content."""
-    return json.dumps(handed.texts(folder), indent=1, sort_keys=True) + "\n"
+def believed(source: Place, plan: Plan) -> dict[str, str]:
+    """The files of the signed lock of ``plan`` in a cache; {} where it has none.
 
-
-def believed(source: Place, plan: Plan) -> str:
-    """The text of the signed lock of ``plan`` in a cache; "" where it has none.
-
-    A cache that has it has all that it names (:func:`put`). Raises BadSignature, Unreachable.
+    A cache that has it has all that it names (:func:`put`). Raises NotBelieved, Unreachable.
     """
-    name = _name(plan)
-    text = source.read(name)
-    if text is None:
-        return ""
-    signature = source.read(f"{name}.asc")
-    if signature is None:
-        raise gpg.BadSignature("its signature is not there")
-    gpg.verified_detached(text, signature)
-    return text.decode()
+    signed = source.read(_name(plan))
+    if signed is None:
+        return {}
+    try:
+        return _FILES.validate_json(gpg.verified(signed)[0])
+    except ValidationError:
+        raise NotBelieved("it is signed, and holds no lock") from None
