@@ -7,7 +7,7 @@ from install_tree import POLICY, RELEASE, SYSTEM
 
 from mvstack.model.load import parse_system
 from mvstack.plan.make import make_plan
-from mvstack.plan.targets import family_of, target_for
+from mvstack.plan.targets import family_of, options_for, target_for
 from mvstack.plan.types import Given
 
 
@@ -49,3 +49,9 @@ def test_this_machine_is_compiled_for_natively_where_its_processor_has_a_name(
     system = parse_system(text, SYSTEM).model_copy(update={"discover": here})
     plan = make_plan(system, "hpc", RELEASE, POLICY, Given())
     assert (plan.target, plan.optimization) == (target, options)
+
+
+def test_a_compiler_of_an_odd_version_is_no_crash() -> None:
+    """A version of digits alone is all that archspec takes; a site's may be 12.2.0-rc1."""
+    assert target_for("zen3", "gcc", "12.2.0-rc1") == "zen3"
+    assert options_for("zen3", "gcc", "12.2.0-rc1") == ""

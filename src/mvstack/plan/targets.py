@@ -29,7 +29,7 @@ def _compiled(target: str, compiler: str, version: str) -> tuple[str, str]:
     for candidate in [known, *older] if known else []:
         try:
             options = candidate.optimization_flags(compiler, version)
-        except archspec.cpu.UnsupportedMicroarchitecture:
+        except (archspec.cpu.UnsupportedMicroarchitecture, archspec.cpu.InvalidCompilerVersion):
             continue
         return str(candidate.name), str(options).strip()
     return target, ""

@@ -9,7 +9,7 @@ from typing import Any
 from mvstack.model.spack import spack_pins
 from mvstack.plan.targets import family_of, target_for
 from mvstack.plan.types import MpiBuild, Package, Plan
-from mvstack.render.templates import quoted, template, yaml
+from mvstack.render.templates import template
 
 FILES = ("spack", "packages", "concretizer", "config", "mirrors", "modules")
 
@@ -32,7 +32,6 @@ def spack_files(plan: Plan) -> dict[str, str]:
             externals={one["package"]: one for one in plan.externals if one["package"] != "gcc"},
             common=common_words,
             transports=transports,
-            external=external_lines,
             root=lambda build: root(plan, build),
             mpi_of=lambda package: mpi_of(plan, package),
             selector=selector,
@@ -82,22 +81,6 @@ def transports(builds: list[MpiBuild]) -> dict[str, dict[str, str]]:
             row = {"words": words, "device": build.device, "why": build.why}
             found.setdefault(under["package"], row)
     return found
-
-
-def external_lines(row: dict[str, str]) -> str:
-    """The lines of packages.yaml that say where the site has a package; a comment if too little
-    is known of it for Spack."""
-    if not row["spec"]:
-        return (
-            f"    # The site has it below {row['prefix']}; Spack needs its version to use it.\n"
-            "    externals: []\n"
-        )
-    return (
-        "    buildable: false\n"
-        "    externals:\n"
-        f"    - spec: {quoted(row['spec'])}\n"
-        f"      prefix: {yaml(row['prefix'])}\n"
-    )
 
 
 def mpi_of(plan: Plan, package: Package) -> MpiBuild:
