@@ -86,8 +86,10 @@ def test_hidden_modules_are_not_shown(plan: Plan) -> None:
 
 
 def test_a_withdrawn_module_cannot_be_loaded(plan: Plan) -> None:
-    modules.withdraw(modules.core_module(plan))
-    modules.withdraw(modules.core_module(plan))  # also when it is gone already
+    modules.withdraw(modules.core_file(Path(plan.tree), plan.release))
+    modules.withdraw(
+        modules.core_file(Path(plan.tree), plan.release)
+    )  # also when it is gone already
     said = bash(f"source {plan.tree}/init/bash; module load mvapich-stack 2>&1 || echo refused")
     assert "refused" in said
     modules.publish(plan)

@@ -16,7 +16,7 @@ from mvstack.discover.system import note_limits, read_mounts, read_os
 from mvstack.discover.view import View
 from mvstack.model.load import load_policy
 from mvstack.model.policy import Policy
-from mvstack.model.vocabulary import policy_folders
+from mvstack.support.home import home
 
 COMMANDS = (
     *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", "df -Pk /dev/shm"),
@@ -50,7 +50,7 @@ def capture(file: Path) -> None:
 def examine(view: View) -> Machine:
     """``look`` through a view, which then knows all that was looked at."""
     machine = Machine()
-    policy = _policy(tuple(policy_folders()))
+    policy = _policy(tuple(home().folders("policy")))
     seen = [row.seen for row in policy.externals.values() if row.seen]
     view.ask_together([*COMMANDS, *(tool for one in seen for tool in one.tools)])
     read_os(view, machine)

@@ -8,7 +8,6 @@ from mvstack.model.base import M, validated
 from mvstack.model.policy import FILES, Policy
 from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
-from mvstack.model.vocabulary import policy_folders
 from mvstack.model.yamlfile import YamlFile, parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.home import home
@@ -120,7 +119,7 @@ def _placed(release: R, file: YamlFile) -> R:
 
 def load_policy() -> Policy:
     """The policy tables, the site's rows before ours, with the errors of all of them at once."""
-    folders = policy_folders()
+    folders = home().folders("policy")
     problems: list[Problem] = []
     parts: dict[str, Any] = {}
     for place in folders:

@@ -27,14 +27,9 @@ ROWS = {
 """Kind of word → the policy's file and the key whose rows are named by it."""
 
 
-def policy_folders() -> list[Path]:
-    """The folders of the policy, the site's before ours."""
-    return home().folders("policy")
-
-
 def words(kind: str) -> tuple[str, ...]:
     """The words of ``kind``, in the order of the policy's rows."""
-    return _words(kind, tuple(policy_folders()))
+    return _words(kind, tuple(home().folders("policy")))
 
 
 @cache

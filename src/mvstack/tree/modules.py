@@ -28,7 +28,7 @@ def publish(plan: Plan) -> None:
     tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
     install_doctor(tree)
     install_guard(plan)
-    write_atomically(core_module(plan), template("mvapich-stack.lua", plan=plan))
+    write_atomically(core_file(tree, plan.release), template("mvapich-stack.lua", plan=plan))
     write_atomically(tree / "init" / "bash", template("init.bash", tree=tree, lmod=lmod))
 
 
@@ -62,13 +62,8 @@ def install_guard(plan: Plan) -> None:
         write_atomically(module, template("launch-guard.lua", plan=plan, guard=str(library)))
 
 
-def core_module(plan: Plan) -> Path:
-    """Where the module stands that opens the tree of ``plan``."""
-    return core_file(Path(plan.tree), plan.release)
-
-
 def core_file(tree: Path, release: str) -> Path:
-    """The same, by tree and release: it is there when an installation has come to its end."""
+    """The module that opens a tree; it is there when an installation has come to its end."""
     return tree / "modules" / "Core" / "mvapich-stack" / f"{release}.lua"
 
 

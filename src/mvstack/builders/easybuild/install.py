@@ -159,7 +159,7 @@ def _withdraw_changed(todo: list[Work], plan: Plan) -> None:
     A package is built anew when what it stands on is: until then it could not run either.
     """
     if changed := [item.module_file for item in todo if item.state is State.CHANGED]:
-        modules.withdraw(*changed, modules.core_module(plan))
+        modules.withdraw(*changed, modules.core_file(Path(plan.tree), plan.release))
 
 
 def _fetch(missing: list[Work], tree: Path, run: Run) -> dict[str, list[Row]]:

@@ -52,31 +52,28 @@ def write(files: Mapping[str, str], to: Path) -> None:
             write_atomically(to / name, files[name])
 
 
-def check(given: Path, plan: Plan) -> None:
-    """Raise Refused for a lock that was made from something else, or does not say from what."""
-    record, wanted = given.parent / RECORD, inputs(plan)
-    found = known_inputs(record)
-    if not given.is_file() or found != wanted:
-        raise Refused(
-            "this lock was solved for something else than this plan"
-            if found
-            else "this lock cannot be used: it, or what it was made from, is not there",
-            str(given),
-            found=f"inputs {found}" if found else f"nothing usable in {record}",
-            allowed=f"inputs {wanted}",
-            todo="hand on the whole lock of the job that planned this pipeline, and have every "
-            "job run on the same commit",
-            outcome="Nothing was installed.",
-        )
-
-
 def is_of(folder: Path, plan: Plan) -> bool:
     """Whether the lock in ``folder`` was solved for ``plan``."""
-    try:
-        check(folder / LOCK, plan)
-    except Refused:
-        return False
-    return True
+    return (folder / LOCK).is_file() and known_inputs(folder / RECORD) == inputs(plan)
+
+
+def check(given: Path, plan: Plan) -> None:
+    """Raise Refused for a lock that was made from something else, or does not say from what."""
+    if given.is_file() and is_of(given.parent, plan):
+        return
+    record = given.parent / RECORD
+    found = known_inputs(record)
+    raise Refused(
+        "this lock was solved for something else than this plan"
+        if found
+        else "this lock cannot be used: it, or what it was made from, is not there",
+        str(given),
+        found=f"inputs {found}" if found else f"nothing usable in {record}",
+        allowed=f"inputs {inputs(plan)}",
+        todo="hand on the whole lock of the job that planned this pipeline, and have every "
+        "job run on the same commit",
+        outcome="Nothing was installed.",
+    )
 
 
 def put(given: Path, plan: Plan, inputs_here: str) -> None:

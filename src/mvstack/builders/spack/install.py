@@ -75,7 +75,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         changed = _changed(tree, texts)
         if todo or changed:
             stale = [tree / "modules" / part.file for part in changed]
-            core.withdraw(*stale, core.core_module(plan))
+            core.withdraw(*stale, core.core_file(tree, plan.release))
         if todo:
             by_hash = {roots[part.key]: part for part in parts if part.key in roots}
             rows += build(stack, todo, by_hash, run, in_caches)
