@@ -100,6 +100,8 @@ def test_runs_of_every_release_are_read_and_damaged_files_left_out(tmp_path: Pat
             (folder / "a.json").write_text(json.dumps(run(0.3)))
     (folder / "b.json").write_text("{")
     (folder / "c.json").write_text("[]")
+    (folder / "d.json").write_text('{"cases": [5]}')
+    (folder / "e.json").write_text('{"cases": [{"result": "pass"}]}')
     assert len(earlier_runs(tmp_path / "2026.11" / "local")) == 2
     assert len(earlier_runs(tmp_path / "2026.11" / "expanse-cpu")) == 2
     assert earlier_runs(tmp_path / "2026.11" / "none") == []

@@ -20,8 +20,8 @@ ROOMS = (
     *("recipes", "abi", "fabric", "install", "test", "report", "diff", "bundle", "ci"),
     *("image", "cli"),
 )
-# Lines of src by area: the room of such a name, and the modules so called in model/ and cli/; and the
-# rest, which is what everybody who changes the project must know. None grows without a reason.
+# Lines of src by area: a room of such a name, and modules so called in model/ and cli/; and the
+# rest, which is what all who change the project must know. None grows without a reason.
 AREAS = {
     "images": ("image", "cluster"),
     "fabric": ("fabric", "wiring"),

@@ -7,7 +7,8 @@ before, in this release or an earlier one, with the same product and device of a
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,13 @@ def earlier_runs(tree: Path) -> list[Json]:
 
     ``tree`` is ``<root>/<release>/<partition>``. Files that are no results are left out.
     """
-    return list(_read(tree.parents[1].glob(f"*/{tree.name}/records/results/*.json")))
-
-
-def _read(paths: Iterable[Path]) -> Iterator[Json]:
-    for path in sorted(paths):
-        try:
-            found = json.loads(path.read_text())
-        except (OSError, ValueError):
-            continue
-        if isinstance(found, dict) and isinstance(found.get("cases"), list):
-            yield found
+    found = []
+    for path in sorted(tree.parents[1].glob(f"*/{tree.name}/records/results/*.json")):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            run = json.loads(path.read_text())
+            list(_figures(run))
+            found.append(run)
+    return found
 
 
 def slower(results: Json, earlier: list[Json]) -> list[dict[str, str]]:
@@ -48,39 +45,30 @@ def slower(results: Json, earlier: list[Json]) -> list[dict[str, str]]:
     do not.
     """
     before: dict[Key, list[float]] = {}
-    for run in earlier:
-        for key, value, _, _ in _figures(run):
-            before.setdefault(key, []).append(value)
+    for key, row, _ in (one for run in earlier for one in _figures(run)):
+        before.setdefault(key, []).append(row["value"])
     found = []
-    for key, value, title, referred in _figures(results):
-        past = before.get(key, [])
-        if referred or len(past) < ENOUGH:
+    for key, row, title in _figures(results):
+        past, unit = before.get(key, []), row["unit"]
+        if row["reference"] is not None or len(past) < ENOUGH:
             continue
         # as times: more is worse
-        turned = [one if key[4] in LESS_IS_BETTER else 1 / one for one in (value, *past)]
-        now, best, worst = turned[0], min(turned[1:]), max(turned[1:])
-        if now > worst * max(1 + MARGIN, worst / best):
-            low, high = min(past), max(past)
-            name = key[2] if key[3] is None else f"{key[2]} of {key[3]} bytes"
-            why = (
-                f"{name} is {value:g} {key[4]}; {len(past)} earlier runs had {low:g} to {high:g} "
-                f"{key[4]}"
+        now, *others = [one if unit in LESS_IS_BETTER else 1 / one for one in (row["value"], *past)]
+        if now > max(others) * max(1 + MARGIN, max(others) / min(others)):
+            of = "" if row["size"] is None else f" of {row['size']} bytes"
+            was = f"{len(past)} earlier runs had {min(past):g} to {max(past):g} {unit}"
+            found.append(
+                {"what": title, "why": f"{row['name']}{of} is {row['value']:g} {unit}; {was}"}
             )
-            found.append({"what": title, "why": why})
     return found
 
 
-def _figures(run: Json) -> Iterator[tuple[Key, float, str, bool]]:
-    """Each figure of a check that passed: its key, its value, whose it is, is it referred to?"""
-    for case in run["cases"]:
-        if not isinstance(case, dict) or case.get("result") != "pass":
-            continue
-        mpi = str(case.get("mpi", ""))
-        build = re.sub(r"/[\d.]+(rc\d*)?", "", mpi)  # mvapich/4.1-ucx: mvapich-ucx
-        benchmark = str(case.get("benchmark", ""))
-        for row in case.get("figures") or []:
-            value = row.get("value")
-            if not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-                continue
-            key = (f"{case.get('check')} {benchmark}", build, row["name"], row["size"], row["unit"])
-            yield key, float(value), f"{case.get('check')} with {mpi}", row["reference"] is not None
+def _figures(run: Json) -> Iterator[tuple[Key, Json, str]]:
+    """Each figure of a check that passed, with what it is like and whose it is."""
+    for case in (one for one in run["cases"] if one.get("result") == "pass"):
+        build = re.sub(r"/[\d.]+(rc\d*)?", "", case["mpi"])  # mvapich/4.1-ucx: mvapich-ucx
+        for row in case["figures"]:
+            if row["value"] and math.isfinite(row["value"]) and row["value"] > 0:
+                what = f"{case['check']} {case['benchmark']}"
+                key = (what, build, row["name"], row["size"], row["unit"])
+                yield key, row, f"{case['check']} with {case['mpi']}"

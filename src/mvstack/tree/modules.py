@@ -51,12 +51,10 @@ def install_guard(plan: Plan) -> None:
     Where this machine has no compiler (all came from a cache) there is no such module.
     """
     tree, compiler = Path(plan.tree), shutil.which("cc") or shutil.which("gcc")
-    library = tree / "lib" / "launch-guard.so"
+    library, source = tree / "lib" / "launch-guard.so", DATA / "modulefiles" / "launch_guard.c"
     library.parent.mkdir(exist_ok=True)
     partial = library.with_suffix(".partial")
-    words = ["-O2", "-shared", "-fPIC", "-o", str(partial)]
-    source = str(DATA / "modulefiles" / "launch_guard.c")
-    if compiler and run([compiler, *words, source, "-ldl"]).ok:
+    if compiler and run([compiler, "-O2", "-shared", "-fPIC", "-o", partial, source, "-ldl"]).ok:
         partial.replace(library)
         module = tree / "modules" / "Core" / "launch-guard" / f"{plan.release}.lua"
         write_atomically(module, template("launch-guard.lua", plan=plan, guard=str(library)))
