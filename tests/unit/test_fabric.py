@@ -198,6 +198,28 @@ def test_what_may_be_anywhere_is_no_fault() -> None:
     assert [one.kind for one in faults(plan, read(site))] == ["unknown"]
 
 
+def test_who_is_elsewhere_is_not_taken_for_missing() -> None:
+    """A node moves to another leaf; in its old port is one with a wrong name, whose own is free."""
+    plan = planned(tree_system(3, racks=1, leaves=2, cores=1, core_links=1))
+    site = read(plan)
+    at = {one.label: guid for guid, one in site.devices.items()}
+    site.devices[at["n01-002"]] = site.devices[at["n01-002"]]._replace(name="a1 HCA-1")
+    moved = {
+        at["n01-001"]: End(at["l01-2"], 79),  # was in port 1 of the other leaf
+        at["n01-002"]: End(at["l01-1"], 1),  # calls itself a1, was in port 2
+    }
+    links = [x for x in site.links if not {end.guid for end in x.ends} & set(moved)]
+    site.links = links + [Link((end, End(guid, 1)), 4, "HDR") for guid, end in moved.items()]
+    found = {(one.kind, one.nodes) for one in faults(plan, site)}
+    assert found == {("cable", ("n01-001",)), ("name", ("n01-002",))}
+
+
+def test_a_tool_that_failed_is_told() -> None:
+    plan = planned(tree_system(2, racks=1, leaves=1, cores=1, core_links=1))
+    site = read_fabric(text(plan), "", "ibqueryerrors failed: no path", {})
+    assert [(x.kind, x.place) for x in faults(plan, site)] == [("unread", "ibqueryerrors")]
+
+
 def test_lines_that_break_parsers_are_named_by_their_number() -> None:
     plan = planned(load_system("gordon"))
     lines = text(plan).split("\n")
@@ -305,11 +327,11 @@ def test_a_map_is_mended_line_by_line() -> None:
     given = (
         '0x0002c90200000001 "leaf 1"\r\n\n# racks\n0002C90200000002\tspine"1"  # top\n'
         '0x2c90200000001 "again"\n0x0002c90200000003 "spine_1"\n'
-        '0x0002c90200000004 "good"\nrubbish\n'
+        '0x0002c90200000004 "good"\nrubbish\n0x0002c90200000005 "fine"\r\n'
     )
     names, mends = cleaned(given)
-    assert list(names.values()) == ["leaf_1", "spine_1", "spine_1-2", "good"]
-    assert list(mends) == [1, 2, 3, 4, 5, 6, 8]
+    assert list(names.values()) == ["leaf_1", "spine_1", "spine_1-2", "good", "fine"]
+    assert list(mends) == [1, 2, 3, 4, 5, 6, 8, 9]
     assert "a blank line" in mends[2] and "a comment" in mends[3] and "CR" in mends[1]
     assert "leaf_1 already" in mends[5] and "no GUID and name" in mends[8]
 

@@ -113,8 +113,8 @@ class Comparison:
 
     def _whole(self) -> Iterator[Fault]:
         """Lines that cannot be read, switches that are missing."""
-        for number, line in self.found.fabric.unread.items():
-            yield Fault("unread", f"ibnetdiscover, line {number}", f"cannot be read: {line}")
+        for place, what in self.found.fabric.unread.items():
+            yield Fault("unread", place, what)
         for name in sorted(self.missing):
             below = self.meeting((name, name))
             tail = f", and nothing is known of {few(below)}" if below else ""

@@ -49,7 +49,7 @@ class Link(NamedTuple):
 
 @dataclass
 class Fabric:
-    """Devices by GUID; ``states`` and ``counters`` of ports, ``unread`` lines by their numbers.
+    """Devices by GUID; ``states`` and ``counters`` of ports, ``unread`` lines by their place.
 
     ``owners`` are adapters by the GUID of a port, by which other tools name them; ``partitions``
     those of the planned nodes.
@@ -60,7 +60,7 @@ class Fabric:
     owners: dict[str, str] = field(default_factory=dict)
     states: dict[End, str] = field(default_factory=dict)
     counters: dict[End, dict[str, int]] = field(default_factory=dict)
-    unread: dict[int, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
     partitions: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -106,12 +106,15 @@ def read_fabric(text: str, states: str, counters: str, names: dict[str, str]) ->
                 fabric.links.append(Link((first, second), int(one[5]), one[6]))
                 seen.add((first, second))
         elif not _AROUND.match(line) and (device or line[0] != "["):
-            fabric.unread[number] = clean(line)
+            fabric.unread[f"ibnetdiscover, line {number}"] = f"cannot be read: {clean(line)}"
             device = "" if line.startswith(("Switch", "Ca", "Rt")) else device
     whole = [x for x in fabric.links if all(end.guid in fabric.devices for end in x.ends)]
     if lost := len(fabric.links) - len(whole):
-        fabric.unread[number + 1] = f"the end is missing, and {count(lost, 'link')} with it"
+        what = f"the end is missing, and {count(lost, 'link')} with it"
+        fabric.unread[f"ibnetdiscover, line {number}"] = what
         fabric.links = whole
+    for tool, what in re.findall(r"^(\w+) failed: (.*)", f"{states}\n{counters}", re.M):
+        fabric.unread[tool] = f"failed, and what it did not print is not judged: {clean(what)}"
     for line in states.split("\n"):
         if one := _STATE.match(line):
             fabric.states[fabric.end(one[1], one[2])] = f"{one[3]}/{one[4]}"
