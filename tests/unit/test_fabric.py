@@ -97,6 +97,18 @@ def test_a_switch_of_a_torus_has_three_links_to_each_of_six_neighbours() -> None
     assert {len(seen.plan.links[x]) for x in around if set(x) <= seen.switches} == {3}
 
 
+def test_a_ring_of_two_has_one_way_and_one_of_one_has_none() -> None:
+    gordon = load_system("gordon")
+    torus = gordon.wiring.torus.model_copy(update={"size": [2, 1, 3]})
+    cpu = gordon.partitions["cpu"].model_copy(update={"nodes": 96})
+    wiring = gordon.wiring.model_copy(update={"torus": torus})
+    system = gordon.model_copy(update={"wiring": wiring, "partitions": {"cpu": cpu}})
+    plan = planned(system)
+    assert len(plan.links) == 96 + 3 * (3 + 2 * 3)
+    lines = described(wiring, plan)["torus-2QoS.conf"]
+    assert "xp_link" in lines and "zm_link" in lines and "y" not in lines.partition("torus 2")[2]
+
+
 def test_topology_conf_has_every_node_once() -> None:
     system = load_system("comet")
     files = described(system.wiring, planned(system))
