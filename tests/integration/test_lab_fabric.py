@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fabric_world import Planter
+from fabric_world import KINDS, Planter, unlike
 from lab_fabric import LIVE, Checked, checked, console, copied, lab, lacking
-from test_fabric import KINDS, unlike
 
 from mvstack.cli.fabric import READ, TOOLS
 from mvstack.fabric.compare import Fault

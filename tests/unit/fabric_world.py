@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
+from mvstack.fabric.compare import Fault
 from mvstack.fabric.links import Device, End, Fabric, Link
 from mvstack.model.load import load_system
 from mvstack.model.system import System
 from mvstack.model.wiring import Wiring
+
+# adapters, switches and links that the systems' files describe
+DESCRIBED = {"comet": (1944, 207, 4374), "expanse": (784, 43, 1204), "gordon": (1024, 64, 1600)}
 
 
 def tree_system(nodes: int, **tree: int) -> System:
@@ -229,3 +234,21 @@ class Planter:
             self.told.append((name, (said, *self.ports(link))))
             return True
         return False
+
+
+KINDS = sorted(Planter(Fabric(), 0).kinds)
+
+
+def unlike(told: list[tuple[str, tuple[str, ...]]], found: list[Fault]) -> list[object]:
+    """What was told and not found, then what was found and not told."""
+    left: list[object] = []
+    rest = list(found)
+    for kind, words in told:
+        for one in rest:
+            inside = f"{one.place} {one.says} {' '.join(one.nodes)}"
+            if one.kind == kind and all(re.search(rf"{re.escape(x)}\b", inside) for x in words):
+                rest.remove(one)
+                break
+        else:
+            left.append((kind, words))
+    return [*left, *rest]

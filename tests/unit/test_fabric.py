@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from fabric_world import Planter, tree_system
+from fabric_world import DESCRIBED, KINDS, Planter, tree_system, unlike
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +21,6 @@ from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.home import DATA
 
 RULES = fault_policy()
-DESCRIBED = {"comet": (1944, 207, 4374), "expanse": (784, 43, 1204), "gordon": (1024, 64, 1600)}
 
 
 def text(fabric: Fabric) -> str:
@@ -38,21 +37,6 @@ def read(fabric: Fabric) -> Fabric:
 def faults(plan: Fabric, found: Fabric, *others: str) -> list[Fault]:
     seen = Comparison(plan, found, [*others, *RULES.anywhere])
     return [*seen.faults, *count_faults(seen, {}, 0, RULES)]
-
-
-def unlike(told: list[tuple[str, tuple[str, ...]]], found: list[Fault]) -> list[object]:
-    """What was told and not found, then what was found and not told."""
-    left: list[object] = []
-    rest = list(found)
-    for kind, words in told:
-        for one in rest:
-            inside = f"{one.place} {one.says} {' '.join(one.nodes)}"
-            if one.kind == kind and all(re.search(rf"{re.escape(x)}\b", inside) for x in words):
-                rest.remove(one)
-                break
-        else:
-            left.append((kind, words))
-    return [*left, *rest]
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
@@ -132,7 +116,6 @@ SHAPES = st.builds(
     cores=st.integers(3, 8),
     core_links=st.integers(1, 4),
 )
-KINDS = sorted(Planter(Fabric(), 0).kinds)
 
 
 @given(SHAPES, st.lists(st.sampled_from(KINDS), max_size=8), st.integers(0, 2**32))

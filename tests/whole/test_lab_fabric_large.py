@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fabric_world import Planter
+from fabric_world import DESCRIBED, Planter, unlike
 from lab_fabric import LIVE, checked, console, copied, lacking
-from test_fabric import DESCRIBED, unlike
 
 from mvstack.fabric.compare import Fault
 from mvstack.fabric.plan import fabric_text, planned
