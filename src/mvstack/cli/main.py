@@ -21,6 +21,7 @@ PANELS = {
     "Start": ("discover", "explain", "check", "adopt"),
     "Look": ("list", "show", "find"),
     "Stack": ("install", "test", "report", "up", "abi"),
+    "Measure": ("compare",),
     "Sources and caches": ("bundle", "sources", "cache"),
     "Pipelines and images": ("diff", "ci", "image", "cluster"),
     "Watch": ("fabric",),
@@ -32,6 +33,7 @@ MODULES = {name: name for name in COMMANDS}
 MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {
     "render": "rendering",
     "find": "show",
+    "compare": "measure",
     "gate": "lock",
 }
 

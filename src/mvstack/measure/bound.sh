@@ -1,0 +1,15 @@
+# Runs a program on one core: the core of the rank's number on its node. Every MPI gets the same cores
+# so, whatever it would choose by itself. Of a core with several hardware threads the first is taken.
+rank=${MPI_LOCALRANKID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${SLURM_LOCALID:-${MV2_COMM_WORLD_LOCAL_RANK:-}}}}
+rank=${rank:-${FLUX_TASK_LOCAL_ID:-${PALS_LOCAL_RANKID:-}}}
+cores=()
+for range in $(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status | tr , ' '); do
+    for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
+        siblings=$(cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" 2>/dev/null)
+        [[ ${siblings%%[,-]*} != "$cpu" && -n $siblings ]] || cores+=("$cpu")
+    done
+done
+if [[ -z $rank ]] || ((${#cores[@]} < 2)); then
+    exec "$@" # the launcher has bound it, or says no number
+fi
+exec taskset -c "${cores[rank % ${#cores[@]}]}" "$@"

@@ -1,0 +1,68 @@
+/* What OMB does not check of what it measures: that one-sided puts bring the right bytes, and that nobody
+ * leaves a barrier before all have entered it. Says which MPI it runs with. One line each. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LARGEST = 1 << 20, LATE = 20000 /* microseconds */ };
+static char buffer[LARGEST], window[LARGEST];
+
+static int puts_wrong(int rank, int size)
+{
+    MPI_Win win;
+    int wrong = 0, to = (rank + 1) % size, from = (rank + size - 1) % size;
+
+    MPI_Win_create(window, LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    for (int bytes = 1; bytes <= LARGEST && !wrong; bytes *= 2) {
+        memset(window, 0, LARGEST);
+        for (int i = 0; i < bytes; i++)
+            buffer[i] = (char)(i * 7 + rank + bytes % 251);
+        MPI_Win_fence(0, win);
+        MPI_Put(buffer, bytes, MPI_CHAR, to, 0, bytes, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+        for (int i = 0; i < bytes && !wrong; i++)
+            wrong = window[i] != (char)(i * 7 + from + bytes % 251);
+        if (!wrong && bytes < LARGEST)
+            wrong = window[bytes] != 0;
+        MPI_Win_fence(0, win);
+    }
+    MPI_Win_free(&win);
+    return wrong;
+}
+
+/* Each rank comes late once; the others may not be out before it is in. */
+static int barrier_wrong(int rank, int size)
+{
+    int wrong = 0, in = 1, all;
+
+    for (int late = 0; late < size && late < 8; late++) {
+        MPI_Allreduce(&in, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        double begin = MPI_Wtime();
+        if (rank == late)
+            usleep(LATE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank != late && MPI_Wtime() - begin < LATE * 0.4e-6)
+            wrong = 1;
+    }
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int rank, size, length, wrong[2], any[2];
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Get_library_version(version, &length);
+    wrong[0] = puts_wrong(rank, size);
+    wrong[1] = barrier_wrong(rank, size);
+    MPI_Allreduce(wrong, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("world %d\nput %s\nbarrier %s\nversion %s\n", size, any[0] ? "wrong" : "right",
+               any[1] ? "wrong" : "right", version);
+    MPI_Finalize();
+    return 0;
+}
