@@ -1,20 +1,19 @@
 """``mvstack compare`` and ``mvstack tune``: measure MPIs, and what makes ours faster."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
 from mvstack.cli import options
+from mvstack.discover import look
 from mvstack.install.stages import fetcher_for, installed_here
-from mvstack.measure import mpis, omb, results
-from mvstack.measure.bench import prepared
-from mvstack.measure.compare import Asked, compare as measure, kept
+from mvstack.measure import bench, mpis, results
+from mvstack.measure.compare import Comparison
 from mvstack.sources.accepted import state_dir
 from mvstack.support.console import say, table
-from mvstack.support.errors import InvalidInput, MvstackError, gathered
+from mvstack.support.errors import InvalidInput, MvstackError, gathered, together
 from mvstack.support.files import write_atomically
 
 app = options.commands()
@@ -38,7 +37,7 @@ def compare(
         Option("--peer", help="Another MPI: pypi:…, system:…, module:… or prefix:DIR; repeat."),
     ] = None,
     ops: Annotated[
-        list[str] | None, Option("--ops", help=f"Operations: {', '.join(omb.OPERATIONS)}.")
+        list[str] | None, Option("--ops", help=f"Operations: {', '.join(bench.OPERATIONS)}.")
     ] = None,
     rounds: Annotated[int, Option("--rounds", min=1, help="Measure everything so often.")] = 7,
     ranks: Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")] = 2,
@@ -47,7 +46,7 @@ def compare(
         list[str] | None,
         Option("--launcher", metavar="[MPI=]LINE", help="What starts {program} on {ranks}."),
     ] = None,
-    omb_source: Annotated[
+    omb: Annotated[
         Path | None, Option("--omb", metavar="DIR|TARBALL", help="Source of OMB; else fetched.")
     ] = None,
     to: Annotated[
@@ -58,38 +57,49 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Measure the installed MPIs against others in turns: OSU's benchmarks, checked first."""
-    tree, plan = installed_here(system, release, root, "compare")
+    _, plan = installed_here(system, release, root, "compare")
     for word in peer or ():
-        mpis.checked(word)
-    lines = mpis.launchers(launcher or [])
-    asked = Asked(list(omb.operations(ops or [])), rounds, ranks)
+        mpis.peer_word(word)
+    lines, bounds, names = (
+        mpis.launchers(launcher or []),
+        _sizes(sizes),
+        bench.operations(ops or []),
+    )
     shown, cache = options.progress(as_json, 1), state_dir() / "measure"
-    bounds, errors = _sizes(sizes), list[MvstackError]()
-    with shown.step("prepare", "OMB with each MPI's own compiler") as step:
-        source = omb.source(omb_source, fetcher_for(plan["root"]), cache)
+    absent: list[MvstackError] = []
+    benches = []
+    with shown.step("prepare", "the benchmarks, with each MPI's own compiler") as step:
+        source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
         found = mpis.ours(plan, lines)
-        for word in peer or ():
+        for word in dict.fromkeys(peer or ()):
             step.note(word)
-            with gathered(errors):
+            with gathered(absent):
                 found.append(mpis.peer(word, cache, lines))
-        benches = []
         for one in found:
             step.note(one.name)
-            with gathered(errors):
-                benches.append(prepared(one, source, cache, bounds))
+            with gathered(absent):
+                benches.append(bench.compiled(one, source, cache, bounds))
+    if not benches:
+        raise together(absent)
     folder = to or cache / f"{plan['system']}-{plan['partition']}"
-    rows = measure(benches, asked, kept(benches, asked, folder), shown)
-    names = [one.mpi.name for one in benches]
-    ours = [one.mpi.name for one in benches if one.mpi.ours]
+    comparison = Comparison(benches, names, ranks, rounds)
+    rows = comparison.kept(folder)
+    comparison.run(rows, shown)
+    seen = look()
     data: dict[str, Any] = {
         "system": plan["system"],
         "partition": plan["partition"],
-        "omb": omb.version_of(source),
+        "machine": {name: getattr(seen, name) for name in ("cpu", "cores", "os")},
+        "omb": bench.omb_version(source),
         "ranks": ranks,
-        "mpis": [{"name": b.mpi.name, "ours": b.mpi.ours, "version": b.version()} for b in benches],
-        "absent": [one.as_dict() for error in errors for one in error.problems],
+        "mpis": [
+            {"name": one.mpi.name, "ours": one.mpi.ours, "version": one.version()}
+            for one in benches
+        ],
+        "absent": [one.as_dict() for error in absent for one in error.problems],
     }
-    data |= results.found(rows, ours, names, os.cpu_count() or 1)
+    ours = {one.mpi.name: one.mpi.ours for one in benches}
+    data |= results.found(rows.rows, ours, seen.cores or 1)
     write_atomically(folder / "compare.json", json.dumps(data, indent=1) + "\n", mode=None)
     results.draw(data, folder / "compare.svg")
     say(data, as_json, *results.tables(data, table), f"results: {folder}")

@@ -1,9 +1,11 @@
-"""Run the benchmarks of one MPI: see first that every operation is right, then measure it."""
+"""The OSU Micro-Benchmarks: compiled for one MPI, checked by value, run, read."""
 
 import contextlib
 import os
 import re
 import resource
+import shutil
+import tarfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,35 +14,151 @@ from typing import Any
 
 import psutil
 
-from mvstack.measure import omb
 from mvstack.measure.mpis import Mpi
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support import hashes
-from mvstack.support.processes import Done, run
+from mvstack.support.errors import BuildFailed, InvalidInput, Missing, MvstackError
+from mvstack.support.home import home
+from mvstack.support.processes import run
+from mvstack.support.words import listed, nearest
 
-LIMIT = 120.0  # seconds that one run of a benchmark may take; what takes longer hangs
-Row = dict[str, Any]
+LIMIT = 120.0  # seconds that one run may take; what takes longer hangs
+VERIFY = Path(__file__).with_name("verify.c")
+COLUMNS = re.compile(r"^(\d+)((?:[ \t]+[\d.]+)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
+ALONE = re.compile(r"avg: ([\d.]+) ms|^[ \t]*([\d.]+)[ \t]*$", re.M)
 
 
 class Wrong(Exception):
-    """An operation gives wrong values, hangs or dies: it says which and how."""
+    """An operation gives wrong values, hangs or dies: it says how."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is measured by one program of OMB, with so many iterations a size.
+
+    ``ranks`` are 2, 0 for as many as asked for, or -2 for the even number below that. ``checked``:
+    the program itself checks what arrives; of the others verify.c does. ``least`` is the smallest
+    message in bytes, 0 where there are none; ``column`` is that of the figure.
+    """
+
+    program: str
+    iterations: int = 200
+    ranks: int = 0
+    unit: str = "us"
+    checked: bool = True
+    least: int = 1
+    column: int = 0
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Rates are not times."""
+        return self.unit.endswith("/s")
+
+    def on(self, ranks: int) -> int:
+        """On how many ranks it runs."""
+        return max(ranks - ranks % 2, 2) if self.ranks == -2 else self.ranks or ranks
+
+    def words(self, sizes: tuple[int, int], check: bool) -> list[str]:
+        """What its program is called with, to measure or to ``check`` what arrives."""
+        iterations = 5 if check else self.iterations
+        span = ["-m", f"{max(sizes[0], self.least)}:{sizes[1]}"] if self.least else []
+        also = ["-c"] if check and self.checked else []
+        words = ["-i", str(iterations), "-x", str(max(iterations // 10, 2)), *span, *also]
+        return words if self.iterations else []
+
+    def read(self, text: str) -> dict[int, float]:
+        """The figures by size that its program printed; by 0 where it has none. Raises Wrong."""
+        if len(re.findall(r"^# OSU ", text, re.M)) > 1:
+            raise Wrong("its ranks are worlds of their own: the launcher does not fit the MPI")
+        rows = COLUMNS.findall(text)
+        if bad := [size for size, _, said in rows if said == "Fail"]:
+            raise Wrong(f"data arrived changed, first at {bad[0]} bytes")
+        found = {int(size): float(words.split()[self.column]) for size, words, _ in rows}
+        if not self.least:
+            found = {
+                number: float("".join(one)) for number, one in enumerate(ALONE.findall(text)[-1:])
+            }
+        if not found or min(found.values()) <= 0:
+            raise Wrong("it printed no figure, or one that is not above zero")
+        return found
+
+
+OPERATIONS = {
+    "latency": Operation("osu_latency", 1000, 2),
+    "bw": Operation("osu_bw", 50, 2, "MB/s"),
+    "bibw": Operation("osu_bibw", 50, 2, "MB/s"),
+    "rate": Operation("osu_mbw_mr", 50, -2, "messages/s", column=1),
+    "allreduce": Operation("osu_allreduce", least=4),
+    "alltoall": Operation("osu_alltoall"),
+    "bcast": Operation("osu_bcast"),
+    "allgather": Operation("osu_allgather"),
+    "reduce": Operation("osu_reduce", least=4),
+    "barrier": Operation("osu_barrier", 1000, checked=False, least=0),
+    "put": Operation("osu_put_latency", 500, 2, checked=False),
+    "init": Operation("osu_init", 0, unit="ms", checked=False, least=0),
+}
+
+
+def operations(words: list[str]) -> list[str]:
+    """Those of ``words`` (each may hold several, with commas between), or all. InvalidInput."""
+    asked = [one for word in words for one in word.split(",") if one]
+    for one in (one for one in asked if one not in OPERATIONS):
+        close = nearest(one, OPERATIONS)
+        raise InvalidInput(f"no operation {one}", allowed=listed(OPERATIONS), nearest=close)
+    return [name for name in OPERATIONS if not asked or name in asked]
+
+
+def omb_source(given: Path | None, fetcher: Fetcher, cache: Path) -> Path:
+    """The folder of OMB's source: ``given`` (a folder or tarball), or the release's own, fetched.
+
+    Raises InvalidInput for what is not OMB, and Missing where it cannot be had.
+    """
+    if given is None:
+        recipes = home().files("easyconfigs", "o/OSU-Micro-Benchmarks/*.eb")
+        spec = specs_from_easyconfigs(list(recipes.values())[-1:])[0]
+        try:
+            given = fetcher.fetch(spec).path
+        except MvstackError as error:
+            what = f"the source of {spec.software} {spec.version} cannot be had"
+            todo = "name a folder or tarball of it, of any version from 5.9 on: --omb DIR|TARBALL"
+            raise Missing(what, found=error.problems[0].found, todo=todo) from None
+    folder = given.absolute()
+    if given.is_file():
+        folder = cache / "omb" / hashes.of(str(folder), given.stat().st_mtime_ns)[:12]
+        try:
+            with contextlib.ExitStack() as stack:
+                if not folder.is_dir():
+                    stack.enter_context(tarfile.open(given)).extractall(folder, filter="data")
+        except (tarfile.TarError, OSError) as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise InvalidInput(f"this is no tarball: {error}", str(given)) from None
+    if not next(folder.rglob("osu_util_mpi.c"), None):
+        allowed = "a folder or tarball with util/osu_util_mpi.c in it"
+        raise InvalidInput("this is no source of OMB", str(given), allowed=allowed)
+    return folder
+
+
+def omb_version(folder: Path) -> str:
+    """As its configure.ac says it; "" where it does not."""
+    texts = [one.read_text() for one in sorted(folder.rglob("configure.ac"))]
+    return "".join(re.findall(r"AC_INIT\(\[[^]]*\], *\[([^]]*)\]", "".join(texts[:1])))
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One MPI with its compiled programs, and the ``sizes`` in bytes that are measured."""
+    """One MPI with its compiled programs, and the least and largest size in bytes."""
 
     mpi: Mpi
     folder: Path
     sizes: tuple[int, int]
     limit: float = LIMIT
 
-    def run(
-        self, program: str, ranks: int, *words: str, more: Mapping[str, str] | None = None
-    ) -> Done:
-        """Run a program of ``folder``; ``more`` is added to its environment. Raises Wrong."""
+    def run(self, program: str, ranks: int, *words: str, more: Mapping[str, str] = {}) -> str:
+        """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""
         command = self.mpi.command(ranks, self.folder / program, *words)
         try:
-            done = run(command, env={**self.mpi.environment, **(more or {})}, limit=self.limit)
+            done = run(command, env={**self.mpi.environment, **more}, limit=self.limit)
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
         if done.timed_out:
@@ -48,71 +166,82 @@ class Bench:
         if not done.ok:
             last = [line.strip() for line in done.said.splitlines() if line.strip()][-3:]
             raise Wrong(f"it ended with status {done.status}: {' | '.join(last) or 'no word'}")
-        return done
+        return done.said
 
-    def verify(self, name: str, ranks: int, more: Mapping[str, str] | None = None) -> None:
+    def verify(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> None:
         """See that an operation brings the right values. Raises Wrong."""
-        operation = omb.OPERATIONS[name]
+        operation = OPERATIONS[name]
         on = operation.on(ranks)
-        if not operation.checked:
-            said = self.run("verify", on, more=more).text
-            if f"world {on}\n" not in said:
-                raise Wrong(f"its world is not of {on} ranks: the launcher does not fit the MPI")
-            if f"{name} wrong" in said:
-                raise Wrong("its results are wrong")
-        self._figures(name, ranks, True, more)
+        said = "" if operation.checked else self.run("verify", on, more=more)
+        if said and f"world {on}\n" not in said:
+            raise Wrong(f"its world is not of {on} ranks: the launcher does not fit the MPI")
+        if f"{name} wrong" in said:
+            raise Wrong("its results are wrong")
+        words = operation.words(self.sizes, check=True)
+        operation.read(self.run(operation.program, on, *words, more=more))
 
-    def measure(self, name: str, ranks: int, more: Mapping[str, str] | None = None) -> Row:
-        """The figures of an operation by size, and what else went on. Raises Wrong."""
+    def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
+        """``values``: size and figure of each; and what :func:`watched` saw. Raises Wrong."""
+        operation = OPERATIONS[name]
+        words = operation.words(self.sizes, check=False)
         with watched() as seen:
-            values = self._figures(name, ranks, False, more)
-        return {"values": values, **seen}
-
-    def _figures(
-        self, name: str, ranks: int, check: bool, more: Mapping[str, str] | None
-    ) -> dict[int, float]:
-        operation = omb.OPERATIONS[name]
-        words = omb.arguments(operation, self.sizes, check)
-        done = self.run(operation.program, operation.on(ranks), *words, more=more)
-        try:
-            return omb.read(done.text, operation)
-        except ValueError as error:
-            raise Wrong(str(error)) from None
+            said = self.run(operation.program, operation.on(ranks), *words, more=more)
+        return {"values": sorted(operation.read(said).items()), **seen}
 
     def version(self) -> str:
-        """What its MPI_Get_library_version says, the first line. Raises Wrong."""
-        found = re.search(r"^version (.*)", self.run("verify", 2).text, re.M)
-        return " ".join(found[1].split()) if found else ""
+        """The first line of its MPI_Get_library_version; "" where it does not run."""
+        with contextlib.suppress(Wrong):
+            return " ".join(
+                "".join(re.findall(r"^version (.*)", self.run("verify", 2), re.M)[:1]).split()
+            )
+        return ""
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[Row]:
+def watched() -> Iterator[dict[str, float]]:
     """What the machine did beside us while the block ran.
 
-    ``others`` is the processor time of all that we did not start, and what the host of a virtual
-    machine took away, in processors; ``load`` the load average before; ``seconds`` how long.
+    ``others``: how many processors all that we did not start took, and the host of a virtual
+    machine; ``load``: the load average before; ``seconds``: how long it took.
     """
-    seen: Row = {"load": round(os.getloadavg()[0], 2)}
-    begin, busy, own = time.monotonic(), _busy(), _own()
+
+    def spent() -> tuple[float, float]:
+        own = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        all_ = psutil.cpu_times()._asdict()
+        busy = sum(all_.get(one, 0.0) for one in ("user", "nice", "system", "steal", "softirq"))
+        return time.monotonic(), busy - sum(one.ru_utime + one.ru_stime for one in own)
+
+    seen = {"load": round(os.getloadavg()[0], 2)}
+    began, before = spent()
     yield seen
-    seconds = max(time.monotonic() - begin, 0.01)
-    others = max((_busy() - busy) - (_own() - own), 0.0) / seconds
-    seen |= {"seconds": round(seconds, 3), "others": round(others, 3)}
+    ended, after = spent()
+    seconds = max(ended - began, 0.01)
+    seen |= {"seconds": round(seconds, 3), "others": round(max(after - before, 0) / seconds, 3)}
 
 
-def _busy() -> float:
-    times = psutil.cpu_times()._asdict()
-    return float(sum(times.get(one, 0) for one in ("user", "nice", "system", "steal", "softirq")))
-
-
-def _own() -> float:
-    spent = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in spent)
-
-
-def prepared(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Bench:
+def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Bench:
     """The benchmarks of ``mpi``, compiled once for each build of it. Raises BuildFailed."""
-    key = hashes.of(mpi.identity, mpi.cc, str(source), omb.version_of(source))[:16]
-    folder = cache / "benchmarks" / key
-    omb.programs(source, folder, mpi.cc, mpi.environment)
+    version, util = omb_version(source), next(source.rglob("osu_util_mpi.c")).parent
+    key = hashes.of(mpi.identity, mpi.cc, str(source), version, VERIFY.read_text())[:16]
+    folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.new"
+    if folder.is_dir():
+        return Bench(mpi, folder, sizes)
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    # as OMB's configure defines them; what else it finds out is for GPUs, Java and Python
+    flags = [f'-DPACKAGE_VERSION="{version}"', "-DFIELD_WIDTH=18", "-DFLOAT_PRECISION=2"]
+    flags = ["-O2", "-w", *flags, f"-I{util}"]
+    common = [one for one in util.glob("osu_util*.c") if not one.stem.endswith("pgas")]
+    objects = [f"{one.stem}.o" for one in common]
+    commands = [[*flags, "-c", *map(str, common)], ["-O2", str(VERIFY), "-o", "verify"]]
+    for program in (one.program for one in OPERATIONS.values()):
+        main = next(map(str, source.rglob(f"{program}.c")), "no-such-program.c")
+        commands.append([*flags, main, *objects, "-o", program, "-lm", "-lpthread"])
+    for words in commands:
+        done = run([mpi.cc, *words], env=mpi.environment, cwd=new)
+        if not done.ok:
+            todo = "see that the MPI has headers, and that its wrapper's compiler is installed"
+            found = " | ".join(done.said.splitlines()[:4])
+            raise BuildFailed(f"{mpi.name}: {mpi.cc} fails", str(new), found=found, todo=todo)
+    new.rename(folder)
     return Bench(mpi, folder, sizes)

@@ -1,18 +1,18 @@
 """Medians and ratios of rounds, each with the interval that a bootstrap gives it. Pure.
 
-Values of one operation and MPI are an array of rounds by sizes; what was not measured is nan. All
-MPIs of a comparison ran in every round, so a resample takes whole rounds: what slowed a machine down
-for a while slowed all of them down.
+Values of one operation and MPI are an array of rounds by sizes; nan stands for what is missing. All
+MPIs ran in every round and a resample takes whole rounds: what slows a machine down slows all.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 DRAWS = 2000
-COVERED = 95  # percent of the resamples that an interval holds
+MARGINS = (2.5, 97.5)  # percent of the resamples, for an interval of 95 %
+LEAST = 1.01  # a gain below this is not worth a setting, however sure it is
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -24,30 +24,26 @@ class Interval:
     low: float
     high: float
 
-    def as_dict(self) -> dict[str, float]:
-        """For JSON and YAML, to five significant digits."""
-        return {name: float(f"{one:.5g}") for name, one in vars(self).items()}
-
     def __str__(self) -> str:
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+    def as_dict(self) -> dict[str, float]:
+        """For JSON and YAML, to five significant digits."""
+        return {name: float(f"{one:.5g}") for name, one in asdict(self).items()}
 
 
 def medians(values: Array, seed: int = 1) -> Array:
     """The medians by size: of all rounds in the first row, of resampled rounds in the others."""
     rounds = len(values)
     picks = np.random.default_rng(seed).integers(0, rounds, (DRAWS, rounds))
-    picks = np.vstack([np.arange(rounds), picks])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a size that nothing was measured of
-        return np.nanmedian(values[picks], axis=1)
+    with warnings.catch_warnings(action="ignore"):  # of a size that nothing was measured of
+        drawn: Array = np.nanmedian(values[np.vstack([np.arange(rounds), picks])], axis=1)
+    return drawn
 
 
 def interval(drawn: Array) -> Interval:
-    """The estimate in the first place of ``drawn`` with the range of the others."""
-    margin = (100 - COVERED) / 2
-    low, high = np.nanpercentile(drawn, [margin, 100 - margin])
-    # few rounds give few different medians; the estimate itself is always inside
-    value = float(drawn[0])
+    """The estimate, which is first in ``drawn``, with the range of the others."""
+    value, (low, high) = float(drawn[0]), np.nanpercentile(drawn, MARGINS)
     return Interval(value, min(float(low), value), max(float(high), value))
 
 
@@ -56,37 +52,28 @@ def ratios(ours: Array, others: list[Array], higher_is_better: bool) -> Array:
 
     All are :func:`medians` of the same rounds. Above 1 ours is ahead.
     """
-    best = np.fmax.reduce(others) if higher_is_better else np.fmin.reduce(others)
+    best: Array = (np.fmax if higher_is_better else np.fmin).reduce(others)
     return ours / best if higher_is_better else best / ours
 
 
 def geometric_mean(ratio: Array) -> Array:
-    """Over the sizes, by resample; of those sizes alone that were measured."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.exp(np.nanmean(np.log(ratio), axis=1))
+    """Over the sizes, by resample; of those that were measured."""
+    with warnings.catch_warnings(action="ignore"):
+        mean: Array = np.exp(np.nanmean(np.log(ratio), axis=1))
+    return mean
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a candidate is kept, and why or why not, in words."""
+def decide(gains: dict[str, Interval], whole: Interval) -> tuple[bool, str]:
+    """Whether a candidate is kept, and why: its gain is beyond the spread, and nothing is slower.
 
-    kept: bool
-    why: str
-
-
-def decide(gains: dict[str, Interval], whole: Interval, least: float = 1.01) -> Verdict:
-    """Keep a candidate whose gain is beyond the spread, and which makes nothing slower beyond it.
-
-    ``gains`` are by operation and ranks, ``whole`` is their geometric mean; above 1 is faster. A
-    gain below ``least`` is not worth a setting, however sure it is.
+    ``gains`` are by operation and ranks, ``whole`` is their geometric mean; above 1 is faster.
     """
     slower = {name: one for name, one in gains.items() if one.high < 1}
     if whole.low <= 1:
-        return Verdict(False, f"its gain of {whole} is within the spread")
-    if whole.value < least:
-        return Verdict(False, f"its gain of {whole} is too small for a setting")
+        return False, f"{whole} times as fast: within the spread"
+    if whole.value < LEAST:
+        return False, f"{whole} times as fast: too little for a setting"
     if slower:
         worst = min(slower, key=lambda name: slower[name].value)
-        return Verdict(False, f"it makes {worst} slower: {slower[worst]} times as fast")
-    return Verdict(True, f"{whole} times as fast")
+        return False, f"it makes {worst} slower: {slower[worst]} times as fast"
+    return True, f"{whole} times as fast"
