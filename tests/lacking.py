@@ -1,7 +1,8 @@
 """Prints, on one line, the distribution's packages that the tests need and this machine lacks.
 
-What `mvstack install` needs, the tools that tests run, and, where `mvstack up` has not installed
-a tree that the checks could run on, the distribution's own MPICH: the little that stands in for it.
+What `mvstack install` needs, the tools that tests run, and the distribution's own MPICH and Open
+MPI, which ours are measured against; where `mvstack up` has not installed a tree that the checks
+could run on, that MPICH stands in for it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,6 @@ from mvstack.discover import look
 from mvstack.image.tools import FILES
 from mvstack.install.prerequisites import lacking
 from mvstack.support.errors import Missing
-
-sys.path.insert(0, str(Path(__file__).parent / "integration"))
-from checks_tree import installed_plan
 
 TOOLS = {  # program: its package
     "shellcheck": "shellcheck",
@@ -65,8 +63,10 @@ def main() -> None:
     names += [package for file, package in FILES.items() if not Path(file).exists()]
     libraries = Path("/usr/lib")
     names += [package for name, package in LIBRARIES.items() if not [*libraries.glob(f"*/{name}")]]
-    if installed_plan() is None and not shutil.which("mpicc.mpich"):
+    if not shutil.which("mpicc.mpich"):  # what ours are measured against, beside its other use
         names += ["mpich", "libmpich-dev"]
+    if not shutil.which("mpicc.openmpi"):
+        names += ["openmpi-bin", "libopenmpi-dev"]
     print(*names)
 
 

@@ -1,0 +1,154 @@
+"""`mvstack compare` with real MPIs: Debian's MPICH as ours, Open MPI and MPICH as peers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_omb
+from measured_tree import measured
+from typer.testing import CliRunner
+
+from mvstack.cli.main import app
+from mvstack.measure import bench, mpis
+from mvstack.support.errors import InvalidInput, Missing
+
+TINY = ["--sizes", "8:64", "--rounds", "2"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with an installed tree, the source of benchmarks, and what is compiled once."""
+    folder = tmp_path_factory.mktemp("measure")
+    measured(folder / "root")
+    small_omb.source(folder / "omb")
+    return folder
+
+
+def words(world: Path, to: Path, *more: str) -> list[str]:
+    root = ["--root", str(world / "root"), "--omb", str(world / "omb"), "--to", str(to)]
+    return ["compare", "local", *root, *TINY, *more]
+
+
+def compared(world: Path, to: Path, *more: str) -> dict[str, Any]:
+    environment = {"XDG_STATE_HOME": str(world / "state")}
+    done = CliRunner().invoke(app, [*words(world, to, *more), "--json"], env=environment)
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+def of(data: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(one for one in data["operations"] if one["op"] == name)
+
+
+def test_three_mpis_are_measured_in_turns_and_an_absent_one_is_named(
+    world: Path, tmp_path: Path
+) -> None:
+    peers = ["--peer", "system:openmpi", "--peer", "system:mpich", "--peer", "prefix:/nowhere"]
+    data = compared(world, tmp_path, *peers, "--ops", "latency,bw,allreduce,barrier,init")
+    assert [one["name"] for one in data["mpis"]][1:] == ["system:openmpi", "system:mpich"]
+    assert "Open MPI" in data["mpis"][1]["version"] and "MPICH" in data["mpis"][2]["version"]
+    assert data["absent"][0]["message"] == "prefix:/nowhere: there is no bin/mpicc"
+    assert data["faults"] == []
+    assert len(data["operations"]) == 5
+    ours = data["mpis"][0]["name"]
+    for one in data["operations"]:
+        mean = one["ahead"][ours]["mean"]
+        assert 0 < mean["low"] <= mean["value"] <= mean["high"]
+    assert [row["size"] for row in of(data, "latency")["figures"][ours]] == [8, 16, 32, 64]
+    assert of(data, "init")["figures"][ours][0]["size"] == 0
+    assert json.loads((tmp_path / "compare.json").read_text()) == data
+    assert "<svg" in (tmp_path / "compare.svg").read_text()
+    (kept,) = tmp_path.glob("*.jsonl")
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    for number in (1, 2):
+        turns = [r["mpi"] for r in rows if r.get("round") == number and r["op"] == "bw"]
+        assert sorted(turns) == sorted(one["name"] for one in data["mpis"])
+        assert turns[0] == data["mpis"][number % 3]["name"]  # each round begins with another
+
+
+def test_what_was_measured_is_not_measured_again(world: Path, tmp_path: Path) -> None:
+    compared(world, tmp_path, "--ops", "latency")
+    (kept,) = tmp_path.glob("*.jsonl")
+    before = kept.read_text()
+    kept.write_text(before + '{"kind": "value", "round": 7')  # as kill -9 leaves it
+    compared(world, tmp_path, "--ops", "latency")
+    assert kept.read_text() == before
+    data = compared(world, tmp_path, "--ops", "latency", "--rounds", "3")
+    assert [row["round"] for row in data["rounds"]] == [1, 2, 3]
+    assert kept.read_text().startswith(before)
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"), [("wrong", "data arrived changed"), ("hang", "it hangs")]
+)
+def test_an_mpi_that_is_wrong_or_hangs_is_told_and_not_timed(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, why: str
+) -> None:
+    monkeypatch.setenv("FAULT", fault)
+    monkeypatch.setattr(bench, "LIMIT", 3.0)
+    data = compared(world, tmp_path, "--ops", "latency")
+    assert data["operations"] == []
+    assert [(one["op"], why in one["why"]) for one in data["faults"]] == [("latency", True)]
+
+
+def test_worlds_of_one_rank_are_told(world: Path, tmp_path: Path) -> None:
+    """Open MPI's launcher starts MPICH's programs as so many worlds of one rank."""
+    line = "system:mpich=/usr/bin/mpiexec.openmpi --oversubscribe -n {ranks} {program}"
+    ops = ["--ops", "allreduce,barrier", "--peer", "system:mpich", "--launcher", line]
+    data = compared(world, tmp_path, *ops)
+    assert {one["op"] for one in data["faults"]} == {"allreduce", "barrier"}
+    assert all("does not fit the MPI" in one["why"] for one in data["faults"])
+
+
+def test_an_interruption_leaves_nothing_running_and_goes_on(world: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "mvstack", *words(world, tmp_path, "--rounds", "500")]
+    environment = {**os.environ, "XDG_STATE_HOME": str(world / "state")}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        said = iter(process.stderr.readline, "")
+        assert any("round 1" in line and "to the end" in line for line in said)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130 and "run the same command again" in rest
+    left = subprocess.run(["pgrep", "-f", str(world / "state")], capture_output=True, text=True)
+    assert left.stdout == ""
+    (kept,) = tmp_path.glob("*.jsonl")
+    for line in kept.read_text().splitlines():
+        json.loads(line)
+
+
+def test_a_line_that_starts_no_program_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="starts no program"):
+        mpis.launchers(["srun -n 2"])
+    named = mpis.launchers(["a=x -n {ranks} {program}", "y --mpi=pmi2 -n {ranks} {program}"])
+    assert named == {"a": "x -n {ranks} {program}", "": "y --mpi=pmi2 -n {ranks} {program}"}
+
+
+def test_a_module_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="cannot be loaded"):
+        mpis.peer("module:nowhere/1", tmp_path, {})
+
+
+def test_ranks_are_bound_to_cores_of_their_own(world: Path) -> None:
+    show = "import os; print(sorted(os.sched_getaffinity(0)))"
+    seen = set()
+    for rank in ("0", "1"):
+        command = ["bash", str(mpis.BOUND), sys.executable, "-c", show]
+        environment = {**os.environ, "MPI_LOCALRANKID": rank}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        seen.add(done.stdout)
+    if len(os.sched_getaffinity(0)) > 1:
+        assert len(seen) == 2 and all(len(json.loads(one)) == 1 for one in seen)

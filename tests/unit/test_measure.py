@@ -1,0 +1,225 @@
+"""Statistics of measurements, and reading what benchmarks print: pure."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mvstack.measure import bench, mpis, statistics
+from mvstack.measure.bench import OPERATIONS, Wrong
+from mvstack.measure.compare import rounds_of
+from mvstack.measure.results import found, tables
+from mvstack.measure.statistics import Array, Interval, decide
+from mvstack.support.console import table
+from mvstack.support.errors import InvalidInput
+
+FIGURE = st.floats(1e-3, 1e6)
+ROUNDS = st.lists(FIGURE, min_size=1, max_size=12)
+
+
+def column(values: list[float]) -> Array:
+    return np.array(values, dtype=float).reshape(-1, 1)
+
+
+@given(ROUNDS)
+def test_the_interval_holds_the_median_and_lies_within_what_was_measured(
+    values: list[float],
+) -> None:
+    found = statistics.interval(statistics.medians(column(values))[:, 0])
+    assert found.value == pytest.approx(float(np.median(values)))
+    assert min(values) <= found.low <= found.value <= found.high <= max(values)
+
+
+@given(ROUNDS, st.integers(0, 3))
+def test_what_is_missing_does_not_count(values: list[float], gaps: int) -> None:
+    with_gaps = statistics.medians(column([*values, *[math.nan] * gaps]))
+    assert with_gaps[0] == pytest.approx(np.median(values))
+
+
+@given(ROUNDS, st.floats(0.01, 100))
+def test_the_ratio_to_itself_times_a_factor_is_the_factor(
+    values: list[float], factor: float
+) -> None:
+    one, other = column(values), column([value * factor for value in values])
+    for higher in (False, True):
+        wanted = 1 / factor if higher else factor
+        pair = statistics.medians(one), [statistics.medians(other)]
+        ratio = statistics.ratios(*pair, higher)  # the same resamples of rounds for both
+        assert ratio == pytest.approx(np.full_like(ratio, wanted))
+
+
+@given(st.lists(st.lists(FIGURE, min_size=3, max_size=3), min_size=2, max_size=8))
+def test_the_geometric_mean_is_between_the_least_and_the_largest(rows: list[list[float]]) -> None:
+    ratio = np.array(rows)
+    mean = statistics.geometric_mean(ratio)
+    assert (mean >= ratio.min(axis=1) * (1 - 1e-9)).all()
+    assert (mean <= ratio.max(axis=1) * (1 + 1e-9)).all()
+    assert statistics.geometric_mean(1 / ratio) == pytest.approx(1 / mean)
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    random = np.random.default_rng(7)
+    truth, hits = math.exp(0), 0
+    for number in range(200):
+        sample = np.exp(random.normal(0, 0.2, (15, 1)))
+        drawn = statistics.medians(sample, seed=number)[:, 0]
+        estimate = statistics.interval(drawn)
+        hits += estimate.low <= truth <= estimate.high
+    assert 170 <= hits <= 199
+
+
+def test_the_best_peer_is_the_fastest_at_each_size() -> None:
+    ours, slow, fast = np.array([[2.0, 2.0]]), np.array([[4.0, 1.0]]), np.array([[1.0, 8.0]])
+    assert statistics.ratios(ours, [slow, fast], False).tolist() == [[0.5, 0.5]]
+    assert statistics.ratios(ours, [slow, fast], True).tolist() == [[0.5, 0.25]]
+
+
+INTERVAL = st.builds(
+    lambda value, below, above: Interval(value, value * below, value * above),
+    *(st.floats(0.2, 5), st.floats(0.5, 1), st.floats(1, 2)),
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(OPERATIONS)), INTERVAL, min_size=1), INTERVAL)
+def test_only_a_sure_gain_that_slows_nothing_is_kept(
+    gains: dict[str, Interval], whole: Interval
+) -> None:
+    kept, why = decide(gains, whole)
+    sure = whole.low > 1 and whole.value >= statistics.LEAST
+    assert kept == (sure and all(one.high >= 1 for one in gains.values()))
+    assert str(whole) in why or "slower" in why
+
+
+def test_noise_alone_is_rejected() -> None:
+    """A candidate that is the default itself is kept no more often than the interval allows."""
+    random, kept = np.random.default_rng(3), 0
+    for _ in range(100):
+        plain, same = np.exp(random.normal(0, 0.3, (2, 9, 6)))
+        ratio = statistics.ratios(statistics.medians(same), [statistics.medians(plain)], False)
+        whole = statistics.interval(statistics.geometric_mean(ratio))
+        kept += decide({}, whole)[0]
+    assert kept <= 10
+
+
+# --- what OMB prints -----------------------------------------------------------------------------
+
+LATENCY = """
+# OSU MPI Latency Test v7.5
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)        Validation
+8                       1.32              Pass
+16                     19.21              Pass
+"""
+RATE = """# OSU MPI Multiple Bandwidth / Message Rate Test v7.5
+# [ pairs: 1 ] [ window size: 64 ]
+# Size                  MB/s        Messages/s
+1024                   94.03          91823.00
+"""
+BARRIER = "\n# OSU MPI Barrier Latency Test v7.5\n# Avg Latency(us)\n             1.00\n"
+INIT = "# OSU MPI Init Test v7.5\nnprocs: 2, min: 68 ms, max: 75 ms, avg: 71 ms\n"
+OLD = "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n0                       0.20\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "figures"),
+    [
+        ("latency", LATENCY, {8: 1.32, 16: 19.21}),
+        ("rate", RATE, {1024: 91823.0}),
+        ("barrier", BARRIER, {0: 1.0}),
+        ("init", INIT, {0: 71.0}),
+        ("latency", OLD, {0: 0.2}),
+    ],
+)
+def test_figures_are_read(name: str, text: str, figures: dict[int, float]) -> None:
+    assert OPERATIONS[name].read(text) == figures
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("latency", LATENCY.replace("Pass", "Fail"), "changed, first at 8 bytes"),
+        ("latency", LATENCY * 2, "worlds of their own"),
+        ("latency", "mpiexec: command not found\n", "no figure"),
+        ("latency", LATENCY.replace("1.32", "0.00"), "not above zero"),
+        ("barrier", "# OSU MPI Barrier Latency Test v7.5\n", "no figure"),
+    ],
+)
+def test_what_is_no_result_is_told(name: str, text: str, why: str) -> None:
+    with pytest.raises(Wrong, match=why):
+        OPERATIONS[name].read(text)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for operation in OPERATIONS.values():
+        with contextlib.suppress(Wrong):
+            assert all(value > 0 for value in operation.read(text).values())
+
+
+def test_operations_are_named_by_words() -> None:
+    assert bench.operations(["bw,latency", "put"]) == ["latency", "bw", "put"]
+    assert bench.operations([]) == list(OPERATIONS)
+    with pytest.raises(InvalidInput, match="no operation latenzy") as error:
+        bench.operations(["latenzy"])
+    assert error.value.problems[0].nearest == "latency"
+
+
+def test_ranks_and_words_of_an_operation() -> None:
+    assert [OPERATIONS[name].on(5) for name in ("latency", "rate", "bcast")] == [2, 4, 5]
+    words = OPERATIONS["allreduce"].words((1, 64), check=True)
+    assert words[-3:] == ["-m", "4:64", "-c"]
+    assert OPERATIONS["init"].words((1, 64), check=True) == []
+
+
+# --- peers, rounds, tables -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["pypi:mpich", "system:openmpi", "module:a/1", "prefix:/opt/x"])
+def test_peers(word: str) -> None:
+    assert ":".join(mpis.peer_word(word)) == word
+
+
+@pytest.mark.parametrize("word", ["", "mpich", "pypi:", "pypi:mvapich", "system:impi", "spack:x"])
+def test_no_peers(word: str) -> None:
+    with pytest.raises(InvalidInput, match="no such peer"):
+        mpis.peer_word(word)
+
+
+def row(mpi: str, number: int, value: float, others: float = 0.0) -> dict[str, object]:
+    seen = {"others": others, "load": 0.1, "seconds": 1.0}
+    of = {"kind": "value", "op": "latency", "mpi": mpi, "round": number}
+    return {**of, "values": [[8, value], [16, 2 * value]], **seen}
+
+
+def test_a_round_with_other_work_is_marked_and_left_out() -> None:
+    rows = [row(mpi, n, 1.0 + (mpi == "peer")) for n in range(1, 5) for mpi in ("ours", "peer")]
+    rows += [row("ours", 5, 99.0, others=1.5), row("peer", 5, 1.0, others=1.5)]
+    assert [one["quiet"] for one in rounds_of(rows, 2)] == [True] * 4 + [False]
+    data = found(rows, {"ours": True, "peer": False}, 2)
+    assert [one["counted"] for one in data["rounds"]] == [True] * 4 + [False]
+    (latency,) = data["operations"]
+    mean = latency["ahead"]["ours"]["mean"]
+    assert mean == {"value": 2.0, "low": 2.0, "high": 2.0}
+    data |= {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}]}
+    shown = tables(data | {"absent": []}, table)
+    assert "1 of 5 rounds were not quiet (they do not count)" in shown[-1]
+
+
+def test_of_too_few_quiet_rounds_all_count() -> None:
+    rows = [row("ours", n, 1.0, others=float(n > 2)) for n in range(1, 6)]
+    data = found(rows, {"ours": True}, 2)
+    assert all(one["counted"] for one in data["rounds"])
+    assert data["operations"][0]["ahead"] == {}  # nobody to be ahead of
+
+
+def test_an_operation_that_failed_later_has_no_figures() -> None:
+    rows = [row("ours", 1, 1.0), row("peer", 1, 1.0)]
+    rows.append({"kind": "failed", "op": "latency", "mpi": "peer", "why": "it hangs"})
+    data = found(rows, {"ours": True, "peer": False}, 2)
+    assert list(data["operations"][0]["figures"]) == ["ours"]
+    assert data["faults"] == [{"op": "latency", "mpi": "peer", "why": "it hangs"}]
