@@ -21,7 +21,7 @@ PANELS = {
     "Start": ("discover", "explain", "check", "adopt"),
     "Look": ("list", "show", "find"),
     "Stack": ("install", "test", "report", "up", "abi"),
-    "Measure": ("compare",),
+    "Measure": ("compare", "tune"),
     "Sources and caches": ("bundle", "sources", "cache"),
     "Pipelines and images": ("diff", "ci", "image", "cluster"),
     "Watch": ("fabric",),
@@ -34,6 +34,7 @@ MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {
     "render": "rendering",
     "find": "show",
     "compare": "measure",
+    "tune": "measure",
     "gate": "lock",
 }
 

@@ -1,6 +1,8 @@
 """``mvstack compare`` and ``mvstack tune``: measure MPIs, and what makes ours faster."""
 
 import json
+import shutil
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +13,17 @@ from mvstack.discover import look
 from mvstack.install.stages import fetcher_for, installed_here
 from mvstack.measure import bench, mpis, results
 from mvstack.measure.compare import Comparison
+from mvstack.measure.statistics import Interval
+from mvstack.measure.tune import Request, Tuner
+from mvstack.model.tuning import UNTUNED, Tuned, load_tuning, tuned_file
+from mvstack.render.templates import template
 from mvstack.sources.accepted import state_dir
+from mvstack.support import hashes
 from mvstack.support.console import say, table
 from mvstack.support.errors import InvalidInput, MvstackError, gathered, together
 from mvstack.support.files import write_atomically
+from mvstack.support.home import checkout, home
+from mvstack.support.processes import variable
 
 app = options.commands()
 
@@ -24,6 +33,37 @@ def _sizes(text: str) -> tuple[int, int]:
     if not (colon and low.isdecimal() and high.isdecimal() and 0 < int(low) <= int(high)):
         raise InvalidInput(f"--sizes {text}: no sizes", allowed="MIN:MAX in bytes, as 8:1048576")
     return int(low), int(high)
+
+
+def _seconds(text: str) -> float:
+    number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
+    if not (unit and number.isdecimal() and int(number)):
+        raise InvalidInput(f"--budget {text}: no time", allowed="a number and s, m or h, as 20m")
+    return float(number) * unit
+
+
+def _target(plan: dict[str, Any], module: str) -> Path:
+    """The site's file for what is tuned, or the repository's; never that for `local`."""
+    site, named = home().site, (plan["system"], plan["partition"], module)
+    if site is None and plan["system"] == "local":
+        what = "what is tuned for this machine alone has no place in the repository"
+        raise InvalidInput(what, todo="name a file (--to FILE), or your site's folder (--site DIR)")
+    folder = site / "tuning" if site else checkout("mvstack tune") / "environments" / "tuning"
+    return tuned_file(folder, *named)
+
+
+_Ops = Annotated[
+    list[str] | None, Option("--ops", help=f"Operations: {', '.join(bench.OPERATIONS)}.")
+]
+_Ranks = Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")]
+_Sizes = Annotated[str, Option("--sizes", metavar="MIN:MAX", help="Message sizes in bytes.")]
+_Launcher = Annotated[
+    list[str] | None,
+    Option("--launcher", metavar="[MPI=]LINE", help="What starts {program} on {ranks}."),
+]
+_Omb = Annotated[
+    Path | None, Option("--omb", metavar="DIR|TARBALL", help="Source of OMB; else fetched.")
+]
 
 
 @app.command(
@@ -36,19 +76,12 @@ def compare(
         list[str] | None,
         Option("--peer", help="Another MPI: pypi:…, system:…, module:… or prefix:DIR; repeat."),
     ] = None,
-    ops: Annotated[
-        list[str] | None, Option("--ops", help=f"Operations: {', '.join(bench.OPERATIONS)}.")
-    ] = None,
+    ops: _Ops = None,
     rounds: Annotated[int, Option("--rounds", min=1, help="Measure everything so often.")] = 7,
-    ranks: Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")] = 2,
-    sizes: Annotated[str, Option("--sizes", metavar="MIN:MAX", help="Bytes.")] = "8:1048576",
-    launcher: Annotated[
-        list[str] | None,
-        Option("--launcher", metavar="[MPI=]LINE", help="What starts {program} on {ranks}."),
-    ] = None,
-    omb: Annotated[
-        Path | None, Option("--omb", metavar="DIR|TARBALL", help="Source of OMB; else fetched.")
-    ] = None,
+    ranks: _Ranks = 2,
+    sizes: _Sizes = "8:1048576",
+    launcher: _Launcher = None,
+    omb: _Omb = None,
     to: Annotated[
         Path | None, Option("--to", metavar="DIR", help="Folder for results, JSON and plot.")
     ] = None,
@@ -60,11 +93,8 @@ def compare(
     _, plan = installed_here(system, release, root, "compare")
     for word in peer or ():
         mpis.peer_word(word)
-    lines, bounds, names = (
-        mpis.launchers(launcher or []),
-        _sizes(sizes),
-        bench.operations(ops or []),
-    )
+    lines, bounds = mpis.launchers(launcher or []), _sizes(sizes)
+    names = bench.operations(ops or [])
     shown, cache = options.progress(as_json, 1), state_dir() / "measure"
     absent: list[MvstackError] = []
     benches = []
@@ -103,3 +133,82 @@ def compare(
     write_atomically(folder / "compare.json", json.dumps(data, indent=1) + "\n", mode=None)
     results.draw(data, folder / "compare.svg")
     say(data, as_json, *results.tables(data, table), f"results: {folder}")
+
+
+@app.command(
+    epilog="Examples: mvstack tune expanse/cpu   ·   "
+    "mvstack tune local --budget 10m --to tuned.yaml"
+)
+def tune(
+    system: options.System = "local",
+    mpi: Annotated[
+        str, Option("--mpi", metavar="MODULE", help="The MPI's module; else the default one.")
+    ] = "",
+    budget: Annotated[str, Option("--budget", metavar="TIME", help="As 90s, 20m or 2h.")] = "20m",
+    ops: _Ops = None,
+    ranks: _Ranks = 2,
+    sizes: _Sizes = "8:1048576",
+    launcher: _Launcher = None,
+    omb: _Omb = None,
+    fresh: Annotated[bool, Option("--fresh", help="Forget what earlier runs measured.")] = False,
+    to: Annotated[
+        Path | None,
+        Option("--to", metavar="FILE", help="File to write; else in the site's folder."),
+    ] = None,
+    release: options.ReleaseName = None,
+    root: options.Root = None,
+    as_json: options.Json = False,
+) -> None:
+    """Search settings that make an MPI faster here, and keep what a second measurement confirms."""
+    _, plan = installed_here(system, release, root, "tune")
+    module = mpi or plan["mpi"][0]["module"]
+    modules = {one["module"]: one for one in plan["mpi"]}
+    if module not in modules:
+        raise InvalidInput(f"--mpi {mpi}: not installed here", allowed=", ".join(modules))
+    file, limit, bounds = to or _target(plan, module), _seconds(budget), _sizes(sizes)
+    names = bench.operations(ops or ["latency,bw,allreduce,alltoall,bcast,allgather"])
+    shown, cache, seen = options.progress(as_json, 2), state_dir() / "measure", look()
+    with shown.step("prepare", "the benchmarks"), variable(UNTUNED, "1"):
+        source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
+        mine = {one.name: one for one in mpis.ours(plan, mpis.launchers(launcher or []))}
+        built = bench.compiled(mine[module], source, cache, bounds)
+    request = Request(names, ranks, seen.cores or 1, modules[module], load_tuning())
+    key = hashes.of(built.folder.name, names, ranks, bounds, mine[module].launch)[:12]
+    folder = cache / "tune" / key
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    tuner = Tuner(built, request, folder, limit)
+    found = tuner.run(shown)
+    beneath = modules[module]["transport"]["library"]
+    data = {
+        "mpi": module,
+        "date": time.strftime("%F"),
+        "machine": {
+            "cpu": seen.cpu or "unknown",
+            "cores": str(seen.cores),
+            "os": str(seen.os),
+            "mpi": built.version(),
+            "transport": next(
+                (f"{x.name} {x.version}" for x in seen.externals if x.name == beneath), beneath
+            ),
+        },
+        "measured": {
+            "operations": " ".join(names),
+            "ranks": f"{ranks}, {tuner.other}",
+            "bytes": sizes,
+        },
+        **found,
+    }
+    Tuned.model_validate(data)
+    write_atomically(file, template("tuned.yaml", data=data), mode=None)
+    rows = [
+        [name, row["value"], f"{Interval(**row['gain'])} times as fast"]
+        for name, row in found["sets"].items()
+    ]
+    nothing = f"nothing is faster than the build as it is, of {found['tried']} candidates"
+    say(
+        data,
+        as_json,
+        table(["variable", "value", "gain"], rows) if rows else nothing,
+        f"written: {file}",
+    )

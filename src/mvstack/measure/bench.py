@@ -22,9 +22,11 @@ from mvstack.support.errors import BuildFailed, InvalidInput, Missing, MvstackEr
 from mvstack.support.home import home
 from mvstack.support.processes import run
 from mvstack.support.words import listed, nearest
+from mvstack.test.run import CHECKS
 
 LIMIT = 120.0  # seconds that one run may take; what takes longer hangs
-VERIFY = Path(__file__).with_name("verify.c")
+OWN = [CHECKS / "src" / "collectives.c", CHECKS / "src" / "identity.c"]
+VERIFIERS = (Path(__file__).with_name("verify.c"), *OWN)
 COLUMNS = re.compile(r"^(\d+)((?:[ \t]+[\d.]+)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
 ALONE = re.compile(r"avg: ([\d.]+) ms|^[ \t]*([\d.]+)[ \t]*$", re.M)
 
@@ -221,7 +223,7 @@ def watched() -> Iterator[dict[str, float]]:
 def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Bench:
     """The benchmarks of ``mpi``, compiled once for each build of it. Raises BuildFailed."""
     version, util = omb_version(source), next(source.rglob("osu_util_mpi.c")).parent
-    key = hashes.of(mpi.identity, mpi.cc, str(source), version, VERIFY.read_text())[:16]
+    key = hashes.of(mpi.identity, mpi.cc, str(source), version, hashes.of_files(VERIFIERS))[:16]
     folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.new"
     if folder.is_dir():
         return Bench(mpi, folder, sizes)
@@ -232,7 +234,8 @@ def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Ben
     flags = ["-O2", "-w", *flags, f"-I{util}"]
     common = [one for one in util.glob("osu_util*.c") if not one.stem.endswith("pgas")]
     objects = [f"{one.stem}.o" for one in common]
-    commands = [[*flags, "-c", *map(str, common)], ["-O2", str(VERIFY), "-o", "verify"]]
+    commands = [[*flags, "-c", *map(str, common)]]
+    commands += [["-O2", str(one), "-o", one.stem] for one in VERIFIERS]
     for program in (one.program for one in OPERATIONS.values()):
         main = next(map(str, source.rglob(f"{program}.c")), "no-such-program.c")
         commands.append([*flags, main, *objects, "-o", program, "-lm", "-lpthread"])

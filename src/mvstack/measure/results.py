@@ -62,6 +62,17 @@ def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[
     return row | {"figures": figures, "ahead": ahead}
 
 
+def drawn_ratios(rows: list[Row], name: str, mpi: str, other: str) -> Array:
+    """How many times as good ``mpi`` is as ``other``, by resample and size of one operation."""
+    own = [row for row in rows if row["kind"] == "value" and row["op"] == name]
+    rounds, sizes = {row["round"] for row in own}, {at for row in own for at, _ in row["values"]}
+    one, two = (
+        statistics.medians(array([r for r in own if r["mpi"] == x], sorted(rounds), sorted(sizes)))
+        for x in (mpi, other)
+    )
+    return statistics.ratios(one, [two], OPERATIONS[name].higher_is_better)
+
+
 def _intervals(drawn: Array, sizes: list[int]) -> list[Row]:
     return [
         {"size": at, **statistics.interval(drawn[:, place]).as_dict()}

@@ -24,6 +24,7 @@ VARIABLE = "MVSTACK_SITE"
 FOLDERS = {
     "systems": "environments/systems",
     "policy": "environments/policy",
+    "tuning": "environments/tuning",
     "releases": "environments/releases",
     "easyconfigs": "easyconfigs",
     "spack-repo": "spack-repo",

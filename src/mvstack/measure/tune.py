@@ -1,0 +1,258 @@
+"""Search what an MPI build is faster with: measured, checked by value, confirmed, or rejected.
+
+Every candidate is a set of variables, measured in turns with the build as it is. What the search
+finds best is confirmed with other sizes and ranks, then without each of its variables.
+"""
+
+import json
+import runpy
+import time
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mvstack.measure import statistics
+from mvstack.measure.bench import OPERATIONS, Bench, Wrong
+from mvstack.measure.compare import Comparison
+from mvstack.measure.results import drawn_ratios
+from mvstack.measure.statistics import Array, Interval, decide, interval
+from mvstack.model.tuning import Tunable, Tuning
+from mvstack.plan.choose import Facts, holds
+from mvstack.support import hashes
+from mvstack.support.errors import CheckFailed, Refused
+from mvstack.support.progress import Progress
+from mvstack.support.units import duration
+from mvstack.test.run import CHECKS
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial, Trial
+
+SEARCH = 0.5  # the part of the budget that the search may take; the rest confirms
+PLAIN = "plain"
+TOP = 3  # candidates that are confirmed
+ROUNDS = {"search": 2, "confirm": 7}
+SAYS = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}  # what carries the messages
+Settings = dict[str, str]
+
+
+def _words(trial: "Trial | FrozenTrial") -> str:
+    """The settings of a trial as JSON: what it does not leave alone."""
+    return json.dumps({name: value for name, value in sorted(trial.params.items()) if value})
+
+
+class Over(Exception):
+    """The budget is used up."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is tuned: operations on so many ranks, for the plan's ``row`` of the MPI build."""
+
+    operations: list[str]
+    ranks: int
+    cores: int
+    row: dict[str, Any]
+    tuning: Tuning
+
+    @property
+    def tunables(self) -> dict[str, Tunable]:
+        """The variables that may be tried for it."""
+        unknown = dict.fromkeys((one.name for one in fields(Facts) if one.default is MISSING), "")
+        named = {one.name: self.row[one.name] for one in fields(Facts) if one.name in self.row}
+        facts = Facts(**{**unknown, **named})
+        return {one.variable: one for one in self.tuning.tuning if holds(one.when, facts)}
+
+
+class Tuner:
+    """One search, which keeps in ``folder`` what it measured, and goes on there."""
+
+    def __init__(self, bench: Bench, request: Request, folder: Path, budget: float) -> None:
+        self.request, self.folder, self.budget = request, folder, budget
+        self.began, self.longest = time.monotonic(), 0.0
+        self.bench = self._with({}, bench)
+        self.right = self._checked(self.bench)
+        self.rejected: list[dict[str, Any]] = []
+        self.tried = 0
+
+    def _with(self, settings: Settings, bench: Bench | None = None) -> Bench:
+        """The build with ``settings``, under the name of these."""
+        bench = bench or self.bench
+        words = " ".join(f"{name}={value}" for name, value in settings.items()) or PLAIN
+        environment = {**bench.mpi.environment, **settings}
+        mpi = replace(bench.mpi, name=words, environment=environment, ours=bool(settings))
+        return replace(bench, mpi=mpi)
+
+    def _checked(self, bench: Bench) -> list[str]:
+        """The collectives that are right with it. Wrong: what it has that may not be."""
+        said = bench.run("collectives", self.request.ranks + 1, "few")
+        if bad := [line for line in said.splitlines() if line.startswith(("wrong", "hung"))]:
+            raise Wrong(bad[0])
+        fabric = runpy.run_path(str(CHECKS / "fabric.py"))
+        way, believe = bench.run("identity", 2, more=SAYS), self.request.row["believe"]
+        fault = fabric["fault"](way, self.request.row["device"], believe)
+        if fault := fault or fabric["over_tcp"](way, believe):
+            raise Wrong(str(fault))
+        return sorted(line for line in said.splitlines() if line.startswith("right "))
+
+    def gains(self, settings: Settings, than: Settings, phase: str) -> dict[str, Array]:
+        """How many times as fast ``settings`` are as ``than``, by operation and ranks.
+
+        Resamples of the geometric mean over sizes. Raises Wrong, and Over where time is up.
+        """
+        began = time.monotonic()
+        if began - self.began + self.longest > self.budget:
+            raise Over
+        with_, without = self._with(settings), self._with(than)
+        if self._checked(with_) != self.right:
+            raise Wrong("collectives that are right without it are not with it")
+        found = {}
+        for ranks, names, sizes in self._runs(phase):
+            benches = [replace(one, sizes=sizes) for one in (with_, without)]
+            comparison = Comparison(benches, names, ranks, ROUNDS[phase])
+            rows = comparison.kept(self.folder / "runs")
+            comparison.run(rows, Progress(mode="quiet"))
+            failed = [row for row in rows.rows if row["kind"] == "failed"]
+            if wrong := [row for row in failed if row["mpi"] == with_.mpi.name]:
+                raise Wrong(f"{wrong[0]['op']}: {wrong[0]['why']}")
+            for name in names:
+                ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
+                label = f"{name} on {OPERATIONS[name].on(ranks)} ranks"
+                found[label] = statistics.geometric_mean(ratio)
+        self.longest = max(self.longest, time.monotonic() - began)
+        return found
+
+    def _runs(self, phase: str) -> Iterator[tuple[int, list[str], tuple[int, int]]]:
+        """Ranks, operations and sizes of a phase: the confirmation has others than the search."""
+        names, ranks, (low, high) = self.request.operations, self.request.ranks, self.bench.sizes
+        if phase == "search":
+            yield ranks, names, (low, high)
+            return
+        sizes = 3 * max(low // 2, 2), 3 * max(high // 4, 4)  # none of them a power of two
+        yield ranks, names, sizes
+        if many := [name for name in names if OPERATIONS[name].ranks != 2]:
+            yield self.other, many, sizes
+
+    @property
+    def other(self) -> int:
+        """The ranks of the confirmation beside those of the search."""
+        ranks = self.request.ranks
+        return 2 * ranks if 2 * ranks <= self.request.cores else ranks + 1
+
+    def whole(self, gains: dict[str, Array]) -> Interval:
+        """Over the operations; those on more ranks than cores, where all wait, only veto."""
+        crowded = self.other > self.request.cores
+        left_out = f" on {self.other} ranks" if crowded else "none"
+        logs = [np.log(one) for label, one in gains.items() if not label.endswith(left_out)]
+        return interval(np.exp(np.mean(logs, axis=0)))
+
+    def run(self, progress: Progress) -> dict[str, Any]:
+        """What was found, as :class:`mvstack.model.tuning.Tuned` has it. Raises CheckFailed."""
+        try:
+            found = self.confirm(self.search(progress), progress)
+        except Over:
+            what = f"the budget of {duration(self.budget)} ended before the confirmation"
+            todo = "give the same command again: it goes on from here"
+            raise CheckFailed(what, todo=todo, outcome="Nothing was written.") from None
+        return {**found, "tried": self.tried, "rejected": self.rejected}
+
+    def search(self, progress: Progress) -> list[Settings]:
+        """The best settings, by two rounds of each candidate; the best first."""
+        # here: it takes most of a second, and is installed for this command alone
+        import optuna
+        from optuna.storages.journal import JournalFileBackend
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        domains = {name: ["", *row.values] for name, row in self.request.tunables.items()}
+        if not domains:
+            todo = "add rows to environments/policy/tuning.yaml, or to your site's"
+            raise Refused(f"nothing can be tuned of {self.request.row['module']}", todo=todo)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = JournalFileBackend(str(self.folder / "search.log"))
+        study = optuna.create_study(
+            storage=optuna.storages.JournalStorage(file),
+            sampler=optuna.samplers.TPESampler(seed=len(list(self.folder.glob("*")))),
+            study_name=hashes.of(domains, self.request.operations)[:12],
+            direction="maximize",
+            load_if_exists=True,
+        )
+        if not study.trials:  # each value alone, then what they say together
+            for name, values in domains.items():
+                for value in values[1:]:
+                    study.enqueue_trial({**dict.fromkeys(domains, ""), name: value})
+        known = {_words(one): one.value for one in study.trials if one.value is not None}
+        spent = sum(one.duration.total_seconds() for one in study.trials if one.duration)
+        end = time.monotonic() + self.budget * SEARCH - spent
+        with progress.step("search", f"{duration(max(end - time.monotonic(), 0))} to go") as step:
+            while time.monotonic() < end:
+                trial = study.ask()
+                for name, values in domains.items():
+                    trial.suggest_categorical(name, values)
+                words = _words(trial)
+                step.note(f"candidate {trial.number + 1}: {words}")
+                if words not in known:
+                    try:
+                        known[words] = self._score(json.loads(words))
+                    except Over:
+                        break
+                    except Wrong as wrong:
+                        trial.set_user_attr("wrong", str(wrong))
+                        known[words] = 0.0
+                study.tell(trial, known[words])
+        done = [one for one in study.trials if one.value is not None]
+        ways = {_words(one): one for one in sorted(done, key=lambda one: one.value or 0.0)}
+        self.tried = len(ways)
+        for words, one in ways.items():
+            why = one.user_attrs.get("wrong") or f"{one.value:.2f} times as fast in the search"
+            if (one.value or 0) <= 1 and (len(json.loads(words)) == 1 or not one.value):
+                self.rejected.append({"settings": json.loads(words), "why": why})
+        return [json.loads(words) for words, one in [*ways.items()][::-1] if (one.value or 0) > 1]
+
+    def _score(self, settings: Settings) -> float:
+        if not settings:
+            return 1.0  # plain against plain
+        if why := self.request.tuning.forbidden(settings):
+            raise Wrong(why)
+        return self.whole(self.gains(settings, {}, "search")).value
+
+    def confirm(self, candidates: list[Settings], progress: Progress) -> dict[str, Any]:
+        """The first of ``candidates`` that other sizes and ranks confirm, less what adds nothing.
+
+        ``sets`` are its variables with the gain of each, ``gain`` that of all together, ``by`` the
+        same by operation. Raises Over.
+        """
+        for settings in candidates[:TOP]:
+            with progress.step("confirm", self._with(settings).mpi.name):
+                if self._confirmed(settings, {}):
+                    break
+        else:
+            return {"sets": {}, "gain": None, "by": {}}
+        for name in [*settings] if len(settings) > 1 else ():
+            fewer = {key: value for key, value in settings.items() if key != name}
+            with progress.step("confirm", f"without {name}"):
+                if fewer and not self._confirmed(settings, fewer):
+                    settings = fewer
+        sets = {}
+        for name, value in settings.items():
+            fewer = {key: other for key, other in settings.items() if key != name}
+            with progress.step("confirm", f"what {name} gains"):
+                gain = self.whole(self.gains(settings, fewer, "confirm")).as_dict()
+            row = self.request.tunables[name]
+            sets[name] = {"value": value, "gain": gain, "why": row.why, "source": row.source}
+        gains = self.gains(settings, {}, "confirm")
+        by = {label: interval(one).as_dict() for label, one in gains.items()}
+        return {"sets": sets, "gain": self.whole(gains).as_dict(), "by": by}
+
+    def _confirmed(self, settings: Settings, than: Settings) -> bool:
+        """Whether it is faster than ``than``; where it is not, why is among the rejected."""
+        try:
+            gains = self.gains(settings, than, "confirm")
+            kept, why = decide({name: interval(x) for name, x in gains.items()}, self.whole(gains))
+        except Wrong as wrong:
+            kept, why = False, str(wrong)
+        if not kept:
+            other = {n: v for n, v in settings.items() if n not in than} if than else settings
+            self.rejected.append({"settings": other, "why": why})
+        return kept

@@ -1,0 +1,127 @@
+"""What may be tuned, what was found by measuring on one machine, and what may never be set."""
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from mvstack.model.base import Reasoned, Strict, validated
+from mvstack.model.rules import When
+from mvstack.model.text import ModuleName, Text, Variable
+from mvstack.model.yamlfile import read_yaml
+from mvstack.support.errors import InvalidInput
+from mvstack.support.home import home
+
+UNTUNED = "MVAPICH_STACK_UNTUNED"  # set to 1 before a module is loaded, it sets nothing tuned
+
+
+class Tunable(Reasoned):
+    """A variable and the values that are tried beside leaving it alone, for builds of ``when``."""
+
+    variable: Variable
+    when: When = When()
+    values: Annotated[list[Text], Field(min_length=1)]
+
+
+class Never(Reasoned):
+    """Values of a variable that no tuned setting has: from ``at_least`` on, or these."""
+
+    variable: Variable
+    at_least: int | None = None
+    values: list[Text] = Field(default_factory=list)
+
+    def forbids(self, variable: str, value: str) -> bool:
+        """Whether it is one of them."""
+        large = self.at_least is not None and value.isdecimal() and int(value) >= self.at_least
+        return variable == self.variable and (large or value in self.values)
+
+
+class Tuning(Strict):
+    """tuning.yaml."""
+
+    tuning: list[Tunable]
+    never: list[Never]
+
+    def forbidden(self, settings: dict[str, str]) -> str:
+        """Why one of the ``settings`` may not be; "" where all may."""
+        rows = (row for row in self.never for one in settings.items() if row.forbids(*one))
+        return next((f"{row.variable}: {row.why} ({row.source})" for row in rows), "")
+
+    @model_validator(mode="after")
+    def _tries_nothing_forbidden(self) -> Self:
+        for row in self.tuning:
+            for value in row.values:
+                if why := self.forbidden({row.variable: value}):
+                    raise ValueError(f"tuning: {row.variable}={value} is among `never`: {why}")
+        return self
+
+
+class Gain(Strict):
+    """How many times as fast, and the interval in which that lies."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Found(Reasoned):
+    """A tuned variable: its value, and how many times as fast the MPI is as without it."""
+
+    value: Text
+    gain: Gain
+
+
+class Rejected(Strict):
+    """Settings that were tried, and why they were not kept."""
+
+    settings: dict[Variable, Text]
+    why: Text
+
+
+class Tuned(Strict):
+    """What `mvstack tune` found for one MPI build on one partition."""
+
+    mpi: ModuleName
+    date: Text
+    machine: dict[Text, Text]
+    measured: dict[Text, Text]
+    sets: dict[Variable, Found]
+    gain: Gain | None = None
+    by: dict[Text, Gain] = Field(default_factory=dict)
+    tried: int
+    rejected: list[Rejected] = Field(default_factory=list)
+
+
+def load_tuning() -> Tuning:
+    """environments/policy/tuning.yaml, or the site's. Raises InvalidInput."""
+    return validated(Tuning, read_yaml(home().file("policy", "tuning.yaml")))
+
+
+def tuned_file(folder: Path, system: str, partition: str, module: str) -> Path:
+    """Where what was found for an MPI build stands below a folder of tuning."""
+    return folder / system / partition / f"{module.replace('/', '-')}.yaml"
+
+
+def tuned(system: str, partition: str, module: str) -> dict[str, dict[str, Any]]:
+    """The variables that were tuned for an MPI build: value, why and source of each; {} for none.
+
+    Raises InvalidInput for a file that is of another build, or sets what may never be set.
+    """
+    places = [tuned_file(one, system, partition, module) for one in home().folders("tuning")]
+    path = next((one for one in places if one.is_file()), None)
+    if path is None:
+        return {}
+    data = validated(Tuned, read_yaml(path))
+    settings = {name: one.value for name, one in data.sets.items()}
+    if data.mpi != module:
+        raise InvalidInput("mpi: a file is of one build", data.at("mpi"), allowed=module)
+    if why := load_tuning().forbidden(settings):
+        raise InvalidInput("a value that may never be set", data.at("sets"), because=why)
+    return {
+        name: {
+            "value": one.value,
+            "why": f"{one.gain.value:.2f} times as fast, measured here on {data.date}; {one.why}",
+            "source": one.source,
+        }
+        for name, one in data.sets.items()
+    }
