@@ -93,7 +93,9 @@ def commands(mpi, tree, which):
 
 def variables(mpi, environ):
     """What the shell sets against what the module sets."""
-    planned = {name: row["value"] for name, row in mpi.get("environment", {}).items()}
+    tuned = {} if environ.get("MVAPICH_STACK_UNTUNED") == "1" else mpi.get("tuning", {})
+    rows = dict(mpi.get("environment", {}), **tuned)
+    planned = {name: row["value"] for name, row in rows.items()}
     of_mpi = re.compile("(%s)_" % fabric.TUNING)
     for name in sorted(planned.keys() | {one for one in environ if of_mpi.match(one)}):
         found, wanted = environ.get(name), planned.get(name)

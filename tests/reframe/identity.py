@@ -32,7 +32,11 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
     @run_before("run")
     def tell_variables(self):
         """The caller's own are not here: `mvstack test` leaves them out."""
-        self.prerun_cmds = [*self.prerun_cmds, f"env | sed -nE 's/^({TUNING})_/set &/p'"]
+        self.prerun_cmds = [
+            *self.prerun_cmds,
+            f"env | sed -nE 's/^({TUNING})_/set &/p'",
+            'echo "untuned ${MVAPICH_STACK_UNTUNED:-0}"',
+        ]
 
     @sanity_function
     def is_what_was_planned(self):
@@ -57,8 +61,9 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
 
     def module_sets_what_was_planned(self, text):
         """One more variable puts all messages on another way. A site's MPI sets its own."""
-        rows = self.mpi.get("environment", {}).items()
-        wanted = {name: row["value"] for name, row in rows}
+        tuned = {} if "untuned 1" in text.splitlines() else self.mpi.get("tuning", {})
+        rows = {**self.mpi.get("environment", {}), **tuned}
+        wanted = {name: row["value"] for name, row in rows.items()}
         wrong = unplanned(text, wanted, self.env_vars)
         if wrong and not self.mpi.get("provided"):
             raise SanityError(

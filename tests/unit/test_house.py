@@ -17,7 +17,7 @@ SRC = Path(__file__).resolve().parents[2] / "src" / "mvstack"
 # A room imports from itself and from the rooms before it.
 ROOMS = (
     *("support", "model", "discover", "plan", "render", "tree", "sources", "cache", "builders"),
-    *("recipes", "abi", "install", "test", "report", "measure", "diff"),
+    *("recipes", "abi", "fabric", "install", "test", "report", "measure", "diff"),
     *("bundle", "ci", "image", "cli"),
 )
 # Lines of src by area: a room of such a name, and modules so called in model/ and cli/; and the

@@ -25,6 +25,7 @@ from mvstack.model.policy import FILES, Policy
 from mvstack.model.release import Release
 from mvstack.model.rules import When
 from mvstack.model.system import System
+from mvstack.model.tuning import Tuned, Tuning
 from mvstack.render.templates import template
 from mvstack.support.home import DATA
 
@@ -65,6 +66,8 @@ def schemas() -> dict[Path, str]:
         "release": Release,
         **FILES,
         "gates": Gates,
+        "tuning": Tuning,
+        "tuned": Tuned,
         "images": ImagePolicy,
         "ci": CiPolicy,
         "faults": FaultPolicy,

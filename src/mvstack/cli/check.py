@@ -15,6 +15,7 @@ from mvstack.model.gates import load_gates
 from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
 from mvstack.model.prerequisites import families
 from mvstack.model.spack import spack_pins
+from mvstack.model.tuning import load_tuning
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts
 from mvstack.plan.types import Given
@@ -43,8 +44,8 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
     checked: list[str] = []
     recipes: list[str] = []
     policy = load_policy()
-    files = known_sources, load_gates, families, spack_pins, ci_policy, image_policy, fault_policy
-    for read in files:
+    files = known_sources, load_gates, load_tuning, families, spack_pins, ci_policy, image_policy
+    for read in (*files, fault_policy):
         with gathered(errors):
             read()
     releases = [load_release(name) for name in release_names()]

@@ -159,7 +159,7 @@ class Bench:
         """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""
         command = self.mpi.command(ranks, self.folder / program, *words)
         try:
-            done = run(command, env={**self.mpi.environment, **more}, limit=LIMIT)
+            done = run(command, env={**self.mpi.environment, **more}, cwd=self.folder, limit=LIMIT)
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
         if done.timed_out:

@@ -1,6 +1,7 @@
 """Measure several MPIs in turns: each round every operation with every MPI, the order rotated."""
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from mvstack.support.units import count, duration
 QUIET = (0.1, 0.01)  # processors that others may use in a quiet round, and the part of all of them
 Row = dict[str, Any]
 Pair = tuple[str, Bench]
+
+
+class Over(Exception):
+    """The time is used up."""
 
 
 class Rows:
@@ -46,12 +51,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is measured: operations with so many ranks, of MPIs, in so many rounds."""
+    """What is measured: operations with so many ranks, of MPIs, in so many rounds.
+
+    At the time ``until`` of the monotonic clock it raises Over, and goes on when it is run again.
+    """
 
     benches: list[Bench]
     operations: list[str]
     ranks: int
     rounds: int
+    until: float = math.inf
 
     def kept(self, folder: Path) -> Rows:
         """The rows of earlier runs with these MPIs, sizes and ranks: only they can be compared."""
@@ -82,6 +91,7 @@ class Comparison:
 
     def _verify(self, name: str, bench: Bench, rows: Rows) -> None:
         """Verify an operation once; measure it once to warm up and to know how long it takes."""
+        self._in_time()
         of: Row = {"mpi": bench.mpi.name, "op": name}
         if not rows.find("verified", **of) and not rows.find("failed", **of):
             try:
@@ -92,11 +102,16 @@ class Comparison:
                 rows.add(kind="failed", why=str(wrong), **of)
 
     def _measure(self, name: str, bench: Bench, number: int, rows: Rows) -> None:
+        self._in_time()
         of: Row = {"mpi": bench.mpi.name, "op": name}
         try:
             rows.add(kind="value", round=number, **bench.measure(name, self.ranks), **of)
         except Wrong as wrong:  # it was right before: its earlier figures do not count either
             rows.add(kind="failed", why=f"in round {number}: {wrong}", **of)
+
+    def _in_time(self) -> None:
+        if time.monotonic() > self.until:
+            raise Over
 
     def _order(self, number: int) -> Iterator[Pair]:
         """Operation by operation, each round beginning with another MPI."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from mvstack.measure import statistics
 from mvstack.measure.bench import OPERATIONS, Bench, Wrong
-from mvstack.measure.compare import Comparison
+from mvstack.measure.compare import Comparison, Over
 from mvstack.measure.results import drawn_ratios
 from mvstack.measure.statistics import Array, Interval, decide, interval
 from mvstack.model.tuning import Tunable, Tuning
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SEARCH = 0.5  # the part of the budget that the search may take; the rest confirms
 PLAIN = "plain"
 TOP = 3  # candidates that are confirmed
-ROUNDS = {"search": 2, "confirm": 7}
+CROWD = 3072  # bytes of the largest message where there are more ranks than cores
 SAYS = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}  # what carries the messages
 Settings = dict[str, str]
 
@@ -41,10 +41,6 @@ Settings = dict[str, str]
 def _words(trial: "Trial | FrozenTrial") -> str:
     """The settings of a trial as JSON: what it does not leave alone."""
     return json.dumps({name: value for name, value in sorted(trial.params.items()) if value})
-
-
-class Over(Exception):
-    """The budget is used up."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +67,9 @@ class Tuner:
 
     def __init__(self, bench: Bench, request: Request, folder: Path, budget: float) -> None:
         self.request, self.folder, self.budget = request, folder, budget
-        self.began, self.longest = time.monotonic(), 0.0
+        self.until = time.monotonic() + budget
         self.bench = self._with({}, bench)
-        self.right = self._checked(self.bench)
+        self.right: dict[int, list[str]] = {}
         self.rejected: list[dict[str, Any]] = []
         self.tried = 0
 
@@ -85,9 +81,9 @@ class Tuner:
         mpi = replace(bench.mpi, name=words, environment=environment, ours=bool(settings))
         return replace(bench, mpi=mpi)
 
-    def _checked(self, bench: Bench) -> list[str]:
+    def _checked(self, bench: Bench, ranks: int) -> list[str]:
         """The collectives that are right with it. Wrong: what it has that may not be."""
-        said = bench.run("collectives", self.request.ranks + 1, "few")
+        said = bench.run("collectives", ranks, "few")
         if bad := [line for line in said.splitlines() if line.startswith(("wrong", "hung"))]:
             raise Wrong(bad[0])
         fabric = runpy.run_path(str(CHECKS / "fabric.py"))
@@ -102,16 +98,17 @@ class Tuner:
 
         Resamples of the geometric mean over sizes. Raises Wrong, and Over where time is up.
         """
-        began = time.monotonic()
-        if began - self.began + self.longest > self.budget:
-            raise Over
         with_, without = self._with(settings), self._with(than)
-        if self._checked(with_) != self.right:
-            raise Wrong("collectives that are right without it are not with it")
         found = {}
-        for ranks, names, sizes in self._runs(phase):
+        for ranks, names, sizes, rounds in self._runs(phase):
+            if time.monotonic() > self.until:
+                raise Over
+            if ranks not in self.right:
+                self.right[ranks] = self._checked(self.bench, ranks)
+            if self._checked(with_, ranks) != self.right[ranks]:
+                raise Wrong("collectives that are right without it are not with it")
             benches = [replace(one, sizes=sizes) for one in (with_, without)]
-            comparison = Comparison(benches, names, ranks, ROUNDS[phase])
+            comparison = Comparison(benches, names, ranks, rounds, self.until)
             rows = comparison.kept(self.folder / "runs")
             comparison.run(rows, Progress(mode="quiet"))
             failed = [row for row in rows.rows if row["kind"] == "failed"]
@@ -121,19 +118,21 @@ class Tuner:
                 ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
                 label = f"{name} on {OPERATIONS[name].on(ranks)} ranks"
                 found[label] = statistics.geometric_mean(ratio)
-        self.longest = max(self.longest, time.monotonic() - began)
         return found
 
-    def _runs(self, phase: str) -> Iterator[tuple[int, list[str], tuple[int, int]]]:
-        """Ranks, operations and sizes of a phase: the confirmation has others than the search."""
+    def _runs(self, phase: str) -> Iterator[tuple[int, list[str], tuple[int, int], int]]:
+        """Ranks, operations, sizes and rounds: the confirmation has others than the search."""
         names, ranks, (low, high) = self.request.operations, self.request.ranks, self.bench.sizes
         if phase == "search":
-            yield ranks, names, (low, high)
+            yield ranks, names, (low, high), 2
             return
-        sizes = 3 * max(low // 2, 2), 3 * max(high // 4, 4)  # none of them a power of two
-        yield ranks, names, sizes
+        low, high = 3 * max(low // 2, 2), 3 * max(high // 4, 4)  # no size is a power of two
+        yield ranks, names, (low, high), 7
         if many := [name for name in names if OPERATIONS[name].ranks != 2]:
-            yield self.other, many, sizes
+            if self.crowded:  # ranks that wait for a core take their time
+                yield self.other, many, (low, max(low, min(high, CROWD))), 3
+            else:
+                yield self.other, many, (low, high), 7
 
     @property
     def other(self) -> int:
@@ -141,10 +140,14 @@ class Tuner:
         ranks = self.request.ranks
         return 2 * ranks if 2 * ranks <= self.request.cores else ranks + 1
 
+    @property
+    def crowded(self) -> bool:
+        """Whether those are more than there are cores."""
+        return self.other > self.request.cores
+
     def whole(self, gains: dict[str, Array]) -> Interval:
         """Over the operations; those on more ranks than cores, where all wait, only veto."""
-        crowded = self.other > self.request.cores
-        left_out = f" on {self.other} ranks" if crowded else "none"
+        left_out = f" on {self.other} ranks" if self.crowded else "none"
         logs = [np.log(one) for label, one in gains.items() if not label.endswith(left_out)]
         return interval(np.exp(np.mean(logs, axis=0)))
 

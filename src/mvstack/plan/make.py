@@ -8,6 +8,7 @@ from mvstack.model.base import Reasoned
 from mvstack.model.policy import Policy, SchedulerRow
 from mvstack.model.release import MpiVersion, Release
 from mvstack.model.system import Partition, System
+from mvstack.model.tuning import tuned
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose, holds
 from mvstack.plan.offers import check_offers, scheduler_of
@@ -79,6 +80,8 @@ def make_plan(
     folder = system.name if system.discover else f"{system.name}-{partition}"
     taken = given.accepted.get((choice.product, choice.version))
     builds = [mpi_build(part, choice, device, taken) for device in choice.devices]
+    where = system.name, partition
+    builds = [replace(build, tuning=tuned(*where, build.module)) for build in builds]
     scheduler = policy.schedulers[scheduler_of(system, partition, policy)]
     profile = given.profile or part.profile or "default"
     given = replace(given, profile=profile)

@@ -75,6 +75,8 @@ class MpiBuild:
     rails: dict[str, Any] = field(default_factory=dict)
     # the source that nobody can fetch; "" for what can be built
     gone: str = ""
+    # what was tuned by measuring: value, why and source by variable; {} for nothing
+    tuning: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Plan:
         """Plain data, with the keys in the order in which a person reads them."""
         result = asdict(self)
         for build in result["mpi"]:
-            for name in ("provided", "rails", "gone"):
+            for name in ("provided", "rails", "gone", "tuning"):
                 if not build[name]:
                     del build[name]
         if not self.named:

@@ -79,7 +79,7 @@ def content_of(plan: Plan, part: Part, installed: str, inputs: str) -> str:
         inputs,
         {**row.__dict__} if row else plan.compiler,
         plan.tree,
-        (FOLDER / "spack-module.lua.j2").read_text(),
+        *((FOLDER / f"{one}.lua.j2").read_text() for one in ("spack-module", "tuned")),
         template("mpi_usage.txt", plan=plan, build=part.build) if part.build else "",
         hashes.normalised(Path(__file__).read_text()),
     )
@@ -92,7 +92,8 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
     """
     changes: list[Change] = [(row[0], row[1], row[2], row[3]) for row in found.get("changes", ())]
     level = f"{plan.compiler['name']}/{plan.compiler['version']}"
-    values = {"usage": "", "family": "", "opens": "", "homepage": found.get("homepage", "")}
+    values = {"usage": "", "family": "", "opens": "", "tuned": ""}
+    values["homepage"] = found.get("homepage", "")
     if build := part.build:
         changes = _mpi_changes(build, changes, found, loader)
         values |= {
@@ -101,6 +102,7 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
             f"{build.fabric}, over {build.transport['library']}.",
             "usage": template("mpi_usage.txt", plan=plan, build=build).strip(),
             "family": "mpi",
+            "tuned": template("tuned.lua", build=build) if build.tuning else "",
             "opens": f"{plan.tree}/modules/MPI/{level}/{build.module}",
         }
     elif one := part.package:
