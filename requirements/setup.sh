@@ -35,6 +35,7 @@ stamp() { cat "$top/requirements/build.txt" "$top/requirements/$1.txt" | sha256s
 has_set() { [[ $(cat "$venv/.ready-$1" 2>/dev/null) == "$(stamp "$1")" ]]; }
 runtime_ready() { has_set runtime; }
 images_ready() { has_set images; }
+tune_ready() { has_set tune; }
 tests_ready() { has_set test; }
 
 # may_install WORD…: may apt be run? Yes for root who said --yes, MVSTACK_YES=1, or y when asked.
@@ -305,6 +306,7 @@ add_set() {
 }
 set_up_runtime() { add_set runtime "${1:-what you asked for}"; }
 set_up_images() { add_set images "an image"; }
+set_up_tune() { add_set tune "mvstack tune"; }
 set_up_tests() { add_set test "passing the tests"; }
 
 # Is there a Node that gitlab-ci-local runs on? It says 20.19 or newer.

@@ -6,6 +6,7 @@ finds best is confirmed with other sizes and ranks, then without each of its var
 
 import json
 import runpy
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, replace
@@ -22,7 +23,7 @@ from mvstack.measure.statistics import Array, Interval, decide, interval
 from mvstack.model.tuning import Tunable, Tuning
 from mvstack.plan.choose import Facts, holds
 from mvstack.support import hashes
-from mvstack.support.errors import CheckFailed, Refused
+from mvstack.support.errors import CheckFailed, Missing, Refused
 from mvstack.support.progress import Progress
 from mvstack.support.units import duration
 from mvstack.test.run import CHECKS
@@ -164,8 +165,12 @@ class Tuner:
     def search(self, progress: Progress) -> list[Settings]:
         """The best settings, by two rounds of each candidate; the best first."""
         # here: it takes most of a second, and is installed for this command alone
-        import optuna
-        from optuna.storages.journal import JournalFileBackend
+        try:
+            import optuna
+            from optuna.storages.journal import JournalFileBackend
+        except ImportError:
+            todo = f"{sys.executable} -m pip install 'mvapich-stack[tune]'"
+            raise Missing("optuna, which searches, is not installed", todo=todo) from None
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         domains = {name: ["", *row.values] for name, row in self.request.tunables.items()}

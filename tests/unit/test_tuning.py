@@ -1,0 +1,201 @@
+"""Tuned settings: what may be tried, what may never be set, and how they reach plan and module."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lupa.lua54 import LuaRuntime
+from ruamel.yaml import YAML
+
+from mvstack.measure.tune import Request
+from mvstack.model.base import validated
+from mvstack.model.load import load_policy, load_release, load_system
+from mvstack.model.tuning import Tuned, load_tuning, tuned_file
+from mvstack.model.yamlfile import parse_yaml
+from mvstack.plan.easybuild import easybuild_graph
+from mvstack.plan.make import make_plan
+from mvstack.plan.spack import spack_graph
+from mvstack.plan.types import Plan, plan_of
+from mvstack.render.partition import render
+from mvstack.render.templates import labelled, template
+from mvstack.support.errors import InvalidInput
+from mvstack.support.home import DATA, VARIABLE
+
+POLICY, RELEASE = load_policy(), load_release()
+MODULE = "mvapich/4.1-ucx"
+BY_BUILDER = {"easybuild": easybuild_graph, "spack": spack_graph}
+FOUND: dict[str, Any] = {
+    "mpi": MODULE,
+    "date": "2026-11-24",
+    "machine": {"cpu": "2 x A", "cores": "64", "mpi": "MVAPICH", "transport": "ucx 1.18"},
+    "measured": {"operations": "latency bw", "ranks": "2, 4", "bytes": "8:1048576"},
+    "sets": {
+        "UCX_RNDV_THRESH": {
+            "value": "16384",
+            "gain": {"value": 1.25, "low": 1.2, "high": 1.3},
+            "why": "a message waits from this size on",
+            "source": "UCX 1.13",
+        }
+    },
+    "gain": {"value": 1.25, "low": 1.2, "high": 1.3},
+    "by": {"latency on 2 ranks": {"value": 1.25, "low": 1.2, "high": 1.3}},
+    "tried": 12,
+    "rejected": [{"settings": {"UCX_TLS": "posix,self"}, "why": "it hangs"}],
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def put(site: Path, **changed: Any) -> Path:
+    data = FOUND | changed
+    file = tuned_file(site / "tuning", "azure-hbv4", "hpc", MODULE)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(template("tuned.yaml", data=data))
+    return file
+
+
+def planned(builder: str = "easybuild") -> Plan:
+    system = load_system("azure-hbv4").model_copy(update={"builder": builder})
+    return make_plan(system, "hpc", RELEASE, POLICY)
+
+
+def contents(plan: Plan) -> dict[str, str]:
+    graph = BY_BUILDER[plan.builder](plan, render(plan), DATA)
+    return {node.name.upper(): node.content for node in graph.nodes.values()}
+
+
+def test_without_a_file_nothing_is_tuned() -> None:
+    assert all(build.tuning == {} for build in planned().mpi)
+    assert all("tuning" not in row for row in planned().as_dict()["mpi"])
+
+
+@pytest.mark.parametrize("builder", BY_BUILDER)
+def test_another_value_is_another_build_and_other_words_are_not(site: Path, builder: str) -> None:
+    plain = contents(planned(builder))["MVAPICH"]
+    put(site)
+    tuned = contents(planned(builder))
+    gain = {"value": 1.5, "low": 1.4, "high": 1.6}
+    row = FOUND["sets"]["UCX_RNDV_THRESH"] | {"gain": gain, "why": "another reason"}
+    put(site, sets={"UCX_RNDV_THRESH": row}, date="2027-01-01")
+    assert contents(planned(builder)) == tuned
+    put(site, sets={"UCX_RNDV_THRESH": row | {"value": "65536"}})
+    assert len({plain, tuned["MVAPICH"], contents(planned(builder))["MVAPICH"]}) == 3
+
+
+def test_a_file_of_the_site_reaches_plan_module_and_help(site: Path) -> None:
+    put(site)
+    plan = planned()
+    (build,) = plan.mpi
+    assert build.module == MODULE
+    assert build.tuning["UCX_RNDV_THRESH"]["value"] == "16384"
+    assert "1.25 times as fast" in build.tuning["UCX_RNDV_THRESH"]["why"]
+    text = render(plan)[f"easyconfigs/{build.easyconfig}"]
+    assert "modluafooter" in text and "MVAPICH_STACK_UNTUNED=1, set before" in text
+    shown = dict(labelled("build", build=build, default=True))
+    assert shown["tuned"].startswith("UCX_RNDV_THRESH=16384")
+    assert plan_of(plan.as_dict()) == plan
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("UCX_POSIX_SEG_SIZE", "65536", "16 bits"),
+        ("UCX_SYSV_SEG_SIZE", "1048576", "the same field"),
+        ("UCX_TLS", "tcp", "over TCP"),
+        ("FI_PROVIDER", "shm", "does not return"),
+    ],
+)
+def test_what_may_never_be_set_is_refused(site: Path, name: str, value: str, why: str) -> None:
+    row = FOUND["sets"]["UCX_RNDV_THRESH"] | {"value": value}
+    put(site, sets={name: row})
+    with pytest.raises(InvalidInput, match="may never be set") as error:
+        planned()
+    assert why in error.value.problems[0].because
+    assert error.value.problems[0].where.rpartition(":")[2].isdecimal()  # the line
+
+
+def test_a_file_of_another_build_is_refused(site: Path) -> None:
+    put(site, mpi="mvapich/4.0-ucx")
+    with pytest.raises(InvalidInput, match="a file is of one build"):
+        planned()
+
+
+def test_the_policy_tries_nothing_forbidden() -> None:
+    tuning = load_tuning()
+    for row in tuning.tuning:
+        for value in row.values:
+            assert tuning.forbidden({row.variable: value}) == ""
+    assert tuning.forbidden({"UCX_POSIX_SEG_SIZE": "60000"}) == ""
+    text = (DATA / "environments" / "policy" / "tuning.yaml").read_text()
+    bad = text.replace('values: ["16384", "32768", "60000"]', 'values: ["70000"]', 1)
+    with pytest.raises(InvalidInput, match="among `never`"):
+        validated(type(tuning), parse_yaml(bad, Path("tuning.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("device", "fabric", "there", "absent"),
+    [
+        ("ch4:ucx", "shm", "UCX_TLS", "MPIR_CVAR_CH4_CMA_ENABLE"),
+        ("ch4:ucx", "infiniband", "UCX_RNDV_THRESH", "UCX_TLS"),  # nobody takes verbs away
+        ("ch4:ofi", "slingshot-11", "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD", "UCX_RNDV_THRESH"),
+    ],
+)
+def test_what_is_tried_fits_the_build(device: str, fabric: str, there: str, absent: str) -> None:
+    row = planned().as_dict()["mpi"][0] | {"device": device, "fabric": fabric, "version": "4.0"}
+    names = Request(["latency"], 2, 8, row, load_tuning()).tunables
+    assert there in names and absent not in names
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
+
+
+@given(TEXT, TEXT)
+def test_what_is_written_is_read_back_whatever_it_holds(value: str, why: str) -> None:
+    row = FOUND["sets"]["UCX_RNDV_THRESH"] | {"value": value, "why": why}
+    rejected = [{"settings": {"UCX_TLS": value}, "why": why}]
+    data = FOUND | {"sets": {"UCX_TLS": row}, "rejected": rejected}
+    text = template("tuned.yaml", data=data)
+    assert validated(Tuned, parse_yaml(text, Path("x.yaml"))).model_dump() == data
+    nothing = FOUND | {"sets": {}, "rejected": []}
+    assert YAML(typ="safe").load(template("tuned.yaml", data=nothing))["sets"] == {}
+
+
+LUA = LuaRuntime(unpack_returned_tuples=True, register_eval=False, register_builtins=False)
+LOAD = LUA.eval(
+    """
+function(text, doing, environment, record)
+  local env = {os = {getenv = function(name) return environment[name] end}, setenv = record}
+  env.mode = function() return doing end
+  assert(load(text, "module", "t", env))()
+end
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("doing", "environment", "set_"),
+    [
+        ("load", {}, True),
+        ("load", {"MVAPICH_STACK_UNTUNED": "1"}, False),
+        ("load", {"MVAPICH_STACK_UNTUNED": "0"}, True),
+        ("unload", {"MVAPICH_STACK_TUNED": MODULE}, True),
+        ("unload", {"MVAPICH_STACK_TUNED": MODULE, "MVAPICH_STACK_UNTUNED": "1"}, True),
+        ("unload", {}, False),  # the user's own values stay
+    ],
+)
+def test_the_module_sets_them_unless_told_not_to(
+    doing: str, environment: dict[str, str], set_: bool
+) -> None:
+    build = replace(planned().mpi[0], tuning={"UCX_TLS": {"value": 'a"b', "why": "", "source": ""}})
+    found: dict[str, str] = {}
+    LOAD(template("tuned.lua", build=build), doing, LUA.table_from(environment), found.__setitem__)
+    assert found == ({"MVAPICH_STACK_TUNED": MODULE, "UCX_TLS": 'a"b'} if set_ else {})
