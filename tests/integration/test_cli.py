@@ -24,7 +24,19 @@ from mvstack.model.load import load_system, release_names, system_names
 TOP = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP / "src"), "COLUMNS": "200"}
 COMMANDS = ["discover", "check", "explain", "render", "install", "test", "report", "up"]
-COMMANDS += ["compare", "tune", "abi", "bundle", "diff", "list", "lock", "gate", "show", "find", "adopt"]
+COMMANDS += [
+    "compare",
+    "tune",
+    "abi",
+    "bundle",
+    "diff",
+    "list",
+    "lock",
+    "gate",
+    "show",
+    "find",
+    "adopt",
+]
 SOURCES = ["list", "verify", "fetch", "add", "forget"]
 
 

@@ -179,7 +179,7 @@ def tune(
         shutil.rmtree(folder, ignore_errors=True)
     tuner = Tuner(built, request, folder, limit)
     found = tuner.run(shown)
-    beneath = modules[module]["transport"]["library"]
+    beneath = modules[module].get("transport", {}).get("library", "")
     data = {
         "mpi": module,
         "date": time.strftime("%F"),

@@ -8,7 +8,7 @@ import shutil
 import tarfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -154,16 +154,19 @@ class Bench:
     mpi: Mpi
     folder: Path
     sizes: tuple[int, int]
+    limit: float = field(default_factory=lambda: LIMIT)  # seconds of one run
 
     def run(self, program: str, ranks: int, *words: str, more: Mapping[str, str] = {}) -> str:
         """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""
         command = self.mpi.command(ranks, self.folder / program, *words)
         try:
-            done = run(command, env={**self.mpi.environment, **more}, cwd=self.folder, limit=LIMIT)
+            done = run(
+                command, env={**self.mpi.environment, **more}, cwd=self.folder, limit=self.limit
+            )
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
         if done.timed_out:
-            raise Wrong(f"it did not end within {LIMIT:g} s: it hangs")
+            raise Wrong(f"it did not end within {self.limit:g} s: it hangs")
         if not done.ok:
             last = [line.strip() for line in done.said.splitlines() if line.strip()][-3:]
             raise Wrong(f"it ended with status {done.status}: {' | '.join(last) or 'no word'}")

@@ -15,6 +15,7 @@ from mvstack.support.progress import Progress
 from mvstack.support.units import count, duration
 
 QUIET = (0.1, 0.01)  # processors that others may use in a quiet round, and the part of all of them
+TUNED = "MVAPICH_STACK_TUNED"  # set by a module that sets what was tuned
 Row = dict[str, Any]
 Pair = tuple[str, Bench]
 
@@ -64,7 +65,10 @@ class Comparison:
 
     def kept(self, folder: Path) -> Rows:
         """The rows of earlier runs with these MPIs, sizes and ranks: only they can be compared."""
-        mpis = sorted((one.mpi.name, one.mpi.launch, one.folder.name) for one in self.benches)
+        mpis = sorted(
+            (x.mpi.name, x.mpi.launch, x.folder.name, x.mpi.environment.get(TUNED, ""))
+            for x in self.benches
+        )
         return Rows(folder / f"{hashes.of(mpis, self.benches[0].sizes, self.ranks)[:12]}.jsonl")
 
     def run(self, rows: Rows, progress: Progress) -> None:

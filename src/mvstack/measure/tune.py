@@ -69,10 +69,17 @@ class Tuner:
     def __init__(self, bench: Bench, request: Request, folder: Path, budget: float) -> None:
         self.request, self.folder, self.budget = request, folder, budget
         self.until = time.monotonic() + budget
-        self.bench = self._with({}, bench)
-        self.right: dict[int, list[str]] = {}
         self.rejected: list[dict[str, Any]] = []
         self.tried = 0
+        self.bench = self._with({}, bench)
+        began = time.monotonic()
+        try:
+            self.right = {x: self._collectives(self.bench, x) for x in (request.ranks, self.other)}
+        except Wrong as wrong:
+            raise CheckFailed(f"the build as it is: {wrong}", request.row["module"]) from None
+        # of what takes so much longer than the build as it is, no more need be known
+        limit = min(bench.limit, 15 + 2 * (time.monotonic() - began))
+        self.bench = replace(self.bench, limit=limit)
 
     def _with(self, settings: Settings, bench: Bench | None = None) -> Bench:
         """The build with ``settings``, under the name of these."""
@@ -82,17 +89,22 @@ class Tuner:
         mpi = replace(bench.mpi, name=words, environment=environment, ours=bool(settings))
         return replace(bench, mpi=mpi)
 
-    def _checked(self, bench: Bench, ranks: int) -> list[str]:
-        """The collectives that are right with it. Wrong: what it has that may not be."""
-        said = bench.run("collectives", ranks, "few")
-        if bad := [line for line in said.splitlines() if line.startswith(("wrong", "hung"))]:
+    def _collectives(self, bench: Bench, ranks: int) -> list[str]:
+        """The collectives that bring the right values. Raises Wrong for one that does not."""
+        said = bench.run("collectives", ranks, "few").splitlines()
+        if bad := [line for line in said if line.startswith(("wrong", "hung"))]:
             raise Wrong(bad[0])
+        return sorted(line for line in said if line.startswith("right "))
+
+    def _check(self, bench: Bench, ranks: int) -> None:
+        """Raise Wrong unless messages go as planned, and all collectives bring what they did."""
         fabric = runpy.run_path(str(CHECKS / "fabric.py"))
-        way, believe = bench.run("identity", 2, more=SAYS), self.request.row["believe"]
-        fault = fabric["fault"](way, self.request.row["device"], believe)
-        if fault := fault or fabric["over_tcp"](way, believe):
+        said, believe = bench.run("identity", 2, more=SAYS), self.request.row["believe"]
+        fault = fabric["fault"](said, self.request.row["device"], believe)
+        if fault := fault or fabric["over_tcp"](said, believe):
             raise Wrong(str(fault))
-        return sorted(line for line in said.splitlines() if line.startswith("right "))
+        if self._collectives(bench, ranks) != self.right[ranks]:
+            raise Wrong("collectives that are right without it are not with it")
 
     def gains(self, settings: Settings, than: Settings, phase: str) -> dict[str, Array]:
         """How many times as fast ``settings`` are as ``than``, by operation and ranks.
@@ -104,10 +116,7 @@ class Tuner:
         for ranks, names, sizes, rounds in self._runs(phase):
             if time.monotonic() > self.until:
                 raise Over
-            if ranks not in self.right:
-                self.right[ranks] = self._checked(self.bench, ranks)
-            if self._checked(with_, ranks) != self.right[ranks]:
-                raise Wrong("collectives that are right without it are not with it")
+            self._check(with_, ranks)
             benches = [replace(one, sizes=sizes) for one in (with_, without)]
             comparison = Comparison(benches, names, ranks, rounds, self.until)
             rows = comparison.kept(self.folder / "runs")
@@ -115,7 +124,7 @@ class Tuner:
             failed = [row for row in rows.rows if row["kind"] == "failed"]
             if wrong := [row for row in failed if row["mpi"] == with_.mpi.name]:
                 raise Wrong(f"{wrong[0]['op']}: {wrong[0]['why']}")
-            for name in names:
+            for name in (name for name in names if name not in {row["op"] for row in failed}):
                 ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
                 label = f"{name} on {OPERATIONS[name].on(ranks)} ranks"
                 found[label] = statistics.geometric_mean(ratio)
