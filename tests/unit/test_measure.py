@@ -223,3 +223,8 @@ def test_an_operation_that_failed_later_has_no_figures() -> None:
     data = found(rows, {"ours": True, "peer": False}, 2)
     assert list(data["operations"][0]["figures"]) == ["ours"]
     assert data["faults"] == [{"op": "latency", "mpi": "peer", "why": "it hangs"}]
+
+
+def test_a_gain_that_nothing_says_is_rejected() -> None:
+    nan = Interval(math.nan, math.nan, math.nan)
+    assert not decide({}, nan)[0]

@@ -69,7 +69,7 @@ def decide(gains: dict[str, Interval], whole: Interval) -> tuple[bool, str]:
     ``gains`` are by operation and ranks, ``whole`` is their geometric mean; above 1 is faster.
     """
     slower = {name: one for name, one in gains.items() if one.high < 1}
-    if whole.low <= 1:
+    if not whole.low > 1:  # nor nan, where nothing was measured
         return False, f"{whole} times as fast: within the spread"
     if whole.value < LEAST:
         return False, f"{whole} times as fast: too little for a setting"

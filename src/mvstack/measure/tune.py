@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SEARCH = 0.5  # the part of the budget that the search may take; the rest confirms
 PLAIN = "plain"
 TOP = 3  # candidates that are confirmed
+REPEATED = 30
 CROWD = 3072  # bytes of the largest message where there are more ranks than cores
 SAYS = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}  # what carries the messages
 Settings = dict[str, str]
@@ -128,6 +129,8 @@ class Tuner:
                 ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
                 label = f"{name} on {OPERATIONS[name].on(ranks)} ranks"
                 found[label] = statistics.geometric_mean(ratio)
+        if not found:
+            raise Wrong("nothing can be measured against it: every operation fails without it")
         return found
 
     def _runs(self, phase: str) -> Iterator[tuple[int, list[str], tuple[int, int], int]]:
@@ -203,12 +206,14 @@ class Tuner:
         spent = sum(one.duration.total_seconds() for one in study.trials if one.duration)
         end = time.monotonic() + self.budget * SEARCH - spent
         with progress.step("search", f"{duration(max(end - time.monotonic(), 0))} to go") as step:
-            while time.monotonic() < end:
+            repeated = 0  # proposals that are known: so many in a row, and nothing new comes
+            while time.monotonic() < end and repeated < REPEATED:
                 trial = study.ask()
                 for name, values in domains.items():
                     trial.suggest_categorical(name, values)
                 words = _words(trial)
                 step.note(f"candidate {trial.number + 1}: {words}")
+                repeated = repeated + 1 if words in known else 0
                 if words not in known:
                     try:
                         known[words] = self._score(json.loads(words))
@@ -240,17 +245,20 @@ class Tuner:
         ``sets`` are its variables with the gain of each, ``gain`` that of all together, ``by`` the
         same by operation. Raises Over.
         """
+        nothing: dict[str, Any] = {"sets": {}, "gain": None, "by": {}}
         for settings in candidates[:TOP]:
             with progress.step("confirm", self._with(settings).mpi.name):
                 if self._confirmed(settings, {}):
                     break
         else:
-            return {"sets": {}, "gain": None, "by": {}}
-        for name in [*settings] if len(settings) > 1 else ():
+            return nothing
+        for name in [*settings]:
             fewer = {key: value for key, value in settings.items() if key != name}
             with progress.step("confirm", f"without {name}"):
                 if fewer and not self._confirmed(settings, fewer):
                     settings = fewer
+        if not self._confirmed(settings, {}):  # what is left of it may gain less
+            return nothing
         sets = {}
         for name, value in settings.items():
             fewer = {key: other for key, other in settings.items() if key != name}
