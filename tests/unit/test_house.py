@@ -20,15 +20,15 @@ ROOMS = (
     *("recipes", "abi", "fabric", "install", "test", "report", "measure", "diff"),
     *("bundle", "ci", "image", "cli"),
 )
-# Lines of src by area: a room of such a name, and modules so called in model/ and cli/; and the
-# rest, which is what all who change the project must know. None grows without a reason.
+# Lines of src by area: rooms and modules of these names, and the rest, which is what all who change
+# the project must know. None grows without a reason.
 AREAS = {
     "images": ("image", "cluster"),
     "fabric": ("fabric", "wiring"),
-    "measure": ("measure", "tuning"),
+    "measure": ("measure", "tuning", "history"),
     "the rest": (),
 }
-LINES = {"images": 8_300, "fabric": 900, "measure": 1_500, "the rest": 24_000}
+LINES = {"images": 8_300, "fabric": 950, "measure": 1_500, "the rest": 23_900}
 MODULE = 400  # lines of one module, which has one job
 PARAMETERS = 6
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -144,12 +144,11 @@ def long_modules() -> set[str]:
 
 
 def sizes() -> dict[str, int]:
-    """Lines of each area: its room, and what is its own in model/ and in cli/."""
+    """Lines of each area."""
     found = dict.fromkeys(AREAS, 0)
     for path in SRC.rglob("*.py"):
-        room = path.relative_to(SRC).parts[0]
-        own = path.stem if room in ("model", "cli") else room
-        area = next((name for name, words in AREAS.items() if own in words), "the rest")
+        own = {path.relative_to(SRC).parts[0], path.stem}
+        area = next((name for name, words in AREAS.items() if own & {*words}), "the rest")
         found[area] += len(path.read_text().splitlines())
     return found
 
