@@ -252,7 +252,7 @@ class Tuner:
                     break
         else:
             return nothing
-        for name in [*settings]:
+        for name in [*settings] if len(settings) > 1 else ():
             fewer = {key: value for key, value in settings.items() if key != name}
             with progress.step("confirm", f"without {name}"):
                 if fewer and not self._confirmed(settings, fewer):
