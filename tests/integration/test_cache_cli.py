@@ -215,7 +215,9 @@ def test_the_real_stack_runs_in_another_root_without_a_compiler(
     if "is in no cache" in done.stderr:
         pytest.skip("what is installed here is not of this version's plan; `mvstack up local`")
     assert done.returncode == 0, done.stderr
-    assert not calls.exists(), calls.read_text()
+    # the module launch-guard is compiled where it can be; here it cannot, and all else goes on
+    called = calls.read_text().splitlines() if calls.exists() else []
+    assert [line for line in called if "launch_guard.c" not in line] == []
 
     tree = short / Path(plan["tree"]).relative_to(plan["root"])
     for path in (tree / "modules").rglob("*.lua"):

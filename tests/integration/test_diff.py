@@ -223,6 +223,7 @@ def test_a_wrong_file_of_the_site_is_to_be_corrected_now(clone: Clone, tmp_path:
 def test_a_partition_that_only_one_side_has(clone: Clone) -> None:
     file = clone.top / "environments" / "systems" / "expanse.yaml"
     text = file.read_text().replace("\n  cpu:\n", "\n  more:\n")
+    text = text.replace("nodes: {cpu: ", "nodes: {more: ")  # of its wiring
     file.write_text(text.replace("partitions.cpu.", "partitions.more."))
     found = clone.diff("HEAD", "expanse/more")["partitions"]
     assert list(found) == ["expanse/more"] and found["expanse/more"]["added"]

@@ -59,7 +59,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     (folder / "plugin.c").write_text(PLUGIN)
     (folder / "opens.c").write_text(OPENS)
     loads = (
-        f"source {LMOD}; export MODULEPATH={mpi['tree']}/modules/Core:{folder}/modules/Core\n"
+        f"source {LMOD}; export MODULEPATH={mpi['tree']}/modules/Core:{folder}/init/modules\n"
         f"module load mvapich-stack/{mpi['release']} {mpi['mpi'][0]['module']} launch-guard\n"
     )
 

@@ -56,7 +56,8 @@ def install_guard(plan: Plan) -> None:
     partial = library.with_suffix(".partial")
     if compiler and run([compiler, "-O2", "-shared", "-fPIC", "-o", partial, source, "-ldl"]).ok:
         partial.replace(library)
-        module = tree / "modules" / "Core" / "launch-guard" / f"{plan.release}.lua"
+        # not below modules/: what stands there has a node of the plan, and goes with it
+        module = tree / "init" / "modules" / "launch-guard" / f"{plan.release}.lua"
         write_atomically(module, template("launch-guard.lua", plan=plan, guard=str(library)))
 
 

@@ -17,6 +17,7 @@ family("mvapich_stack")  -- part of a shell variable: no dash
 setenv("MVSTACK_RELEASE", "2026.11")
 setenv("MVSTACK_TREE", "/opt/mvapich-stack/2026.11/azure-hbv3-hpc")
 prepend_path("PATH", "/opt/mvapich-stack/2026.11/azure-hbv3-hpc/bin")  -- mpi-doctor
+prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/azure-hbv3-hpc/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/azure-hbv3-hpc/modules/Core")
 depends_on("gcc/12.2.0")
 load("mvapich/4.1-ucx")

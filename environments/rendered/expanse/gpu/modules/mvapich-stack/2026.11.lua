@@ -17,6 +17,7 @@ family("mvapich_stack")  -- part of a shell variable: no dash
 setenv("MVSTACK_RELEASE", "2026.11")
 setenv("MVSTACK_TREE", "/cm/shared/apps/mvapich-stack/2026.11/expanse-gpu")
 prepend_path("PATH", "/cm/shared/apps/mvapich-stack/2026.11/expanse-gpu/bin")  -- mpi-doctor
+prepend_path("MODULEPATH", "/cm/shared/apps/mvapich-stack/2026.11/expanse-gpu/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/cm/shared/apps/mvapich-stack/2026.11/expanse-gpu/modules/Core")
 depends_on("gcc/10.2.0")
 load("mvapich-plus/5.0.0-ucx")

@@ -19,6 +19,7 @@ family("mvapich_stack")  -- part of a shell variable: no dash
 setenv("MVSTACK_RELEASE", "2026.11")
 setenv("MVSTACK_TREE", "/opt/mvapich-stack/2026.11/qemu-debian12-cluster")
 prepend_path("PATH", "/opt/mvapich-stack/2026.11/qemu-debian12-cluster/bin")  -- mpi-doctor
+prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/qemu-debian12-cluster/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/qemu-debian12-cluster/modules/Core")
 depends_on("gcc/12.2.0")
 load("mvapich/4.0-ofi")
