@@ -56,22 +56,26 @@ def _captured(folder: Path, tool: str) -> str:
 
 
 def _here(tool: str) -> str:
-    """What a tool of infiniband-diags prints, here and now; it may end with 1 for errors found."""
+    """What a tool of infiniband-diags prints, here and now; it may end with 1 for errors found.
+
+    One that fails is asked once more: a busy switch does not answer every query in time.
+    """
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     try:
-        done = run(TOOLS[tool], env=english(PATH=path), limit=600)
+        for _ in range(2):
+            done = run(TOOLS[tool], env=english(PATH=path), limit=600)
+            if not done.status or (done.status == 1 and done.text):
+                return done.text
     except OSError as error:
         lines, package = str(error.strerror), "slurm" if tool == "squeue" else "infiniband-diags"
         todo = f"install {package}, or check a capture: --from DIR"
         raise Missing(f"{tool} cannot be run: {lines}", todo=todo) from None
-    if done.status and (done.status != 1 or not done.text):
-        last = (done.errors.strip().splitlines() or [f"status {done.status}"])[-1]
-        if tool not in (READ[0], "squeue"):  # the rest of a sick fabric is told all the same
-            return f"{done.text}\n{tool} failed: {last}"
-        because = "it needs root, or write access to /dev/infiniband/umad*, on a node of the fabric"
-        todo = f"there, as root: {CAPTURE}; then anywhere: mvstack fabric check SYSTEM --from DIR"
-        raise Missing(f"{tool} failed: {last}", because=because, todo=todo)
-    return done.text
+    last = (done.errors.strip().splitlines() or [f"status {done.status}"])[-1]
+    if tool not in (READ[0], "squeue"):  # the rest of a sick fabric is told all the same
+        return f"{done.text}\n{tool} failed: {last}"
+    because = "it needs root, or write access to /dev/infiniband/umad*, on a node of the fabric"
+    todo = f"there, as root: {CAPTURE}; then anywhere: mvstack fabric check SYSTEM --from DIR"
+    raise Missing(f"{tool} failed: {last}", because=because, todo=todo)
 
 
 def _read(folder: Path | None, names: dict[str, str]) -> Fabric:
