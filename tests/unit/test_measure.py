@@ -15,6 +15,7 @@ from mvstack.measure.bench import OPERATIONS, Wrong
 from mvstack.measure.compare import rounds_of
 from mvstack.measure.results import found, tables
 from mvstack.measure.statistics import Array, Interval, decide
+from mvstack.measure.tune import fault
 from mvstack.support.console import table
 from mvstack.support.errors import InvalidInput
 
@@ -228,3 +229,24 @@ def test_an_operation_that_failed_later_has_no_figures() -> None:
 def test_a_gain_that_nothing_says_is_rejected() -> None:
     nan = Interval(math.nan, math.nan, math.nan)
     assert not decide({}, nan)[0]
+
+
+HANGS = "it did not end within 21 s: it hangs"
+
+
+@pytest.mark.parametrize(
+    ("mine", "plain", "found"),
+    [
+        (HANGS, None, f"alltoall: {HANGS}"),
+        # with more ranks than cores all may be too slow, whatever is set
+        (HANGS, HANGS, ""),
+        ("its results are wrong", HANGS, "alltoall: its results are wrong"),
+        (None, HANGS, ""),
+    ],
+)
+def test_only_what_hangs_without_it_too_is_forgiven(
+    mine: str | None, plain: str | None, found: str
+) -> None:
+    said = {"UCX_TLS=posix,self": mine, "plain": plain}
+    rows = [{"op": "alltoall", "mpi": name, "why": why} for name, why in said.items() if why]
+    assert fault(rows, "UCX_TLS=posix,self", "plain") == found

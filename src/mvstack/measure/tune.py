@@ -45,6 +45,14 @@ def _words(trial: "Trial | FrozenTrial") -> str:
     return json.dumps({name: value for name, value in sorted(trial.params.items()) if value})
 
 
+def fault(failed: list[dict[str, Any]], of: str, than: str) -> str:
+    """What is wrong ``of`` an MPI, among rows that failed; "" for what hangs with ``than``, too."""
+    ends = {row["op"] for row in failed if row["mpi"] == than}
+    rows = [row for row in failed if row["mpi"] == of]
+    rows = [row for row in rows if row["op"] not in ends or not row["why"].endswith("it hangs")]
+    return next((f"{row['op']}: {row['why']}" for row in rows), "")
+
+
 @dataclass(frozen=True)
 class Request:
     """What is tuned: operations on so many ranks, for the plan's ``row`` of the MPI build."""
@@ -123,8 +131,8 @@ class Tuner:
             rows = comparison.kept(self.folder / "runs")
             comparison.run(rows, Progress(mode="quiet"))
             failed = [row for row in rows.rows if row["kind"] == "failed"]
-            if wrong := [row for row in failed if row["mpi"] == with_.mpi.name]:
-                raise Wrong(f"{wrong[0]['op']}: {wrong[0]['why']}")
+            if wrong := fault(failed, with_.mpi.name, without.mpi.name):
+                raise Wrong(wrong)
             for name in (name for name in names if name not in {row["op"] for row in failed}):
                 ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
                 label = f"{name} on {OPERATIONS[name].on(ranks)} ranks"
