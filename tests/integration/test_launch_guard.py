@@ -59,8 +59,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     (folder / "plugin.c").write_text(PLUGIN)
     (folder / "opens.c").write_text(OPENS)
     loads = (
-        f"source {LMOD}; export MODULEPATH={mpi['tree']}/modules/Core:{folder}/init/modules\n"
-        f"module load mvapich-stack/{mpi['release']} {mpi['mpi'][0]['module']} launch-guard\n"
+        f"source {LMOD}; export MODULEPATH={mpi['tree']}/modules/Core\n"
+        f"module load mvapich-stack/{mpi['release']} {mpi['mpi'][0]['module']}\n"
+        # after mvapich-stack, which brings the guard of the MPI's own tree
+        f"module use {folder}/init/modules; module load launch-guard\n"
     )
 
     def run(lines: str) -> tuple[int, str]:
