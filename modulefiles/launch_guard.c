@@ -64,9 +64,13 @@ static int not_by_srun(void)
 
 static int world_size(void)
 {
-    void *open_mpi = of_the_mpi("ompi_mpi_comm_world"); /* its handles are addresses */
+    /* Open MPI's handles are addresses: of the program's own copy where it has one (the linker makes
+     * one for data that a program names), which is the first that the whole program sees. */
+    void *open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
     int size = 0;
 
+    if (!open_mpi)
+        open_mpi = of_the_mpi("ompi_mpi_comm_world");
     if (open_mpi)
         ((int (*)(void *, int *)) needed("PMPI_Comm_size"))(open_mpi, &size);
     else

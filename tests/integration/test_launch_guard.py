@@ -76,11 +76,16 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
         )
         return done.returncode, done.stdout + done.stderr
 
-    status, said = run(
-        f"mpicc -o c {CHECKS}/world.c && mpifort -o fortran {RECIPE}/worldf.f90 &&\n"
-        "mpicc -shared -fPIC -o plugin.so plugin.c && cc -o plugin opens.c -ldl"
-    )
-    assert status == 0, said
+    for name, suffix in ((".", ""), ("open", ".openmpi")):  # Open MPI is the distribution's
+        # with another MPI's module its libmpi.so would be linked
+        unload = f"module unload {mpi['mpi'][0]['module']}; " if suffix else ""
+        status, said = run(
+            f"{unload}mkdir -p {name} && cd {name} && mpicc{suffix} -o c {CHECKS}/world.c &&\n"
+            f"mpifort{suffix} -o fortran {RECIPE}/worldf.f90 &&\n"
+            f"mpicc{suffix} -shared -fPIC -o plugin.so {folder}/plugin.c &&\n"
+            f"cc -o plugin {folder}/opens.c -ldl"
+        )
+        assert status == 0, said
     return run
 
 
@@ -104,6 +109,16 @@ def test_a_world_of_two_runs(shell: Shell, program: str) -> None:
     assert status == 0, said
     assert PROGRAMS[program].replace("N", "2") in said
     assert "launch-guard" not in said
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_open_mpi_runs_and_is_stopped_alike(shell: Shell, program: str) -> None:
+    # It ends by itself where it knows that srun started it, which SLURM_NODELIST tells it.
+    alone = f"srun --mpi=none -n 2 env -u SLURM_NODELIST ./{program} 2"
+    status, said = shell(f"cd open && srun --mpi=pmix -n 2 ./{program} 2 && {alone}")
+    assert status == 1, said
+    assert PROGRAMS[program].replace("N", "2") in said
+    assert said.count("srun started 2 tasks, and each is alone") == 1
 
 
 @pytest.mark.parametrize(
