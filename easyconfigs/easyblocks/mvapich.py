@@ -257,6 +257,10 @@ class EB_MVAPICH(EB_MPICH):
             env.setvar(variable, " ".join([f"-{self.cfg['optimisation']}", *kept]))
         for name in ("FFLAGS", "FCFLAGS"):
             env.setvar(name, ARGUMENT_MISMATCH if self.gcc() >= 10 else "")
+        if self.cfg["gpu"] == "rocm":
+            # HIP's headers are an error without it, so mpl's configure learns nothing from them
+            # and takes every HIP for 6 or newer.
+            env.setvar("CPPFLAGS", "-D__HIP_PLATFORM_AMD__")
 
     def gcc(self):
         """The first number of the toolchain's GCC."""

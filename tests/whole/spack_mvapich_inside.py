@@ -168,6 +168,10 @@ print(
                 version: {gcc: flags(gcc, version) for gcc in ("12.2.0", "14.1.0", "15.1.0")}
                 for version in ("3.0", "4.0")
             },
+            "hip": {
+                text: package(text).flag_handler("cppflags", [])[0]
+                for text in ("mvapich@=4.0", "mvapich@=4.0 +rocm amdgpu_target=gfx90a")
+            },
             "found": found_builds(),
         }
     )

@@ -229,6 +229,8 @@ def test_new_compilers_are_told_which_c_this_is(answers):
     assert answers["flags"]["4.0"]["12.2.0"] == ["-g"]
     assert answers["flags"]["3.0"]["12.2.0"] == ["-O2", "-g"]  # its mpl hears of no level
     assert "-Wno-error=incompatible-pointer-types" in answers["flags"]["3.0"]["14.1.0"]
+    # mpl's configure asks HIP's headers, which are an error without this word
+    assert list(answers["hip"].values()) == [[], ["-D__HIP_PLATFORM_AMD__"]]
 
 
 def test_the_licence_is_that_of_its_copyright(answers):

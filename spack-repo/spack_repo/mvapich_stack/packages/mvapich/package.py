@@ -553,6 +553,10 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
     def flag_handler(self, name, flags):
         """Let GCC 14 and 15 take C that older ones took; by the wrappers, so mpicc is clean."""
         flags = list(flags or [])
+        if name == "cppflags" and self.spec.satisfies("+rocm"):
+            # HIP's headers are an error without it, so mpl's configure learns nothing from them
+            # and takes every HIP for 6 or newer.
+            flags.append("-D__HIP_PLATFORM_AMD__")
         if name in ("cflags", "cxxflags") and self.spec.satisfies("@:3"):
             # The mpl of this generation hears of no level from any option.
             flags.insert(0, "-" + self.optimisation)
