@@ -11,7 +11,7 @@ modules beside the library, and by the variables that each of libfabric's provid
 
 import re
 from collections.abc import Callable, Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from mvstack.discover.machine import Library, Machine
 from mvstack.discover.scheduler import slurm_mpi, slurm_version
@@ -140,17 +140,30 @@ def _version(view: View, wanted: Place, prefix: str, triple: str) -> str | None:
 def _describe(view: View, library: Library, triple: str) -> None:
     """libfabric's providers, UCX's transports and variants, by the tool of the same prefix."""
     tool = TOOLS.get(library.name)
-    if tool is None or _above_bin(view.which(tool)) not in ("", library.prefix):
-        return
-    if tool == "fi_info":
-        listed = providers(view.say("fi_info -l"))
-        library.idle = silent_providers(view.say("fi_info -e"), listed)
+    if tool is not None and _above_bin(view.which(tool)) in ("", library.prefix):
+        _ask(view, library, triple, tool)
+
+
+def _ask(view: View, library: Library, triple: str, tool: str) -> None:
+    if library.name == "libfabric":
+        listed = providers(view.say(f"{tool} -l"))
+        library.idle = silent_providers(view.say(f"{tool} -e"), listed)
         library.providers = [*listed, *library.idle]
         return
     folders = [f"{lib}/ucx" for lib in _libs(library.prefix, triple)]
     modules = [name for folder in folders for name in view.names(folder)]
-    library.transports = transports(view.say("ucx_info -d"))
-    library.variants = ucx_variants(view.say("ucx_info -b"), modules)
+    library.transports = transports(view.say(f"{tool} -d"))
+    library.variants = ucx_variants(view.say(f"{tool} -b"), modules)
+
+
+def library_at(name: str, prefix: str) -> Library | None:
+    """What the libfabric or UCX below ``prefix`` has, by its own tool; None where that is not."""
+    view, tool = View(Path("/")), f"{prefix}/bin/{TOOLS[name]}"
+    library = Library(name=name, prefix=prefix)
+    if not view.which(tool):
+        return None
+    _ask(view, library, TRIPLES.get(view.say("uname -m").strip(), ""), tool)
+    return library
 
 
 def providers(text: str) -> list[str]:

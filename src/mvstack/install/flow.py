@@ -11,7 +11,7 @@ from mvstack.builders.base import Row, Run, builder_of
 from mvstack.cache.use import Caches, site_caches
 from mvstack.discover import look
 from mvstack.install import stages
-from mvstack.install.local import same_machine
+from mvstack.install.local import same_machine, same_transports
 from mvstack.install.prerequisites import Lacking, install_missing, lacking, refuse
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Release
@@ -83,6 +83,8 @@ def plan(
             same_machine(made, look())
     if progress and not asked.discover:
         _prepare(asked, request, made.profile, progress)
+        if not request.anyway:
+            same_transports(made, system, progress)
     return system, made
 
 

@@ -8,15 +8,19 @@ from typing import Any
 import archspec.cpu
 
 from mvstack.discover import look, system_yaml
+from mvstack.discover.libraries import TOOLS, library_at
 from mvstack.discover.machine import Machine
 from mvstack.model.load import parse_system
 from mvstack.model.policy import Policy
 from mvstack.model.release import Release
-from mvstack.model.system import System
+from mvstack.model.system import External, System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan
+from mvstack.plan.offers import HOW, has
 from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
+from mvstack.support.progress import Progress
+from mvstack.support.words import listed
 
 # Says whether the source of (product or package, version, easyconfig) can be obtained.
 Available = Callable[[str, str, str], bool]
@@ -128,4 +132,38 @@ def same_machine(plan: Plan, machine: Machine) -> None:
     if problems:
         todo = "run it on a node of the partition, or give --anyway if you know better"
         problems[-1] = replace(problems[-1], todo=todo)
+        raise Refused(*problems, outcome="Nothing was installed.")
+
+
+def same_transports(plan: Plan, system: System, progress: Progress) -> None:
+    """Refuse to build over a libfabric or UCX of this machine that lacks the planned fabric."""
+    externals, problems = system.partitions[plan.partition].externals, []
+    for build in plan.mpi:
+        name = build.transport["library"]
+        built = name not in externals and plan.builder == "spack"
+        brought = build.provided or built or build.transport["provision"] != "external"
+        if brought or name not in TOOLS:
+            continue
+        prefix = externals[name].prefix if name in externals else "/usr"
+        if (seen := library_at(name, prefix)) is None:
+            why = f"no bin/{TOOLS[name]} there to ask what it drives"
+            progress.skip("look", f"at {name} below {prefix}", why)
+            continue
+        wanted = build.believe["provider"] or build.believe["transports"]
+        there = External(
+            **seen.model_dump(include={"prefix", "providers", "transports", "variants"})
+        )
+        if wanted and not any(has(there, one) for one in wanted):
+            problems.append(
+                Problem(
+                    f"the {name} of this machine below {prefix} has no {' or '.join(wanted)}, "
+                    f"which {build.product} {build.version} needs for fabric {build.fabric}",
+                    f"{plan.system}/{plan.partition}",
+                    found=listed([*seen.providers, *seen.transports]) or "(none)",
+                    because=f"{build.why} ({build.source})",
+                    todo=f"{HOW[name]}; install one that has it, or name another below "
+                    "`externals:` of the system's file; --anyway if you know better",
+                )
+            )
+    if problems:
         raise Refused(*problems, outcome="Nothing was installed.")
