@@ -136,33 +136,30 @@ def same_machine(plan: Plan, machine: Machine) -> None:
 
 
 def same_transports(plan: Plan, system: System, progress: Progress) -> None:
-    """Refuse to build over a libfabric or UCX of this machine that lacks the planned fabric."""
+    """Refuse to build over a libfabric or UCX of the site that lacks the planned fabric."""
     externals, problems = system.partitions[plan.partition].externals, []
     for build in plan.mpi:
         name = build.transport["library"]
-        built = name not in externals and plan.builder == "spack"
-        brought = build.provided or built or build.transport["provision"] != "external"
-        if brought or name not in TOOLS:
+        embedded = build.transport["provision"] != "external"
+        if name not in TOOLS or name not in externals or embedded or build.provided:
             continue
-        prefix = externals[name].prefix if name in externals else "/usr"
+        prefix = externals[name].prefix
         if (seen := library_at(name, prefix)) is None:
             why = f"no bin/{TOOLS[name]} there to ask what it drives"
             progress.skip("look", f"at {name} below {prefix}", why)
             continue
         wanted = build.believe["provider"] or build.believe["transports"]
-        there = External(
-            **seen.model_dump(include={"prefix", "providers", "transports", "variants"})
-        )
-        if wanted and not any(has(there, one) for one in wanted):
+        fields = seen.model_dump(include={"prefix", "providers", "transports", "variants"})
+        if wanted and not any(has(External(**fields), one) for one in wanted):
+            what = f"the {name} below {prefix} has no {' or '.join(wanted)}, which {build.product}"
+            todo = f"{HOW[name]}; name another below `externals:`; --anyway if you know better"
             problems.append(
                 Problem(
-                    f"the {name} of this machine below {prefix} has no {' or '.join(wanted)}, "
-                    f"which {build.product} {build.version} needs for fabric {build.fabric}",
-                    f"{plan.system}/{plan.partition}",
+                    f"{what} {build.version} needs for fabric {build.fabric}",
+                    system.at("partitions", plan.partition, "externals", name),
                     found=listed([*seen.providers, *seen.transports]) or "(none)",
                     because=f"{build.why} ({build.source})",
-                    todo=f"{HOW[name]}; install one that has it, or name another below "
-                    "`externals:` of the system's file; --anyway if you know better",
+                    todo=todo,
                 )
             )
     if problems:
