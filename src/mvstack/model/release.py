@@ -1,9 +1,9 @@
 """A release: a dated, immutable set of packages."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from mvstack.model.base import Strict
 from mvstack.model.constraint import Spec, SpecWords
@@ -72,7 +72,8 @@ class Package(Strict):
     the first whose source is available. ``toolchain`` is what EasyBuild builds it with: ``mvfoss``
     and ``gmvapich`` stand for the like over the partition's MPI; empty when there is no easyconfig,
     which ``easybuild`` then explains. ``spack`` is the spec by which Spack is asked for it; empty
-    when Spack has none. ``page`` is where it comes from, or where a licensed file is had.
+    when Spack has none. ``page`` is where it comes from, or where a licensed file is had. The
+    version stands in one place: what ``module`` and ``spack`` do not say of it follows from there.
     """
 
     name: PackageName
@@ -85,7 +86,7 @@ class Package(Strict):
     easybuild: Text = ""
     only_over: list[Product] = Field(default_factory=list)
     instead: Literal[""] | Name = ""
-    module: ModuleName
+    module: ModuleName = ""
     spack: Spec = ""
     variants: list[Variant] = Field(default_factory=list)
     gpu: GpuVariant | None = None
@@ -95,6 +96,18 @@ class Package(Strict):
     page: Page = ""
     why: Text = ""
     source: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_version(cls, row: Any) -> Any:
+        name, version = (row.get("name"), row.get("version")) if isinstance(row, dict) else ("", "")
+        if not (isinstance(name, str) and isinstance(version, str) and version):
+            return row  # its own errors are told
+        made = {"module": f"{name}/{version}{row.get('suffix', '')}".lower(), **row}
+        if isinstance(spec := row.get("spack"), str) and spec and "@" not in spec.split()[0]:
+            first, *words = spec.split(" ", 1)
+            made["spack"] = " ".join([f"{first}@={version}", *words])
+        return made
 
     def not_built_by(self, builder: str, toolchains: Iterable[str]) -> str:
         """Why ``builder`` cannot build it with one of ``toolchains``; "" where it can."""
