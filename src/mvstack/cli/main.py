@@ -25,7 +25,7 @@ PANELS = {
     "Sources and caches": ("bundle", "sources", "cache"),
     "Pipelines and images": ("diff", "ci", "image", "cluster"),
     "Watch": ("fabric",),
-    "Write": ("render", "lock", "gate", "new"),
+    "Write": ("render", "lock", "gate", "new", "outdated", "bump"),
 }
 COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}
 # The module of each: its own, but for these.
@@ -36,6 +36,7 @@ MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {
     "compare": "measure",
     "tune": "measure",
     "gate": "lock",
+    "outdated": "bump",
 }
 
 

@@ -73,11 +73,15 @@ def _twice(release: Release) -> Iterator[Problem]:
 
 def recipe_of(package: str) -> Path | None:
     """Our recipe of ``package``; None for builtin's, and for what only mends builtin's."""
-    folder = module_name(package)
-    mends = f"spack_repo.builtin.packages.{folder}.package"
-    places = (one / "packages" / folder / "package.py" for one in own_repositories().values())
-    whole = (one for one in places if one.is_file() and mends not in one.read_text("utf-8"))
-    return next(whole, None)
+    mends = f"spack_repo.builtin.packages.{module_name(package)}.package"
+    return next((x for x in recipes_of(package) if mends not in x.read_text("utf-8")), None)
+
+
+def recipes_of(package: str) -> list[Path]:
+    """Our recipes of ``package``, also what only mends builtin's."""
+    name = module_name(package)
+    places = (one / "packages" / name / "package.py" for one in own_repositories().values())
+    return [one for one in places if one.is_file()]
 
 
 def module_name(package: str) -> str:

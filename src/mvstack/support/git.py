@@ -16,12 +16,12 @@ def environment() -> dict[str, str]:
     return {**kept, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
-def git(folder: Path, *words: str) -> Done:
-    """Run a quick git command in ``folder``. Raises Missing without git."""
+def git(folder: Path, *words: str, limit: float | None = None) -> Done:
+    """Run a quick git command in ``folder``, for ``limit`` seconds. Raises Missing without git."""
     # a clone may belong to whoever installed the stack, a bundle to whoever made it
     command = ["git", "-c", "safe.directory=*", "-C", str(folder), *words]
     try:
-        return run(command, env=environment())
+        return run(command, env=environment(), limit=limit)
     except FileNotFoundError:
         raise Missing("git is not installed", todo="apt-get install git") from None
 
