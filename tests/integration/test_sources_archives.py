@@ -43,7 +43,7 @@ def test_a_file_of_this_machines_archive(archive: str, tmp_path: Path) -> None:
         "HPCC", "1.5.0", "hpcc-1.5.0.tar.gz", (HPCC_HASH,), known=Known.model_construct(debian=HPCC)
     )
     seen: list[tuple[str, int, int]] = []
-    fetcher = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state")
+    fetcher = Fetcher(Store(tmp_path / "sources"), [])
     fetcher.on_progress = lambda *row: seen.append(row)
     fetched = fetcher.fetch(spec)
     assert fetched.place == f"Debian source archive, {archive}/pool/main/h/hpcc/{HPCC.file}"
@@ -54,7 +54,7 @@ def test_a_file_of_this_machines_archive(archive: str, tmp_path: Path) -> None:
 def test_mpich_of_our_own_recipe(archive: str, tmp_path: Path) -> None:
     """Upstream's or Debian's, whichever can be obtained: told apart by the hash."""
     (spec,) = specs_from_easyconfigs([index()["MPICH-4.0.2-GCC-12.2.0-ofi.eb"]])
-    fetched = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state").fetch(spec)
+    fetched = Fetcher(Store(tmp_path / "sources"), []).fetch(spec)
     assert fetched.sha256 in spec.hashes
     assert fetched.upstream == (fetched.sha256 == spec.hashes[0])
     assert fetched.upstream or "Debian" in fetched.place
@@ -74,7 +74,7 @@ def wheel_spec(sha256: str = WHEEL_HASH, name: str = WHEEL) -> SourceSpec:
 
 
 def test_a_wheel_from_pypi(tmp_path: Path) -> None:
-    fetcher = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state")
+    fetcher = Fetcher(Store(tmp_path / "sources"), [])
     try:
         fetched = fetcher.fetch(wheel_spec())
     except SourceError as error:
@@ -85,14 +85,14 @@ def test_a_wheel_from_pypi(tmp_path: Path) -> None:
     assert fetched.place == "PyPI, typing-extensions==4.12.2"
     for spec in (wheel_spec("a" * 64), wheel_spec(name="typing_extensions-9-py3-none-any.whl")):
         with pytest.raises(SourceError):
-            Fetcher(Store(tmp_path / "other"), [], tmp_path / "state").fetch(spec)
+            Fetcher(Store(tmp_path / "other"), []).fetch(spec)
     assert not list((tmp_path / "other").glob(".incoming*"))
 
 
 def test_an_index_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{closed_port()}/simple")
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    fetcher = Fetcher(Store(tmp_path / "sources"), [], tmp_path / "state")
+    fetcher = Fetcher(Store(tmp_path / "sources"), [])
     with pytest.raises(SourceError, match=r"PyPI: .*the index does not answer"):
         fetcher.fetch(wheel_spec())
     with pytest.raises(SourceError, match="not asked again"):

@@ -64,7 +64,7 @@ def spec_for(*urls: str) -> SourceSpec:
 
 
 def fetcher(store: Store, *mirrors: str | Path) -> Fetcher:
-    return Fetcher(store, [str(one) for one in mirrors], store.root.parent.parent / "state")
+    return Fetcher(store, [str(one) for one in mirrors])
 
 
 def nothing_kept(store: Store) -> bool:

@@ -82,7 +82,7 @@ def test_a_disk_that_fills_while_a_file_is_copied(small_disk: Path, tmp_path: Pa
     spec = SourceSpec("Alpha", "1", NAME, (HASH,))
     for call in (
         lambda: add_source(store, spec, source, None, None),
-        lambda: Fetcher(store, [str(tmp_path)], tmp_path / "state").fetch(spec),
+        lambda: Fetcher(store, [str(tmp_path)]).fetch(spec),
     ):
         with pytest.raises(SourceError, match="No space left") as caught:
             call()
@@ -93,7 +93,7 @@ def test_a_disk_that_fills_while_a_file_is_copied(small_disk: Path, tmp_path: Pa
 def test_a_quota_on_file_size(tmp_path: Path, server: Server) -> None:
     server.pages[f"/{NAME}"] = file(DATA)
     store = Store(tmp_path / "root" / "sources")
-    bringing = Fetcher(store, [], tmp_path / "state")
+    bringing = Fetcher(store, [])
     with file_size_limit(1_000_000), pytest.raises(SourceError, match="File too large") as caught:
         bringing.fetch(spec_for(server))
     assert "make room" in caught.value.problems[0].todo
@@ -110,7 +110,7 @@ from mvstack.sources.store import Store
 root, url, sha256 = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 def said(*_):
     print("loading", flush=True)
-Fetcher(Store(root / "sources"), [], root / "state", said).fetch(
+Fetcher(Store(root / "sources"), [], said).fetch(
     SourceSpec("Alpha", "1", "alpha-1.tar.gz", (sha256,), (url,)))
 """
 
@@ -137,6 +137,6 @@ def test_killed_in_the_middle_of_a_download(
     if how == signal.SIGINT:
         assert nothing_kept(store), "Ctrl-C cleans up at once, the others with the next command"
     server.pages[f"/{NAME}"] = file(DATA)
-    fetched = Fetcher(Store(store.root), [], tmp_path / "state").fetch(spec_for(server))
+    fetched = Fetcher(Store(store.root), []).fetch(spec_for(server))
     assert fetched.path.read_bytes() == DATA
     assert not list(store.root.glob(".incoming*"))

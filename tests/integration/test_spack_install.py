@@ -81,7 +81,7 @@ class Tree:
 
     def install(self, plan: Plan | None = None, **more: Any) -> list[str]:
         """Install; the packages that were built."""
-        fetcher = Fetcher(Store(self.top / "sources"), [], self.top / "state")
+        fetcher = Fetcher(Store(self.top / "sources"), [])
         done = BUILDER.install(plan or self.plan, Run(fetcher, Progress(mode="quiet"), **more))
         assert all(row["result"] == "built" for row in done)
         return [row["package"] for row in done]
@@ -238,7 +238,7 @@ def test_what_does_not_stand_on_a_failure_is_built_all_the_same(
     data["roots"].append({"hash": "y" * 32, "spec": "tool"})
     (tree.top / "lock.json").write_text(json.dumps(data))
     tree.once("before-tool", "exit 1")
-    fetcher = Fetcher(Store(tree.top / "sources"), [], tree.top / "state")
+    fetcher = Fetcher(Store(tree.top / "sources"), [])
     with pytest.raises(BuildFailed, match="tool 1 was not installed"):
         BUILDER.install(tree.plan, Run(fetcher, Progress(mode="plain")))
     said = capsys.readouterr().err

@@ -89,7 +89,7 @@ def test_other_bytes_on_purpose(tmp_path: Path, store: Store) -> None:
     taken = accepted_for("mvapich", "4.0")
     assert taken is not None
     assert (taken.sha256, taken.reason) == (sha256(OTHER), "site patch 12")
-    fetched = Fetcher(store, [], state_dir()).fetch(SPEC)
+    fetched = Fetcher(store, []).fetch(SPEC)
     assert (fetched.upstream, fetched.sha256) == (False, sha256(OTHER))
     assert "site patch 12" in fetched.note
     assert (store.root / "easybuild/m/MVAPICH/mvapich-4.0.tar.gz").read_bytes() == OTHER
@@ -98,7 +98,7 @@ def test_other_bytes_on_purpose(tmp_path: Path, store: Store) -> None:
 def test_accepted_bytes_come_before_upstreams(tmp_path: Path, store: Store) -> None:
     add_source(store, SPEC, file_of(tmp_path, UPSTREAM), None, None)
     add_source(store, SPEC, file_of(tmp_path, OTHER), sha256(OTHER), "on purpose")
-    assert Fetcher(store, [], state_dir()).fetch(SPEC).sha256 == sha256(OTHER)
+    assert Fetcher(store, []).fetch(SPEC).sha256 == sha256(OTHER)
 
 
 def test_accepted_bytes_that_are_gone_are_not_quietly_replaced(
@@ -107,10 +107,10 @@ def test_accepted_bytes_that_are_gone_are_not_quietly_replaced(
     add_source(store, SPEC, file_of(tmp_path, UPSTREAM), None, None)
     accept("MVAPICH", "4.0", sha256(OTHER), "on purpose", SPEC.filename)
     with pytest.raises(SourceError, match="are not in this mirror") as caught:
-        Fetcher(store, [], state_dir()).fetch(SPEC)
+        Fetcher(store, []).fetch(SPEC)
     assert "sources forget mvapich@4.0" in caught.value.problems[0].todo
     forget("mvapich", "4.0")
-    assert Fetcher(store, [], state_dir()).fetch(SPEC).sha256 == sha256(UPSTREAM)
+    assert Fetcher(store, []).fetch(SPEC).sha256 == sha256(UPSTREAM)
 
 
 def test_bytes_accepted_for_another_root_are_not_available_in_this_one(
@@ -119,8 +119,8 @@ def test_bytes_accepted_for_another_root_are_not_available_in_this_one(
     """`up local` chose a version whose bytes were in another root's mirror, and ended with 5."""
     add_source(store, SPEC, file_of(tmp_path, OTHER), sha256(OTHER), "on purpose")
     other = Store(tmp_path / "other" / "sources")
-    assert Fetcher(store, [], state_dir()).available(SPEC)
-    assert not Fetcher(other, [], state_dir()).available(SPEC)
+    assert Fetcher(store, []).available(SPEC)
+    assert not Fetcher(other, []).available(SPEC)
 
 
 def test_adding_upstreams_bytes_ends_an_acceptance(tmp_path: Path, store: Store) -> None:

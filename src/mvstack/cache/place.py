@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mvstack.sources.accepted import state_dir
-from mvstack.sources.download import NotHere, SilentHosts, bring, is_url, local
+from mvstack.sources.download import NotHere, bring, is_url, local
 from mvstack.support.errors import InvalidInput
 
 # What to do about an entry that must not be used, where nothing else helps.
@@ -31,7 +30,6 @@ class Place:
     """One cache; ``name`` as the site wrote it."""
 
     name: str
-    hosts: SilentHosts
 
     @property
     def folder(self) -> Path | None:
@@ -54,7 +52,7 @@ class Place:
         if self.folder is not None:
             reachable(self.folder)
         try:
-            bring(f"{self.folder or self.url}/{path}", target, self.hosts)
+            bring(f"{self.folder or self.url}/{path}", target)
         except NotHere as why:
             if why.absent:
                 return False
@@ -89,7 +87,7 @@ def place(name: str) -> Place:
     if why := _wrong(name):
         allowed = "a path, file:///path, http://host/… or https://host/…"
         raise InvalidInput("a cache is a folder or a URL", name, found=why, allowed=allowed)
-    return Place(name, SilentHosts(state_dir()))
+    return Place(name)
 
 
 def _wrong(name: str) -> str:

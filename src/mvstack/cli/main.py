@@ -19,7 +19,7 @@ from mvstack.support.home import VARIABLE, use
 # The commands below the headings of the help, in the order in which a newcomer needs them.
 PANELS = {
     "Start": ("discover", "explain", "check", "adopt"),
-    "Look": ("list", "show", "find"),
+    "Look": ("list", "show"),
     "Stack": ("install", "test", "report", "up", "abi"),
     "Measure": ("compare", "tune"),
     "Sources and caches": ("bundle", "sources", "cache"),
@@ -32,7 +32,6 @@ COMMANDS = {name: panel for panel, names in PANELS.items() for name in names}
 MODULES = {name: name for name in COMMANDS}
 MODULES |= dict.fromkeys(("install", "test", "report", "up"), "stack") | {
     "render": "rendering",
-    "find": "show",
     "compare": "measure",
     "tune": "measure",
     "gate": "lock",

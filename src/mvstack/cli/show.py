@@ -1,4 +1,4 @@
-"""`mvstack show` and `mvstack find`: one thing of the stack, and where a word leads."""
+"""`mvstack show`: one thing of the stack."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from mvstack.report.told import said_of
 from mvstack.support.console import emit, pairs, say, table
 from mvstack.support.errors import InvalidInput
 from mvstack.support.units import duration
-from mvstack.support.words import few, listed, nearest
+from mvstack.support.words import few, nearest
 
 app = options.commands()
 Rows = list[dict[str, Any]]
@@ -88,8 +88,7 @@ def show(
         raise InvalidInput(
             f"nothing here is called {what}" + (f"; did you mean {close}?" if close else ""),
             nearest=close,
-            todo=f"`mvstack find {what}` looks for it everywhere; `mvstack list` and `mvstack list "
-            "packages` list what there is",
+            todo="`mvstack list` and `mvstack list packages` list what there is",
         )
     if as_json:
         emit([one.__dict__ for one in found])
@@ -204,54 +203,3 @@ def _having(plans: Planned, modules: Callable[[Plan], list[str]]) -> Rows:
         for one in plans.every()
         for module in dict.fromkeys(modules(one.plan) if one.plan else ())
     ]
-
-
-@app.command(epilog="Examples: mvstack find h100   ·   mvstack find slingshot lammps --json")
-def find(
-    words: Annotated[list[str], Argument(metavar="WORD…", help="Words that must all be in it.")],
-    release: options.ReleaseName = None,
-    as_json: options.Json = False,
-) -> None:
-    """Find systems, partitions, packages, MPI builds, fabrics, GPUs and providers by a word."""
-    every = [(row, " ".join(text).lower()) for row, text in _hits(planned(release))]
-    wanted = " ".join(words).lower().split()
-    found = [row for row, text in every if all(word in text for word in wanted)]
-    if not found:
-        known = {part for _, text in every for part in text.split()}
-        close = list(dict.fromkeys(filter(None, (nearest(word, known) for word in wanted))))
-        raise InvalidInput(
-            f"nothing has {' and '.join(wanted)} in its name or description",
-            nearest=listed(close),
-            todo="`mvstack list` and `mvstack list packages` list what there is",
-        )
-    say(found, as_json, rows_of(found))
-
-
-def _hits(plans: Planned) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Everything that can be found, with the text that is looked through."""
-
-    def hit(kind: str, name: str, what: str, *more: str) -> tuple[dict[str, Any], list[str]]:
-        row = {"kind": kind, "name": name, "what": what, "see": f"mvstack show {name}"}
-        return row, [name, what, *more]
-
-    for name in system_names():
-        system = load_system(name)
-        nodes = [one.title for one in system.not_offered.values()]
-        yield hit("system", name, system.title, system.site, *nodes)
-    for one in plans.every():
-        part = one.part
-        kit = f"{part.fabric} {part.gpu if part.gpus else ''} {part.gpu_model} {part.nic or ''}"
-        more = (kit, part.target, one.system.os_of(one.name), part.launcher)
-        yield hit("partition", one.title, part.title, *more, *one.mpi)
-    for name in dict.fromkeys(one.name for one in plans.release.packages):
-        rows = [one for one in plans.release.packages if one.name == name]
-        yield hit("package", name, rows[0].title, rows[0].group, *(one.module for one in rows))
-    for name, versions in plans.release.mpi.items():
-        yield hit("MPI", name, plans.policy.products[name].title, *(x.version for x in versions))
-    for name, fabric in plans.policy.fabrics.items():
-        yield hit("fabric", name, fabric.title, fabric.why)
-    for name, gpu in plans.policy.gpus.items():
-        if name != "none":
-            yield hit("GPU", name, gpu.why, *gpu.architectures)
-    for name, row in _providers(plans).items():
-        yield hit("provider", name, row.why)

@@ -14,7 +14,7 @@ from mvstack.install import stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
 from mvstack.sources import accepted
-from mvstack.sources.accepted import add_source, meant, state_dir
+from mvstack.sources.accepted import add_source, meant
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.recipes import specs_from_easyconfigs as read_specs
 from mvstack.sources.spec import SourceSpec, named
@@ -147,17 +147,12 @@ def fetch(
             help="Mirror to ask first, before MVSTACK_MIRRORS; repeatable.",
         ),
     ] = None,
-    retry: Annotated[
-        bool, Option("--retry", help="Also ask hosts that did not answer lately.")
-    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Fetch sources into the mirror. A source that fails does not stop the others."""
     specs = _specs(names or [], root)
     shown = options.progress(as_json, len(specs))
-    fetcher = Fetcher(_store(root), site_mirrors(mirror or []), state_dir())
-    if retry:
-        fetcher.hosts.forget()
+    fetcher = Fetcher(_store(root), site_mirrors(mirror or []))
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
     for spec in specs:

@@ -14,7 +14,7 @@ from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.plan.types import Accepted, Extent, Given, Plan
-from mvstack.sources.accepted import accepted_for, state_dir
+from mvstack.sources.accepted import accepted_for
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
@@ -86,7 +86,7 @@ def command_for(command: str, name: str) -> str:
 
 def fetcher_for(root: str, progress: Progress | None = None) -> Fetcher:
     """The fetcher over the source mirror of ``root``."""
-    return Fetcher(Store(Path(root) / "sources"), site_mirrors(), state_dir())
+    return Fetcher(Store(Path(root) / "sources"), site_mirrors())
 
 
 def accepted_bytes(release: Release) -> dict[tuple[str, str], Accepted]:

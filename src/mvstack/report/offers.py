@@ -1,6 +1,6 @@
 """What each partition is offered in a release, and how far that came.
 
-`mvstack list`, `show` and `find` read it, and so do the catalogue's pages (tools/catalogue).
+`mvstack list` and `show` read it, and so do the catalogue's pages (tools/catalogue).
 """
 
 from collections.abc import Iterator

@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from mvstack.sources.download import NotHere, SilentHosts
+from mvstack.sources.download import SILENT, NotHere
 from mvstack.sources.spec import Debian, SourceSpec
 from mvstack.support.processes import english, run
 
@@ -50,14 +50,14 @@ def place_in(archive: str, wanted: Debian) -> str:
     return f"{archive}/pool/main/{prefix}/{wanted.package}/{wanted.file}"
 
 
-def by_pip(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
+def by_pip(spec: SourceSpec, folder: Path) -> Path:
     """The file of ``spec.known.pypi`` (``impi-rt==2021.19.0``), loaded into ``folder``.
 
     pip itself refuses other bytes than those listed. A wheel for another machine than this one can
     be loaded too: its platform is read from its name. Raises NotHere with pip's last words.
     """
-    if silent := hosts.why(PYPI):
-        raise NotHere(silent)
+    if PYPI in SILENT:
+        raise NotHere(f"{PYPI}: {SILENT[PYPI]} (not asked again)")
     listed, brought = folder / "requirements.txt", folder / "brought"
     hashes = " ".join(f"--hash=sha256:{one}" for one in spec.hashes)
     listed.write_text(f"{spec.known.pypi} {hashes}\n")
@@ -71,7 +71,6 @@ def by_pip(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
         raise NotHere(f"{PYPI}: {spec.known.pypi}: pip took more than {SECONDS:.0f} s")
     path = brought / spec.filename
     if done.ok and path.is_file():
-        hosts.answered(PYPI)
         return path
     lines = [line.strip() for line in done.said.splitlines() if line.strip()]
     if "hashes" in done.said.lower():
@@ -80,7 +79,7 @@ def by_pip(spec: SourceSpec, folder: Path, hosts: SilentHosts) -> Path:
     why = (errors or lines or [f"pip brought no {spec.filename}"])[0].removeprefix("ERROR:").strip()
     if "connection" in done.said.lower() or "resolv" in done.said.lower():
         why = "the index does not answer"
-        hosts.silent(PYPI, why)
+        SILENT[PYPI] = why
     raise NotHere(f"{PYPI}: {spec.known.pypi}: {why}")
 
 

@@ -1,7 +1,5 @@
 """Copy a file from a URL or a folder: again after a hiccup, not twice from a silent host."""
 
-import contextlib
-import json
 import shutil
 import socket
 import threading
@@ -12,61 +10,17 @@ from urllib.parse import unquote, urlsplit
 
 import requests
 import urllib3
-from pydantic import TypeAdapter
 from requests.utils import get_environ_proxies, select_proxy
 
 from mvstack.sources.spec import extension
-from mvstack.support.files import write_atomically
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
 Advance = Callable[[int, int], object]
 _CHUNK = 1 << 20  # bytes
 PAUSES = (1.0, 4.0)  # seconds before a download is tried again that failed in passing
-FORGET = 10 * 60.0  # seconds after which a silent host is asked again
-_KNOWN = TypeAdapter(dict[str, tuple[float, str]])
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class SilentHosts:
-    """The hosts that did not answer lately, kept in the user's state between runs.
-
-    A host is ``name:port``, or any other name of a place that answers or does not ("PyPI").
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "silent-hosts.json"
-        self._known: dict[str, tuple[float, str]] = {}
-        with contextlib.suppress(OSError, ValueError):  # a damaged file: it only saves time
-            self._known = _KNOWN.validate_json(self.file.read_bytes())
-
-    def why(self, host: str) -> str:
-        """Why ``host`` is not asked now, with how long ago it was; "" when it may be asked."""
-        when, why = self._known.get(host, (0.0, ""))
-        ago = time.time() - when
-        if not 0 <= ago < FORGET:  # also when the clock was set back
-            return ""
-        left = f"{ago:.0f} s ago; not asked again for {(FORGET - ago) / 60:.0f} min"
-        return f"{host}: {why} ({left}, `mvstack sources fetch --retry` asks now)"
-
-    def silent(self, host: str, why: str) -> None:
-        """Note that ``host`` did not answer."""
-        self._known[host] = (time.time(), why)
-        self._write()
-
-    def answered(self, host: str) -> None:
-        """Note that ``host`` answers."""
-        if self._known.pop(host, None):
-            self._write()
-
-    def forget(self) -> None:
-        """Ask every host again."""
-        if self._known:
-            self._known = {}
-            self._write()
-
-    def _write(self) -> None:
-        with contextlib.suppress(OSError):  # then only this run remembers
-            write_atomically(self.file, json.dumps(self._known) + "\n")
+# What did not answer this process, which asks it no more: ``name:port``, or "PyPI"; and why.
+SILENT: dict[str, str] = {}
 
 
 class NotHere(Exception):
@@ -90,7 +44,7 @@ def local(place: str) -> Path:
     return Path(unquote(urlsplit(place).path) if place.startswith("file://") else place)
 
 
-def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambda *_: None) -> None:
+def bring(place: str, target: Path, advance: Advance = lambda *_: None) -> None:
     """Copy ``place`` (a URL, a path or file://…) to ``target``.
 
     ``advance`` gets the bytes so far and in all (or 0). A proxy named by the environment is used.
@@ -100,7 +54,7 @@ def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambd
     if is_url(place):
         for pause in (*PAUSES, None):
             try:
-                return _download(place, target, hosts, advance)
+                return _download(place, target, advance)
             except NotHere as why:
                 if pause is None or not why.passing:
                     raise
@@ -116,10 +70,10 @@ def bring(place: str, target: Path, hosts: SilentHosts, advance: Advance = lambd
         raise NotHere(f"{file}: {error.strerror}", absent) from None
 
 
-def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> None:
+def _download(url: str, target: Path, advance: Advance) -> None:
     got, size, broken = 0, 0, ""
     try:
-        with _get(url, hosts, READ) as answer, target.open("wb") as stream:
+        with _get(url, READ) as answer, target.open("wb") as stream:
             size = int(answer.headers.get("Content-Length") or 0)
             # raw: a server that calls a .tar.gz "gzip-encoded" must not have it unpacked
             for chunk in answer.raw.stream(_CHUNK, decode_content=False):
@@ -134,12 +88,12 @@ def _download(url: str, target: Path, hosts: SilentHosts, advance: Advance) -> N
         raise NotHere(f"{url}: {broken}", passing=True)
 
 
-def has(place: str, hosts: SilentHosts) -> bool:
+def has(place: str) -> bool:
     """Whether ``place`` has its file, asked in a few seconds and without its bytes."""
     if not is_url(place):
         return local(place).is_file()
     try:
-        with _get(place, hosts, CONNECT):
+        with _get(place, CONNECT):
             return True
     except (NotHere, *_BROKEN):
         return False
@@ -160,13 +114,13 @@ _PASSING = (429, 500, 502, 503, 504)  # HTTP statuses of a server that may answe
 _BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError)
 
 
-def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
+def _get(url: str, read: float) -> requests.Response:
     """Begin to load ``url``. Raises NotHere when nothing answers or the answer is an error."""
     host, proxy = host_of(url), ""
     try:
         proxy = select_proxy(url, get_environ_proxies(url)) or ""
-        if silent := hosts.why(host) or (proxy and hosts.why(host_of(proxy))):
-            raise NotHere(silent)
+        if silent := next((one for one in (host, proxy and host_of(proxy)) if one in SILENT), ""):
+            raise NotHere(f"{silent}: {SILENT[silent]} (not asked again)")
         if not proxy:
             _resolve(urlsplit(url).hostname)
         answer = requests.get(
@@ -180,11 +134,10 @@ def _get(url: str, hosts: SilentHosts, read: float) -> requests.Response:
         if isinstance(next(iter(error.args), None), urllib3.exceptions.ProtocolError):
             raise NotHere(f"{host}: closed the connection", passing=True) from None
         why = _reason(error)
-        hosts.silent(host, why)
+        SILENT[host] = why
         raise NotHere(f"{host}: {why}") from None
     except (requests.RequestException, UnicodeError, ValueError) as error:
         raise NotHere(f"{url}: {_plain(error)}") from None
-    hosts.answered(host)
     if answer.status_code != 200:
         answer.close()
         said = f"{url}: HTTP {answer.status_code} {answer.reason or ''}".rstrip()

@@ -9,7 +9,7 @@ from typing import Any
 
 from mvstack.sources import archives
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
-from mvstack.sources.download import NotHere, SilentHosts, bring, has, is_url, local
+from mvstack.sources.download import NotHere, bring, has, is_url, local
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store, below, damage
 from mvstack.support.errors import SourceError
@@ -56,7 +56,7 @@ def site_mirrors(more: Sequence[str] = ()) -> list[str]:
 
 
 class Fetcher:
-    """Fetches into ``store``; one per command, so that a silent host is waited for once.
+    """Fetches into ``store``.
 
     ``mirrors`` are folders or URLs. ``on_progress`` gets the file's name, the bytes so far and
     the bytes in all (0 when the place does not say).
@@ -66,11 +66,9 @@ class Fetcher:
         self,
         store: Store,
         mirrors: list[str],
-        state_dir: Path,
         on_progress: Callable[[str, int, int], object] = lambda *_: None,
     ) -> None:
         self.store, self.mirrors, self.on_progress = store, mirrors, on_progress
-        self.hosts = SilentHosts(state_dir)
 
     @cached_property
     def debian_archives(self) -> list[str]:
@@ -129,7 +127,7 @@ class Fetcher:
         unasked = spec.known.pypi or (spec.known.debian and not ask_debian)
         if unasked and not spec.known.licence_page:
             return True
-        return any(has(place.where, self.hosts) for place in self._places(spec))
+        return any(has(place.where) for place in self._places(spec))
 
     def in_mirror(self, spec: SourceSpec) -> Fetched | None:
         """The mirror's file, hashed again; accepted bytes come first. Raises SourceError."""
@@ -180,10 +178,10 @@ class Fetcher:
         with self.store.incoming() as folder:
             file = folder / "file"
             if place.where == archives.PYPI:
-                file = archives.by_pip(spec, folder, self.hosts)
+                file = archives.by_pip(spec, folder)
             else:
                 advance = partial(self.on_progress, spec.filename)
-                bring(place.where, file, self.hosts, advance)
+                bring(place.where, file, advance)
             if (sha256 := sha256_of(file)) not in spec.hashes:
                 raise _other_bytes(spec, sha256, place.said)
             note, size = spec.note(sha256), file.stat().st_size

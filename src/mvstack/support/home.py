@@ -108,6 +108,6 @@ def checkout(what: str) -> Path:
     return DATA
 
 
-def own_tool(what: str) -> Any:
-    """A function of tools/derived, by which a clone keeps itself right. Raises as checkout()."""
-    return runpy.run_path(str(checkout("mvstack render") / "tools" / "derived"))[what]
+def own_tool(what: str, command: str = "mvstack render") -> Any:
+    """What tools/derived has, by which a clone keeps itself right. Raises as checkout()."""
+    return runpy.run_path(str(checkout(command) / "tools" / "derived"))[what]

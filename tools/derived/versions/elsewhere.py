@@ -18,7 +18,8 @@ from mvstack.model.spack import spack_pins
 from mvstack.plan import easyconfigs
 from mvstack.recipes.rows import VERSION, module_name, recipes_of
 from mvstack.support import git
-from mvstack.support.words import few
+from mvstack.support.errors import InvalidInput
+from mvstack.support.words import few, listed, nearest
 
 STOCK = Path(sys.prefix) / "easybuild" / "easyconfigs"
 SECONDS = 20.0  # that a git server may take to list its tags
@@ -131,8 +132,13 @@ class Row:
         return any(one > here for one in known if one and here)
 
 
-def compared(release: Release, policy: Policy, there: Elsewhere) -> tuple[list[Row], list[str]]:
-    """Every package and MPI of ``release`` and Spack beside others', and what was not seen."""
+def compared(
+    release: Release, policy: Policy, there: Elsewhere, only: list[str]
+) -> tuple[list[Row], list[str]]:
+    """Every package and MPI of ``release`` and Spack beside others', and what was not seen.
+
+    ``only`` those of these names, if there are any. Raises InvalidInput for others.
+    """
     rows: dict[Row, str] = {}  # each with upstream's repository
 
     def add(row: Row, recipe: str, repository: str) -> None:
@@ -150,6 +156,13 @@ def compared(release: Release, policy: Policy, there: Elsewhere) -> tuple[list[R
     for pin in spack_pins().repositories.values():
         name = pin.url.rpartition("/")[2].removesuffix(".git")
         rows[Row(name, pin.tag.removeprefix("v"), "Spack", why=pin.why)] = pin.url
+    names = {row.name.lower(): row.name for row in rows}
+    if lost := [one for one in only if one.lower() not in names]:
+        close = listed(filter(None, (nearest(one, names.values()) for one in lost)))
+        what = f"release {release.name} has no package or MPI {listed(lost)}"
+        raise InvalidInput(what, allowed=listed(names.values()), nearest=close)
+    for row in [x for x in rows if only and x.name.lower() not in map(str.lower, only)]:
+        del rows[row]
     silent: dict[str, str] = {}
     found: list[Row] = []
     unseen: dict[str, list[str]] = {}
