@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -127,3 +128,10 @@ def _reason(test: pytest.TestReport | pytest.CollectReport) -> str:
     """The words of ``pytest.skip`` and ``skipif``, without pytest's own prefix."""
     text = test.longrepr[2] if isinstance(test.longrepr, tuple) else str(test.longrepr)
     return text.removeprefix("Skipped: ")
+
+
+@pytest.fixture(autouse=True)
+def _every_host_is_asked() -> None:
+    """Each test stands for a command of its own, which asks every host once."""
+    if download := sys.modules.get("mvstack.sources.download"):
+        download.SILENT.clear()

@@ -34,8 +34,9 @@ COMMANDS += [
     "lock",
     "gate",
     "show",
-    "find",
     "adopt",
+    "outdated",
+    "bump",
 ]
 SOURCES = ["list", "verify", "fetch", "add", "forget"]
 

@@ -369,14 +369,9 @@ def test_a_silent_host_is_waited_for_once(store: Store, monkeypatch: pytest.Monk
             with pytest.raises(SourceError, match="does not answer within"):
                 bringing.fetch(spec)
         assert time.monotonic() - began > 0.9  # test_sources_silent.py counts that it is once
-        with pytest.raises(SourceError, match=r"not asked again for \d+ min.*--retry"):
-            fetcher(store).fetch(specs[3])  # the next command
+        with pytest.raises(SourceError, match="not asked again"):
+            fetcher(store).fetch(specs[3])
         assert not fetcher(store).available(specs[3])
-        later = fetcher(store)
-        later.hosts.forget()
-        began = time.monotonic()
-        assert not later.available(specs[3])
-        assert time.monotonic() - began > 0.9
 
 
 def test_a_name_server_that_is_silent_is_not_waited_for(
@@ -392,16 +387,6 @@ def test_another_port_of_a_silent_host_is_another_place(server: Server, store: S
     server.pages["/x"] = file(DATA)
     spec = spec_for(f"http://127.0.0.1:{closed_port()}/x", f"{server.url}/x")
     assert fetcher(store).fetch(spec).sha256 == HASH
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', '{"a": [1]}', '{"a": ["x", "y"]}', "{"])
-def test_a_damaged_note_of_silent_hosts_is_no_trouble(
-    tmp_path: Path, server: Server, store: Store, text: str
-) -> None:
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "silent-hosts.json").write_text(text)
-    server.pages["/x"] = file(DATA)
-    assert fetcher(store).fetch(spec_for(f"{server.url}/x"))
 
 
 # --- what is available ----------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import requests
 
-from mvstack.sources.download import FORGET
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Store
@@ -60,11 +59,8 @@ def fails(fetcher: Fetcher, wanted: SourceSpec) -> str:
     return caught.value.problems[0].found
 
 
-def test_a_name_is_looked_up_once_for_all_and_for_the_next_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_looked_up_once_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls(monkeypatch, socket, "getaddrinfo")
-    state = tmp_path / "state"
     store = Store(tmp_path / "sources")
     fetcher = Fetcher(store, [])
     assert "DNS" in fails(fetcher, spec(UNKNOWN, "1"))
@@ -73,44 +69,14 @@ def test_a_name_is_looked_up_once_for_all_and_for_the_next_command(
     assert UNKNOWN in fails(Fetcher(store, []), spec(UNKNOWN, "3"))
     assert not Fetcher(store, []).available(spec(UNKNOWN, "4"))
     assert calls.count == 1
-    again = Fetcher(store, [])
-    again.hosts.forget()
-    assert not again.available(spec(UNKNOWN, "5"))
-    assert calls.count == 2
 
 
 def test_a_closed_port_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
 ) -> None:
     calls = Calls(monkeypatch, requests, "get")
-    state = tmp_path / "state"
     fetcher = Fetcher(Store(tmp_path / "sources"), [])
     assert "refuses connections" in fails(fetcher, spec(closed, "1"))
     assert "refuses connections" in fails(fetcher, spec(closed, "2"))
     assert not Fetcher(fetcher.store, []).available(spec(closed, "3"))
-    assert calls.count == 1
-
-
-def test_after_some_minutes_it_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
-) -> None:
-    import time
-
-    calls = Calls(monkeypatch, requests, "get")
-    fetcher = Fetcher(Store(tmp_path / "sources"), [])
-    now = time.time()
-    for later, expected in ((0.0, 1), (FORGET - 1, 1), (FORGET + 1, 2), (-3600.0, 3)):
-        monkeypatch.setattr("mvstack.sources.download.time.time", lambda later=later: now + later)
-        fails(fetcher, spec(closed, "1"))
-        assert calls.count == expected, later
-
-
-def test_a_state_that_cannot_be_written_is_remembered_by_this_run_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
-) -> None:
-    (tmp_path / "state").touch()  # a file where the folder should be
-    calls = Calls(monkeypatch, requests, "get")
-    fetcher = Fetcher(Store(tmp_path / "sources"), [])
-    fails(fetcher, spec(closed, "1"))
-    fails(fetcher, spec(closed, "2"))
     assert calls.count == 1

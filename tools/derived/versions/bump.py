@@ -96,7 +96,8 @@ class Bump:
             who = [f"Spack's {recipe} recipe"] * bool(own)
             version = version if row.by_easyconfig else own or version  # as it is spelled there
         if row.version == version:
-            raise _Stays(f"it is at {version} already", row.at())
+            todo = f"`mvstack outdated {row.name}` says which are newer"
+            raise _Stays(f"it is at {version} already", row.at(), todo=todo)
         if row.by_easyconfig:
             who = self._easyconfig(row, version)
         path, line = _place(row)
@@ -125,11 +126,13 @@ class Bump:
         if row.name in easyconfigs.LIBRARIES or "system" in old.parts:
             raise _Stays("EasyBuild takes it from the distribution, in its version", row.at())
         path = old.with_name(name.replace(f"-{row.version}-", f"-{version}-", 1))
-        text = re.sub(  # and names of files that are keys of `checksums`
-            rf"(?m)(^version\s*=\s*['\"]|['\"][^'\"\n]*){was}(['\"]$|[^'\"\n]*['\"]:)",
-            rf"\g<1>{version}\g<2>",
-            old.read_text("utf-8"),
-        )
+        text = old.read_text("utf-8")
+        # the version, and the names of files that are keys of `checksums`
+        for place in (
+            rf"(?m)(^version\s*=\s*['\"]){was}(['\"])",
+            rf"(['\"][^'\"\n]*){was}(.*?['\"]:)",
+        ):
+            text = re.sub(place, rf"\g<1>{version}\g<2>", text)
         who: dict[str, None] = {}
         with tempfile.TemporaryDirectory(prefix="mvstack-bump-") as folder:
             (draft := Path(folder) / path.name).write_text(text, "utf-8")
@@ -146,26 +149,25 @@ class Bump:
         if who:
             text = re.sub(r"(?m)(?:^#.*\n)+(?=checksums\s*=)", f"# as in {listed(who)}\n", text)
         self.files[path], self.made_from[path] = text, old
+        goes: dict[Path, None] = {old: None}
         for patch in re.findall(r"""['"]([^'"]+\.patch)['"]""", text):
             self.by_hand.append(f"{relative(path)}: does the patch {patch} still apply?")
-            this, new = (
-                old.with_name(patch.replace("%(version)s", x)) for x in (row.version, version)
-            )
+            names = (patch.replace("%(version)s", one) for one in (row.version, version))
+            this, new = map(old.with_name, names)
             if this != new and this.is_file():
                 self.files[new], self.made_from[new] = this.read_text("utf-8"), this
+                goes[this] = None
         self._ask(row.name, row.version, path)
         others = [one for one in self.release.packages if one.by_easyconfig and one is not row]
         if all(easyconfigs.by_hand(one, self.release.name) != name for one in others):
-            self.files[old] = None
+            self.files |= goes
             pair = rf"(\(\s*['\"]{re.escape(row.name)}['\"],\s*['\"]){was}(?=['\"])"
-            for other in {*easyconfigs.index().values()} - {old}:
-                if (above := re.sub(pair, rf"\g<1>{version}", self.text(other))) != self.text(
-                    other
-                ):
+            for other in easyconfigs.index().values():
+                now = self.text(other) if self.files.get(other, "") is not None else ""
+                if (above := re.sub(pair, rf"\g<1>{version}", now)) != now:
                     self.files[other] = above
-                    self.by_hand.append(
-                        f"{relative(other)} needs it: does it build with {version}?"
-                    )
+                    what = f"{relative(other)} needs it: does it build with {version}?"
+                    self.by_hand.append(what)
         return [*who]
 
     def _ask(self, name: str, before: str, path: Path) -> None:

@@ -164,10 +164,13 @@ def compared(
     for row in [x for x in rows if only and x.name.lower() not in map(str.lower, only)]:
         del rows[row]
     silent: dict[str, str] = {}
+    known = {row.name: url for row, url in rows.items() if url}
     found: list[Row] = []
     unseen: dict[str, list[str]] = {}
     with ThreadPoolExecutor(8) as pool:
-        answers = pool.map(lambda one: _newest_tag(rows[one], one.release, silent), rows)
+        answers = pool.map(
+            lambda one: _newest_tag(known.get(one.name, ""), one.release, silent), rows
+        )
         for row, (tag, why) in zip(rows, answers, strict=True):
             found.append(replace(row, upstream=tag))
             if why:
@@ -191,10 +194,12 @@ def _newest_tag(url: str, own: str, silent: dict[str, str]) -> tuple[str, str]:
         return "", silent.get(host, "no git repository of upstream's is known")
     done = git.git(Path("/"), "ls-remote", "--tags", "--refs", url, limit=SECONDS)
     if not done.ok:
-        last = (done.said.strip() or "no answer").splitlines()[-1].removeprefix("fatal: ")
-        if done.timed_out or re.search("resolve|connect|timed out|network", last, re.I):
-            silent[host] = f"{host}: upstream's tags: {last.replace(url, '…')}"
-        return "", silent.get(host, f"{url}: {last}")
+        fatal = re.search(r"^fatal: (?:unable to access '.*?': )?(.*)", done.said, re.M)
+        what = fatal[1] if fatal else f"no answer in {SECONDS:.0f} s"
+        if not fatal or re.search("resolve|connect|timed out|network", what, re.I):
+            # what others heard of it at the same time is said in the same words
+            return "", silent.setdefault(host, f"{host} does not answer ({what})")
+        return "", f"{url}: {what}"
     versions = of_form(tags := re.findall(r"refs/tags/(\S+)", done.text), own)
     why = f"{url}: none of its {len(tags)} tags is the release's version" * (not versions)
     return newest(versions, own), why
