@@ -103,7 +103,7 @@ def test_a_name_of_two_kinds_shows_both(mvstack: Mvstack) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["daint", "comet/cpu", "hypre", "mvapich-plus", "slingshot-11", "h100", "cxi"],
+    ["daint", "comet/cpu", "hypre", "mvapich-plus", "slingshot-11", "nvidia", "cxi"],
 )
 def test_every_kind_of_name_can_be_shown(mvstack: Mvstack, name: str) -> None:
     said = mvstack("show", name)
