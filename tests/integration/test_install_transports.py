@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.install.local import same_transports
+from mvstack.install.local import as_seen
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
-from mvstack.support.errors import Refused
+from mvstack.support.errors import InvalidInput
 from mvstack.support.progress import Progress
 
 SYSTEM = """
@@ -48,8 +48,7 @@ def asked(folder: Path, fabric: str, device: str, tool: str, text: str) -> None:
         (folder / "bin" / tool).chmod(0o755)
     words = {"fabric": fabric, "device": device, "library": library, "prefix": folder}
     system = parse_system(SYSTEM.format(**words), folder / "node.yaml")
-    plan = make_plan(system, "cpu", load_release(None), load_policy())
-    same_transports(plan, system, Progress())
+    make_plan(as_seen(system, "cpu", Progress()), "cpu", load_release(None), load_policy())
 
 
 @pytest.mark.parametrize(
@@ -63,9 +62,10 @@ def asked(folder: Path, fabric: str, device: str, tool: str, text: str) -> None:
 def test_what_it_lacks_is_named(
     tmp_path: Path, fabric: str, device: str, tool: str, text: str, lacks: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidInput) as refused:
         asked(tmp_path, fabric, device, tool, text)
-    assert f"below {tmp_path} has no {lacks}" in str(refused.value)
+    assert f"{tmp_path}/node.yaml:" in str(refused.value)
+    assert f"has no {lacks}" in str(refused.value)
     assert tool in str(refused.value)
 
 

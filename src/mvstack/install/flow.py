@@ -11,7 +11,7 @@ from mvstack.builders.base import Row, Run, builder_of
 from mvstack.cache.use import Caches, site_caches
 from mvstack.discover import look
 from mvstack.install import stages
-from mvstack.install.local import same_machine, same_transports
+from mvstack.install.local import as_seen, same_machine
 from mvstack.install.prerequisites import Lacking, install_missing, lacking, refuse
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Release
@@ -84,7 +84,8 @@ def plan(
     if progress and not asked.discover:
         _prepare(asked, request, made.profile, progress)
         if not request.anyway:
-            same_transports(made, system, progress)
+            here = as_seen(system, one, progress)  # refused where a library lacks the fabric
+            stages.plan_for(here, one, release.name, request.root, request.caches, extent)
     return system, made
 
 

@@ -13,14 +13,12 @@ from mvstack.discover.machine import Machine
 from mvstack.model.load import parse_system
 from mvstack.model.policy import Policy
 from mvstack.model.release import Release
-from mvstack.model.system import External, System
+from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan
-from mvstack.plan.offers import HOW, has
 from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
 from mvstack.support.progress import Progress
-from mvstack.support.words import listed
 
 # Says whether the source of (product or package, version, easyconfig) can be obtained.
 Available = Callable[[str, str, str], bool]
@@ -135,32 +133,18 @@ def same_machine(plan: Plan, machine: Machine) -> None:
         raise Refused(*problems, outcome="Nothing was installed.")
 
 
-def same_transports(plan: Plan, system: System, progress: Progress) -> None:
-    """Refuse to build over a libfabric or UCX of the site that lacks the planned fabric."""
-    externals, problems = system.partitions[plan.partition].externals, []
-    for build in plan.mpi:
-        name = build.transport["library"]
-        embedded = build.transport["provision"] != "external"
-        if name not in TOOLS or name not in externals or embedded or build.provided:
-            continue
-        prefix = externals[name].prefix
-        if (seen := library_at(name, prefix)) is None:
+def as_seen(system: System, partition: str, progress: Progress) -> System:
+    """``system``, whose libfabric and UCX of the site have what their own tools say."""
+    part = system.partitions[partition]
+    externals = dict(part.externals)
+    for name in sorted(TOOLS.keys() & externals):
+        there = externals[name]
+        if seen := library_at(name, there.prefix):
+            update = seen.model_dump(include={"providers", "transports"})
+            update["variants"] = f"{there.variants} {seen.variants}".strip()
+            externals[name] = there.model_copy(update=update)
+        else:
             why = f"no bin/{TOOLS[name]} there to ask what it drives"
-            progress.skip("look", f"at {name} below {prefix}", why)
-            continue
-        wanted = build.believe["provider"] or build.believe["transports"]
-        fields = seen.model_dump(include={"prefix", "providers", "transports", "variants"})
-        if wanted and not any(has(External(**fields), one) for one in wanted):
-            what = f"the {name} below {prefix} has no {' or '.join(wanted)}, which {build.product}"
-            todo = f"{HOW[name]}; name another below `externals:`; --anyway if you know better"
-            problems.append(
-                Problem(
-                    f"{what} {build.version} needs for fabric {build.fabric}",
-                    system.at("partitions", plan.partition, "externals", name),
-                    found=listed([*seen.providers, *seen.transports]) or "(none)",
-                    because=f"{build.why} ({build.source})",
-                    todo=todo,
-                )
-            )
-    if problems:
-        raise Refused(*problems, outcome="Nothing was installed.")
+            progress.skip("look", f"at {name} below {there.prefix}", why)
+    seen_here = {partition: part.model_copy(update={"externals": externals})}
+    return system.model_copy(update={"partitions": {**system.partitions, **seen_here}})

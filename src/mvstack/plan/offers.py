@@ -115,7 +115,7 @@ def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, str, s
             ("transports", believe.transports, need),
             ("transports", believe.memory, gpu),
         ):
-            if getattr(external, field) and wanted and not any(has(external, x) for x in wanted):
+            if getattr(external, field) and wanted and not any(_has(external, x) for x in wanted):
                 yield name, field, " or ".join(wanted), of
         # a variant that an external does not state is off: Spack would find nothing that fits
         lacking = {one for one in asked.get(name, "").split() if one[0] == "+"} - _on(external)
@@ -132,7 +132,7 @@ def _on(external: External) -> set[str]:
     return set(re.findall(r"\+\w+", external.variants))
 
 
-def has(external: External, wanted: str) -> bool:
+def _has(external: External, wanted: str) -> bool:
     """Whether a transport is there, or every part of a provider such as ``verbs;ofi_rxm``.
 
     A node without an adapter lists no transport of it, and UCX's build tells.
