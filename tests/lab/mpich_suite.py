@@ -1,0 +1,460 @@
+"""Runs MPICH's test suite over an installed MPI, and tells known failures from new ones.
+
+    tests/lab/mpich-suite --mpi PREFIX --source TARBALL|FOLDER --work DIR [--only FOLDER]…
+                          [--np-max N] [--again] [--env NAME=VALUE]… [--record FILE]
+
+Takes test/mpi out of the source, configures it with the wrappers in PREFIX/bin, builds folder by
+folder on all cores, and runs each test by the suite's own `runtests`: its lists, limits and verdicts.
+What ran stands in DIR/results.jsonl and does not run again: a run that was broken off goes on.
+
+A test that fails must have a row in mpich-suite-known.yaml, with its reason. Exit status 1: one failed
+that has no row, or has a row and passes. 2: the call or the source is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import psutil
+from ruamel.yaml import YAML
+
+HERE = Path(__file__).resolve().parent
+KNOWN = HERE / "mpich-suite-known.yaml"
+LIMIT = 180  # seconds, where the suite's list names none; also runtests' own
+PATIENCE = 3  # times its limit for a test that is run again: slow is not hung
+BAD = ("failed", "timed out", "not built")
+
+
+class Wrong(Exception):
+    """The call, the source or the file of known failures is wrong."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A line of one of the suite's lists."""
+
+    folder: str  # below the suite, as threads/pt2pt
+    name: str
+    ranks: int
+    limit: int
+    line: str
+    words: str = ""  # its arguments and environment
+    copy: int = 1  # some lines stand twice
+
+    @property
+    def id(self) -> str:
+        """What results and known failures call it: ``coll/bcasttest 16 MPIR_CVAR_…=1``."""
+        words = f" {self.words}" if self.words else ""
+        again = f" #{self.copy}" if self.copy > 1 else ""
+        return f"{self.folder}/{self.name} {self.ranks}{words}{again}"
+
+
+@dataclass
+class Result:
+    """What became of one test. ``first``: the state before it was run again."""
+
+    test: str
+    state: str  # passed, skipped, or one of BAD
+    ranks: int
+    seconds: float = 0.0
+    said: str = ""
+    first: str = ""
+    load: float = 0.0  # of the machine when it began
+
+
+@dataclass
+class Known:
+    """A row of mpich-suite-known.yaml."""
+
+    test: str
+    mpi: list[str]
+    whose: str
+    reason: str
+    line: int
+    sometimes: bool = False
+    met: list[str] = field(default_factory=list)
+
+    def covers(self, test: str, mpi: str) -> bool:
+        return fnmatchcase(test, self.test) and any(fnmatchcase(mpi, one) for one in self.mpi)
+
+
+def read_known(path: Path) -> list[Known]:
+    """The rows. Raises Wrong with file and line."""
+    rows = []
+    for row in YAML().load(path.read_text()) or []:
+        line = row.lc.line + 1
+        unknown = set(row) - {"test", "mpi", "whose", "reason", "sometimes"}
+        absent = {"test", "mpi", "whose", "reason"} - set(row)
+        if unknown or absent or row["whose"] not in ("mpich", "mvapich", "suite", "machine"):
+            raise Wrong(
+                f"{path}:{line}: a row has test, mpi, whose (mpich, mvapich, suite, machine), reason, "
+                f"and may have sometimes; found {', '.join(row)}"
+            )
+        mpi = [row["mpi"]] if isinstance(row["mpi"], str) else list(row["mpi"])
+        rows.append(Known(**{**row, "mpi": mpi}, line=line))
+    return rows
+
+
+class Suite:
+    """The suite in a working folder, configured for one MPI."""
+
+    def __init__(self, mpi: Path, work: Path, env: list[str]) -> None:
+        for tool in ("mpicc", "mpiexec", "mpichversion"):
+            if not (mpi / "bin" / tool).exists():
+                raise Wrong(f"--mpi {mpi}: no bin/{tool} there")
+        self.mpi, self.work = mpi, work
+        self.build = work / "build"
+        self.results = work / "results.jsonl"
+        self.source = Path()
+        self.sha256 = ""
+        self.set = env
+        pairs = dict(one.partition("=")[::2] for one in env)
+        self.env = os.environ | pairs | {"PATH": f"{mpi}/bin:{os.environ['PATH']}"}
+        said = self.told(mpi / "bin" / "mpichversion")
+        version = re.search(r"^(MPICH|MVAPICH2?) Version:\s*(\S+)", said, re.M)
+        device = re.search(r"^\w+ Device:\s*(\S+)", said, re.M)
+        if not version or not device:
+            raise Wrong(f"--mpi {mpi}: mpichversion says neither version nor device: {said[:200]}")
+        self.name = f"{version[1].lower()} {version[2]} {device[1]}"
+
+    def told(self, *words: str | Path) -> str:
+        """What a command prints. Raises Wrong when it fails."""
+        done = subprocess.run(words, env=self.env, capture_output=True, text=True, cwd=self.work)
+        if done.returncode:
+            raise Wrong(f"{shlex.join(map(str, words))}: {done.stderr.strip() or done.stdout}")
+        return done.stdout
+
+    def logged(self, log: str, *words: str | Path) -> int:
+        """Runs a command in the build folder; its output goes to DIR/logs."""
+        path = self.work / "logs" / f"{log}.log"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("w") as out:
+            return subprocess.run(
+                words, env=self.env, cwd=self.build, stdout=out, stderr=subprocess.STDOUT
+            ).returncode
+
+    def unpack(self, given: Path) -> None:
+        """Finds or unpacks test/mpi."""
+        if given.is_dir():
+            below = given / "test" / "mpi"
+            self.source = (below if below.is_dir() else given).resolve()
+        elif not given.is_file():
+            raise Wrong(f"--source {given}: no such file or folder")
+        else:
+            self.sha256 = hashlib.sha256(given.read_bytes()).hexdigest()
+            place = self.work / "source" / self.sha256[:16]
+            if not (place / "whole").exists():
+                with tarfile.open(given) as packed:
+                    for member in packed:
+                        _, _, rest = member.name.partition("/")
+                        if rest.startswith("test/mpi/"):
+                            packed.extract(member.replace(name=rest), place, filter="tar")
+                (place / "whole").touch()
+            self.source = place / "test" / "mpi"
+        if not (self.source / "configure").is_file():
+            raise Wrong(f"{given}: no test/mpi/configure: a released source has it, a clone has not")
+        if (self.source / "config.status").exists():
+            raise Wrong(f"{self.source} was configured in place: give a clean source")
+
+    def configure(self) -> None:
+        """Once per MPI and source; another MPI wants another --work."""
+        made = self.work / "configured"
+        key = f"{self.mpi} {self.source}\n"
+        if made.exists():
+            if made.read_text() != key:
+                raise Wrong(f"--work {self.work}: is of {made.read_text().strip()}: name another")
+            return
+        self.build.mkdir(parents=True, exist_ok=True)
+        # The suite knows its MPI's device by "MPICH Device:", and MVAPICH says "MVAPICH Device:".
+        version = self.work / "mpichversion"
+        version.write_text(
+            f"#!/bin/sh\n{shlex.quote(f'{self.mpi}/bin/mpichversion')} | sed 's/MVAPICH2*/MPICH/'\n"
+        )
+        version.chmod(0o755)
+        words = [f"MPICHVERSION={version}", f"--with-mpi={self.mpi}", "--enable-cxx"]
+        words += ["--enable-romio", "--enable-threads=multiple"]
+        configure = self.source / "configure"
+        if self.logged("configure", configure, *words):
+            raise Wrong(f"configure failed: {self.work}/logs/configure.log")
+        made.write_text(key)
+
+    def folders(self) -> tuple[list[str], dict[str, str]]:
+        """Those that configure enabled, and those that it left out, each with the reason."""
+        named = (self.source / "testlist.in").read_text().splitlines()
+        written = [one.split("#")[0].strip() for one in self.listed("testlist")]
+        enabled = [one for one in written if one and not one.startswith("!")]
+        out = {}
+        for line in named:
+            mine = re.fullmatch(r"(#?)@?(\w+?)(dir)?@?", line.strip())
+            # the list says errordir of the folder errors
+            name = mine and {"error": "errors"}.get(mine[2], mine[2])
+            if mine and name not in enabled and (self.source / name).is_dir():
+                out[name] = "commented out in the suite" if mine[1] else "left out by its configure"
+        return enabled, out
+
+    def listed(self, name: str) -> list[str]:
+        """The lines of a list: configure's, or the source's own."""
+        for place in (self.build, self.source):
+            if (place / name).is_file():
+                return (place / name).read_text().splitlines()
+        return []
+
+    def make(self, folder: str, jobs: int) -> None:
+        """Builds a folder's programs; one that does not build is found when it is run."""
+        words = ["make", "-k", f"-j{jobs}", "-C"]
+        for first in ("util", "dtpools"):
+            if (self.build / first / "Makefile").is_file():
+                self.logged(f"make-{first}", *words, first, "all")
+        self.logged(f"make-{folder}", *words, folder, "all")
+
+    def tests(self, folder: str, lists: list[str]) -> Iterator[Test]:
+        """The tests of a folder and those below, as runtests finds them."""
+        met: Counter[str] = Counter()
+        for name in lists:
+            for line in self.listed(f"{folder}/{name}"):
+                words = line.split("#")[0].split()
+                if not words or words[0].startswith("!"):
+                    continue
+                if (self.source / folder / words[0]).is_dir():
+                    if name == "testlist":
+                        yield from self.tests(f"{folder}/{words[0]}", lists)
+                    continue
+                ranks = int(words[1]) if len(words) > 1 else 2
+                options = [one.partition("=") for one in words[2:]]
+                limits = [value for key, _, value in options if key == "timeLimit"]
+                limit = int(limits[0]) if limits and limits[0].isdigit() else LIMIT
+                more = [value for key, _, value in options if key in ("arg", "env")]
+                test = Test(folder, words[0], ranks, limit, " ".join(words), " ".join(more))
+                met[test.id] += 1
+                yield replace(test, copy=met[test.id])
+
+    def run(self, test: Test) -> Result:
+        """Runs a test by runtests, and reads its verdict."""
+        place = self.build / test.folder
+        (place / "one.list").write_text(test.line + "\n")
+        verdict = place / "one.tap"
+        verdict.unlink(missing_ok=True)
+        script = self.build / "runtests"
+        script = script if script.is_file() else self.source / "runtests"
+        words = ["perl", str(script), f"-srcdir={self.source / test.folder}", "-tests=one.list"]
+        words += [f"-mpiexec={self.mpi}/bin/mpiexec", "-tapfile=one.tap"]
+        load, began = os.getloadavg()[0], time.monotonic()
+        said, ended = over_at(words, place, self.env, test.limit + 60)
+        seconds = round(time.monotonic() - began, 1)
+        tap = verdict.read_text(errors="replace") if verdict.is_file() else ""
+        state, why = judged(tap, said)
+        if not ended or (state == "failed" and seconds >= test.limit):
+            state = "timed out"
+        return Result(test.id, state, test.ranks, seconds, why, load=round(load, 1))
+
+
+def over_at(words: list[str], place: Path, env: dict[str, str], limit: float) -> tuple[str, bool]:
+    """What a command printed, and whether it ended by itself; after ``limit`` s its processes go."""
+    with subprocess.Popen(
+        words, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL, text=True, errors="replace",
+    ) as process:  # fmt: skip
+        try:
+            return process.communicate(timeout=limit)[0], True
+        except subprocess.TimeoutExpired:
+            for one in (*psutil.Process(process.pid).children(recursive=True), process):
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
+            return process.communicate()[0] or "", False
+
+
+def judged(tap: str, said: str) -> tuple[str, str]:
+    """State, and what was said, of one test by what runtests wrote."""
+    verdict = re.search(r"^(ok|not ok) .*$", tap, re.M)
+    printed = [line[3:] for line in tap.splitlines() if re.match(r"## (?!Test output)", line)]
+    text = "\n".join(line for line in printed if line.strip())[:2000] or said.strip()[:2000]
+    if not verdict:
+        return "failed", text or "runtests gave no verdict"
+    if skipped := re.search(r"# SKIP (.*)", verdict[0]):
+        return "skipped", skipped[1].strip()
+    if verdict[1] == "ok":
+        return "passed", ""
+    if "Failed to build" in text:
+        return "not built", text
+    return "timed out" if "APPLICATION TIMED OUT" in text else "failed", text
+
+
+def compared(results: list[Result], known: list[Known], mpi: str) -> tuple[list, list, list[str]]:
+    """Failures that a row explains (with the row), those that none does, and rows that are stale."""
+    explained, new, stale = [], [], []
+    for one in results:
+        rows = [row for row in known if row.covers(one.test, mpi)]
+        if one.state in BAD:
+            explained.extend([(one, rows[0])] if rows else [])
+            new.extend([] if rows else [one])
+        for row in rows:
+            row.met.append(one.test)
+            if one.state == "passed" and not row.sometimes:
+                stale.append(f"{KNOWN.name}:{row.line}: {one.test} passes now: drop or narrow the row")
+    return explained, new, stale
+
+
+def record_of(suite: Suite, results: list[Result], explained: list, not_run: dict) -> dict[str, Any]:
+    """What is kept of a run."""
+    commit = subprocess.run(
+        ["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
+    states = Counter(one.state for one in results)
+    cores = len(os.sched_getaffinity(0))
+    return {
+        "mpi": suite.name,
+        "source": suite.sha256,
+        "set": suite.set,
+        "date": datetime.date.today().isoformat(),
+        "commit": commit,
+        "cores": cores,
+        "tests": len(results),
+        **{state.replace(" ", "_"): states[state] for state in ("passed", "skipped", *BAD)},
+        "passed_again": sum(one.state == "passed" and one.first in BAD for one in results),
+        "more_ranks_than_cores": sum(one.ranks > cores for one in results),
+        "skips": Counter(one.said for one in results if one.state == "skipped"),
+        "known": {one.test: f"{one.state}: {row.reason}" for one, row in explained},
+        "not_run": not_run,
+    }
+
+
+def arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="tests/lab/mpich-suite", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    add = parser.add_argument
+    add("--mpi", type=Path, required=True, metavar="PREFIX", help="Where the MPI is installed")
+    add("--source", type=Path, required=True, help="Tarball or folder of MPICH or MVAPICH")
+    add("--work", type=Path, required=True, metavar="DIR", help="Builds, logs and results go here")
+    add("--only", action="append", default=[], metavar="FOLDER", help="Of the suite, as coll")
+    add("--np-max", type=int, default=0, metavar="N", help="Skip tests of more ranks than N")
+    add("--again", action="store_true", help=f"Run new failures again, with {PATIENCE} times the limit")
+    add("--env", action="append", default=[], metavar="NAME=VALUE", help="Set for the tests")
+    add("--lists", default="testlist,testlist.dtp", help="Lists of tests in each folder (%(default)s)")
+    add("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="Parallel compile jobs")
+    add("--known", type=Path, default=KNOWN, help="Known failures (%(default)s)")
+    add("--record", type=Path, metavar="FILE", help="Put the counts there, one line per MPI")
+    return parser.parse_args(words)
+
+
+def read_results(path: Path) -> dict[str, Result]:
+    """The last result of each test."""
+    lines = path.read_text().splitlines() if path.is_file() else []
+    found = {}
+    for line in lines:
+        with suppress(ValueError, TypeError):  # the last line of a run that was broken off
+            one = Result(**json.loads(line))
+            found[one.test] = one
+    return found
+
+
+def keep(path: Path, result: Result) -> None:
+    with path.open("a") as out:
+        out.write(json.dumps(asdict(result)) + "\n")
+
+
+def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list[Result]:
+    """Runs what has no result yet; the results of the folders, in the suite's order."""
+    had = read_results(suite.results)
+    found = []
+    for folder in folders:
+        tests = list(suite.tests(folder, given.lists.split(",")))
+        if any(test.id not in had for test in tests):
+            suite.make(folder, given.jobs)
+        for test in tests:
+            if test.id not in had:
+                if 0 < given.np_max < test.ranks:
+                    why = f"more than {given.np_max} ranks (--np-max)"
+                    had[test.id] = Result(test.id, "skipped", test.ranks, said=why)
+                else:
+                    had[test.id] = suite.run(test)
+                    keep(suite.results, had[test.id])
+            found.append(had[test.id])
+        states = Counter(had[test.id].state for test in tests)
+        print(f"{folder:10} " + ", ".join(f"{n} {state}" for state, n in states.items()), flush=True)
+    return found
+
+
+def run_again(suite: Suite, given: argparse.Namespace, folders: list[str], new: list[Result]) -> None:
+    """Runs failures once more, nothing else beside them, with more time."""
+    wanted = {one.test: one for one in new if not one.first}
+    for folder in folders:
+        for test in suite.tests(folder, given.lists.split(",")):
+            if test.id in wanted:
+                longer = PATIENCE * test.limit
+                line = re.sub(r" timeLimit=\S+", "", test.line)
+                count = "" if len(line.split()) > 1 else f" {test.ranks}"
+                line = f"{line}{count} timeLimit={longer}"
+                result = suite.run(replace(test, limit=longer, line=line))
+                result.first = wanted[test.id].state
+                keep(suite.results, result)
+                print(f"again      {test.id}: {result.first}, then {result.state}", flush=True)
+
+
+def main(words: list[str]) -> int:
+    given = arguments(words)
+    given.work.mkdir(parents=True, exist_ok=True)
+    suite = Suite(given.mpi.resolve(), given.work.resolve(), given.env)
+    known = read_known(given.known)
+    suite.unpack(given.source)
+    suite.configure()
+    folders, not_run = suite.folders()
+    if strange := set(given.only) - set(folders):
+        raise Wrong(
+            f"--only {', '.join(sorted(strange))}: allowed {', '.join(folders)}"
+            + "".join(f"; {one}: {why}" for one, why in not_run.items() if one in strange)
+        )
+    if given.only:
+        not_run |= {one: "not asked for (--only)" for one in folders if one not in given.only}
+        folders = [one for one in folders if one in given.only]
+    results = run_all(suite, given, folders)
+    explained, new, stale = compared(results, known, suite.name)
+    if given.again and new:
+        run_again(suite, given, folders, new)
+        results = run_all(suite, given, folders)
+        explained, new, stale = compared(results, known, suite.name)
+    for row in known:
+        row_folder = row.test.split("/")[0]
+        if row_folder in folders and not row.met and any(fnmatchcase(suite.name, m) for m in row.mpi):
+            stale.append(f"{KNOWN.name}:{row.line}: no test is called {row.test}")
+    record = record_of(suite, results, explained, not_run)
+    for one in new:
+        print(f"\nnew: {one.test}: {one.state} after {one.seconds} s, load {one.load}\n{one.said}")
+    for one in stale:
+        print(f"stale: {one}")
+    for folder, why in not_run.items():
+        print(f"not run: {folder}: {why}")
+    counts = [f"{record[one.replace(' ', '_')]} {one}" for one in ("passed", "skipped", *BAD)]
+    print(f"{suite.name}: {record['tests']} tests: {', '.join(counts)}")
+    print(f"{len(explained)} known, {len(new)} new, {len(stale)} stale rows")
+    if given.record:
+        had = given.record.read_text().splitlines() if given.record.is_file() else []
+        lines = [one for one in had if json.loads(one)["mpi"] != suite.name]
+        given.record.write_text("\n".join(sorted([*lines, json.dumps(record)])) + "\n")
+    return 1 if new or stale else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Wrong as wrong:
+        print(f"tests/lab/mpich-suite: {wrong}", file=sys.stderr)
+        sys.exit(2)
