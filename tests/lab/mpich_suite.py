@@ -4,19 +4,17 @@
                           [--np-max N] [--again] [--env NAME=VALUE]… [--record FILE]
 
 Takes test/mpi out of the source, configures it with the wrappers in PREFIX/bin, builds folder by
-folder on all cores, and runs each test by the suite's own `runtests`: its lists, limits and verdicts.
+folder on all cores, and runs each test by the suite's own `runtests`: its lists, limits, verdicts.
 What ran stands in DIR/results.jsonl and does not run again: a run that was broken off goes on.
 
-A test that fails must have a row in mpich-suite-known.yaml, with its reason. Exit status 1: one failed
-that has no row, or has a row and passes. 2: the call or the source is wrong.
+A test that fails must have a row in mpich-suite-known.yaml, with its reason. Exit status 1: one
+failed that has no row, or has a row and passes. 2: the call or the source is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import hashlib
-import json
 import os
 import re
 import shlex
@@ -27,23 +25,28 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
-from ruamel.yaml import YAML
+from mpich_known import (
+    BAD,
+    Result,
+    Verdict,
+    Wrong,
+    compared,
+    keep,
+    put_record,
+    read_known,
+    read_results,
+    record_of,
+)
 
 HERE = Path(__file__).resolve().parent
 KNOWN = HERE / "mpich-suite-known.yaml"
 LIMIT = 180  # seconds, where the suite's list names none; also runtests' own
 PATIENCE = 3  # times its limit for a test that is run again: slow is not hung
-BAD = ("failed", "timed out", "not built")
-
-
-class Wrong(Exception):
-    """The call, the source or the file of known failures is wrong."""
 
 
 @dataclass(frozen=True)
@@ -64,52 +67,6 @@ class Test:
         words = f" {self.words}" if self.words else ""
         again = f" #{self.copy}" if self.copy > 1 else ""
         return f"{self.folder}/{self.name} {self.ranks}{words}{again}"
-
-
-@dataclass
-class Result:
-    """What became of one test. ``first``: the state before it was run again."""
-
-    test: str
-    state: str  # passed, skipped, or one of BAD
-    ranks: int
-    seconds: float = 0.0
-    said: str = ""
-    first: str = ""
-    load: float = 0.0  # of the machine when it began
-
-
-@dataclass
-class Known:
-    """A row of mpich-suite-known.yaml."""
-
-    test: str
-    mpi: list[str]
-    whose: str
-    reason: str
-    line: int
-    sometimes: bool = False
-    met: list[str] = field(default_factory=list)
-
-    def covers(self, test: str, mpi: str) -> bool:
-        return fnmatchcase(test, self.test) and any(fnmatchcase(mpi, one) for one in self.mpi)
-
-
-def read_known(path: Path) -> list[Known]:
-    """The rows. Raises Wrong with file and line."""
-    rows = []
-    for row in YAML().load(path.read_text()) or []:
-        line = row.lc.line + 1
-        unknown = set(row) - {"test", "mpi", "whose", "reason", "sometimes"}
-        absent = {"test", "mpi", "whose", "reason"} - set(row)
-        if unknown or absent or row["whose"] not in ("mpich", "mvapich", "suite", "machine"):
-            raise Wrong(
-                f"{path}:{line}: a row has test, mpi, whose (mpich, mvapich, suite, machine), reason, "
-                f"and may have sometimes; found {', '.join(row)}"
-            )
-        mpi = [row["mpi"]] if isinstance(row["mpi"], str) else list(row["mpi"])
-        rows.append(Known(**{**row, "mpi": mpi}, line=line))
-    return rows
 
 
 class Suite:
@@ -169,7 +126,7 @@ class Suite:
                 (place / "whole").touch()
             self.source = place / "test" / "mpi"
         if not (self.source / "configure").is_file():
-            raise Wrong(f"{given}: no test/mpi/configure: a released source has it, a clone has not")
+            raise Wrong(f"{given}: no test/mpi/configure: take a released source, not a clone")
         if (self.source / "config.status").exists():
             raise Wrong(f"{self.source} was configured in place: give a clean source")
 
@@ -266,7 +223,7 @@ class Suite:
 
 
 def over_at(words: list[str], place: Path, env: dict[str, str], limit: float) -> tuple[str, bool]:
-    """What a command printed, and whether it ended by itself; after ``limit`` s its processes go."""
+    """What a command printed, and whether it ended by itself: after ``limit`` s it is ended."""
     with subprocess.Popen(
         words, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL, text=True, errors="replace",
@@ -296,45 +253,6 @@ def judged(tap: str, said: str) -> tuple[str, str]:
     return "timed out" if "APPLICATION TIMED OUT" in text else "failed", text
 
 
-def compared(results: list[Result], known: list[Known], mpi: str) -> tuple[list, list, list[str]]:
-    """Failures that a row explains (with the row), those that none does, and rows that are stale."""
-    explained, new, stale = [], [], []
-    for one in results:
-        rows = [row for row in known if row.covers(one.test, mpi)]
-        if one.state in BAD:
-            explained.extend([(one, rows[0])] if rows else [])
-            new.extend([] if rows else [one])
-        for row in rows:
-            row.met.append(one.test)
-            if one.state == "passed" and not row.sometimes:
-                stale.append(f"{KNOWN.name}:{row.line}: {one.test} passes now: drop or narrow the row")
-    return explained, new, stale
-
-
-def record_of(suite: Suite, results: list[Result], explained: list, not_run: dict) -> dict[str, Any]:
-    """What is kept of a run."""
-    commit = subprocess.run(
-        ["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-    ).stdout.strip()
-    states = Counter(one.state for one in results)
-    cores = len(os.sched_getaffinity(0))
-    return {
-        "mpi": suite.name,
-        "source": suite.sha256,
-        "set": suite.set,
-        "date": datetime.date.today().isoformat(),
-        "commit": commit,
-        "cores": cores,
-        "tests": len(results),
-        **{state.replace(" ", "_"): states[state] for state in ("passed", "skipped", *BAD)},
-        "passed_again": sum(one.state == "passed" and one.first in BAD for one in results),
-        "more_ranks_than_cores": sum(one.ranks > cores for one in results),
-        "skips": Counter(one.said for one in results if one.state == "skipped"),
-        "known": {one.test: f"{one.state}: {row.reason}" for one, row in explained},
-        "not_run": not_run,
-    }
-
-
 def arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tests/lab/mpich-suite", description=__doc__,
@@ -346,29 +264,13 @@ def arguments(words: list[str]) -> argparse.Namespace:
     add("--work", type=Path, required=True, metavar="DIR", help="Builds, logs and results go here")
     add("--only", action="append", default=[], metavar="FOLDER", help="Of the suite, as coll")
     add("--np-max", type=int, default=0, metavar="N", help="Skip tests of more ranks than N")
-    add("--again", action="store_true", help=f"Run new failures again, with {PATIENCE} times the limit")
+    add("--again", action="store_true", help=f"New failures once more, {PATIENCE} times as long")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="Set for the tests")
-    add("--lists", default="testlist,testlist.dtp", help="Lists of tests in each folder (%(default)s)")
+    add("--lists", default="testlist,testlist.dtp", help="In each folder (%(default)s)")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="Parallel compile jobs")
     add("--known", type=Path, default=KNOWN, help="Known failures (%(default)s)")
     add("--record", type=Path, metavar="FILE", help="Put the counts there, one line per MPI")
     return parser.parse_args(words)
-
-
-def read_results(path: Path) -> dict[str, Result]:
-    """The last result of each test."""
-    lines = path.read_text().splitlines() if path.is_file() else []
-    found = {}
-    for line in lines:
-        with suppress(ValueError, TypeError):  # the last line of a run that was broken off
-            one = Result(**json.loads(line))
-            found[one.test] = one
-    return found
-
-
-def keep(path: Path, result: Result) -> None:
-    with path.open("a") as out:
-        out.write(json.dumps(asdict(result)) + "\n")
 
 
 def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list[Result]:
@@ -389,13 +291,16 @@ def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list
                     keep(suite.results, had[test.id])
             found.append(had[test.id])
         states = Counter(had[test.id].state for test in tests)
-        print(f"{folder:10} " + ", ".join(f"{n} {state}" for state, n in states.items()), flush=True)
+        counts = ", ".join(f"{n} {state}" for state, n in states.items())
+        print(f"{folder:10} {counts}", flush=True)
     return found
 
 
-def run_again(suite: Suite, given: argparse.Namespace, folders: list[str], new: list[Result]) -> None:
-    """Runs failures once more, nothing else beside them, with more time."""
-    wanted = {one.test: one for one in new if not one.first}
+def run_again(
+    suite: Suite, given: argparse.Namespace, folders: list[str], new: list[Result]
+) -> None:
+    """Runs failures once more, with more time: slow is not hung."""
+    wanted = {one.test: one for one in new if not one.first and one.state != "not built"}
     for folder in folders:
         for test in suite.tests(folder, given.lists.split(",")):
             if test.id in wanted:
@@ -409,6 +314,31 @@ def run_again(suite: Suite, given: argparse.Namespace, folders: list[str], new: 
                 print(f"again      {test.id}: {result.first}, then {result.state}", flush=True)
 
 
+def chosen(suite: Suite, only: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The folders to run, and the others with the reason."""
+    folders, not_run = suite.folders()
+    if strange := [one for one in only if one not in folders]:
+        why = "".join(f"; {one}: {not_run[one]}" for one in strange if one in not_run)
+        raise Wrong(f"--only {', '.join(strange)}: allowed {', '.join(folders)}{why}")
+    if only:
+        not_run |= {one: "not asked for (--only)" for one in folders if one not in only}
+    return [one for one in folders if not only or one in only], not_run
+
+
+def report(name: str, record: dict[str, Any], verdict: Verdict) -> None:
+    """Prints what is new and stale, and the counts."""
+    for one in verdict.new:
+        print(f"\nnew: {one.test}: {one.state} after {one.seconds} s, load {one.load}\n{one.said}")
+    for stale in verdict.stale:
+        print(f"stale: {stale}")
+    for folder, why in record["not_run"].items():
+        print(f"not run: {folder}: {why}")
+    counts = [f"{record[one.replace(' ', '_')]} {one}" for one in ("passed", "skipped", *BAD)]
+    known, new, stale_rows = map(len, (verdict.explained, verdict.new, verdict.stale))
+    print(f"{name}: {record['tests']} tests: {', '.join(counts)}")
+    print(f"{known} known, {new} new, {stale_rows} stale")
+
+
 def main(words: list[str]) -> int:
     given = arguments(words)
     given.work.mkdir(parents=True, exist_ok=True)
@@ -416,40 +346,19 @@ def main(words: list[str]) -> int:
     known = read_known(given.known)
     suite.unpack(given.source)
     suite.configure()
-    folders, not_run = suite.folders()
-    if strange := set(given.only) - set(folders):
-        raise Wrong(
-            f"--only {', '.join(sorted(strange))}: allowed {', '.join(folders)}"
-            + "".join(f"; {one}: {why}" for one, why in not_run.items() if one in strange)
-        )
-    if given.only:
-        not_run |= {one: "not asked for (--only)" for one in folders if one not in given.only}
-        folders = [one for one in folders if one in given.only]
+    folders, not_run = chosen(suite, given.only)
     results = run_all(suite, given, folders)
-    explained, new, stale = compared(results, known, suite.name)
-    if given.again and new:
-        run_again(suite, given, folders, new)
+    verdict = compared(results, known, suite.name, folders)
+    if given.again and verdict.new:
+        run_again(suite, given, folders, verdict.new)
         results = run_all(suite, given, folders)
-        explained, new, stale = compared(results, known, suite.name)
-    for row in known:
-        row_folder = row.test.split("/")[0]
-        if row_folder in folders and not row.met and any(fnmatchcase(suite.name, m) for m in row.mpi):
-            stale.append(f"{KNOWN.name}:{row.line}: no test is called {row.test}")
-    record = record_of(suite, results, explained, not_run)
-    for one in new:
-        print(f"\nnew: {one.test}: {one.state} after {one.seconds} s, load {one.load}\n{one.said}")
-    for one in stale:
-        print(f"stale: {one}")
-    for folder, why in not_run.items():
-        print(f"not run: {folder}: {why}")
-    counts = [f"{record[one.replace(' ', '_')]} {one}" for one in ("passed", "skipped", *BAD)]
-    print(f"{suite.name}: {record['tests']} tests: {', '.join(counts)}")
-    print(f"{len(explained)} known, {len(new)} new, {len(stale)} stale rows")
+        verdict = compared(results, known, suite.name, folders)
+    record = {"mpi": suite.name, "source": suite.sha256, "set": given.env}
+    record |= record_of(results, verdict) | {"not_run": not_run}
+    report(suite.name, record, verdict)
     if given.record:
-        had = given.record.read_text().splitlines() if given.record.is_file() else []
-        lines = [one for one in had if json.loads(one)["mpi"] != suite.name]
-        given.record.write_text("\n".join(sorted([*lines, json.dumps(record)])) + "\n")
-    return 1 if new or stale else 0
+        put_record(given.record, record)
+    return 1 if verdict.new or verdict.stale else 0
 
 
 if __name__ == "__main__":
