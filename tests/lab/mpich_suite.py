@@ -18,6 +18,7 @@ import hashlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tarfile
@@ -32,6 +33,7 @@ from typing import Any
 import psutil
 from mpich_known import (
     BAD,
+    KNOWN,
     Result,
     Verdict,
     Wrong,
@@ -43,8 +45,6 @@ from mpich_known import (
     record_of,
 )
 
-HERE = Path(__file__).resolve().parent
-KNOWN = HERE / "mpich-suite-known.yaml"
 LIMIT = 180  # seconds, where the suite's list names none; also runtests' own
 PATIENCE = 3  # times its limit for a test that is run again: slow is not hung
 
@@ -228,13 +228,18 @@ def over_at(words: list[str], place: Path, env: dict[str, str], limit: float) ->
         words, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL, text=True, errors="replace",
     ) as process:  # fmt: skip
-        try:
-            return process.communicate(timeout=limit)[0], True
-        except subprocess.TimeoutExpired:
-            for one in (*psutil.Process(process.pid).children(recursive=True), process):
-                with suppress(psutil.NoSuchProcess):
-                    one.kill()
-            return process.communicate()[0] or "", False
+        ended = False
+        with suppress(subprocess.TimeoutExpired):
+            try:
+                said = process.communicate(timeout=limit)[0]
+                ended = True
+            finally:  # also when this one is told to end: ranks would go on
+                if not ended:
+                    for one in (*psutil.Process(process.pid).children(recursive=True), process):
+                        with suppress(psutil.NoSuchProcess):
+                            one.kill()
+            return said, True
+        return process.communicate()[0] or "", False
 
 
 def judged(tap: str, said: str) -> tuple[str, str]:
@@ -353,7 +358,9 @@ def main(words: list[str]) -> int:
         run_again(suite, given, folders, verdict.new)
         results = run_all(suite, given, folders)
         verdict = compared(results, known, suite.name, folders)
-    record = {"mpi": suite.name, "source": suite.sha256, "set": given.env}
+    here = Path(__file__).parent
+    commit = suite.told("git", "-C", here, "rev-parse", "--short", "HEAD").strip()
+    record = {"mpi": suite.name, "source": suite.sha256, "set": given.env, "commit": commit}
     record |= record_of(results, verdict) | {"not_run": not_run}
     report(suite.name, record, verdict)
     if given.record:
@@ -362,6 +369,7 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main(sys.argv[1:]))
     except Wrong as wrong:

@@ -12,6 +12,7 @@ from applications_page import applications_page
 from pydantic import BaseModel
 from recipe_tables import fabric_tables
 from recipes_page import recipes_page
+from suite_page import suite_page
 
 from mvstack.ci.pipeline import FOLDER, MAIN, filled
 from mvstack.fabric.judge import FaultPolicy
@@ -47,6 +48,7 @@ def pages(policy: Policy) -> dict[Path, str]:
         DOCS / "recipes.md": recipes_page(),
         DOCS / "images.md": images_page(policy),
         DOCS / "applications.md": applications_page(),
+        DOCS / "mpich-suite.md": suite_page(),
         DATA / "ci" / "site.yml": site_include(),
     }
 
