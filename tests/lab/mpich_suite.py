@@ -130,10 +130,10 @@ class Suite:
         if (self.source / "config.status").exists():
             raise Wrong(f"{self.source} was configured in place: give a clean source")
 
-    def configure(self) -> None:
-        """Once per MPI and source; another MPI wants another --work."""
+    def configure(self, more: list[str]) -> None:
+        """Once per MPI, source and options; another one wants another --work."""
         made = self.work / "configured"
-        key = f"{self.mpi} {self.source}\n"
+        key = f"{shlex.join([str(self.mpi), str(self.source), *more])}\n"
         if made.exists():
             if made.read_text() != key:
                 raise Wrong(f"--work {self.work}: is of {made.read_text().strip()}: name another")
@@ -146,7 +146,8 @@ class Suite:
         )
         version.chmod(0o755)
         words = [f"MPICHVERSION={version}", f"--with-mpi={self.mpi}", "--enable-cxx"]
-        words += ["--enable-romio", "--enable-threads=multiple"]
+        # Left alone it links a GPU's libraries where the machine has them: tests start slowly.
+        words += ["--enable-romio", *(f"--without-{gpu}" for gpu in ("cuda", "hip", "ze")), *more]
         configure = self.source / "configure"
         if self.logged("configure", configure, *words):
             raise Wrong(f"configure failed: {self.work}/logs/configure.log")
@@ -271,6 +272,9 @@ def arguments(words: list[str]) -> argparse.Namespace:
     add("--np-max", type=int, default=0, metavar="N", help="Skip tests of more ranks than N")
     add("--again", action="store_true", help=f"New failures once more, {PATIENCE} times as long")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="Set for the tests")
+    add(
+        "--configure", action="append", default=[], metavar="WORD", help="As --configure=--with-hip"
+    )
     add("--lists", default="testlist,testlist.dtp", help="In each folder (%(default)s)")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="Parallel compile jobs")
     add("--known", type=Path, default=KNOWN, help="Known failures (%(default)s)")
@@ -350,7 +354,7 @@ def main(words: list[str]) -> int:
     suite = Suite(given.mpi.resolve(), given.work.resolve(), given.env)
     known = read_known(given.known)
     suite.unpack(given.source)
-    suite.configure()
+    suite.configure(given.configure)
     folders, not_run = chosen(suite, given.only)
     results = run_all(suite, given, folders)
     verdict = compared(results, known, suite.name, folders)
@@ -359,7 +363,8 @@ def main(words: list[str]) -> int:
         results = run_all(suite, given, folders)
         verdict = compared(results, known, suite.name, folders)
     here = Path(__file__).parent
-    commit = suite.told("git", "-C", here, "rev-parse", "--short", "HEAD").strip()
+    git = ["git", "-C", here, "rev-parse", "--short", "HEAD"]  # "" outside a clone
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
     record = {"mpi": suite.name, "source": suite.sha256, "set": given.env, "commit": commit}
     record |= record_of(results, verdict) | {"not_run": not_run}
     report(suite.name, record, verdict)
