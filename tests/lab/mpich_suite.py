@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -174,13 +175,11 @@ class Suite:
                 return (place / name).read_text().splitlines()
         return []
 
-    def make(self, folder: str, jobs: int) -> None:
-        """Builds a folder's programs; one that does not build is found when it is run."""
-        words = ["make", "-k", f"-j{jobs}", "-C"]
-        for first in ("util", "dtpools"):
-            if (self.build / first / "Makefile").is_file():
-                self.logged(f"make-{first}", *words, first, "all")
-        self.logged(f"make-{folder}", *words, folder, "all")
+    def make(self, jobs: int, *folders: str) -> None:
+        """Builds folders' programs; one that does not build is found when it is run."""
+        for one in ("util", "dtpools", *folders):
+            if (self.build / one / "Makefile").is_file():
+                self.logged(f"make-{one}", "make", "-k", f"-j{jobs}", "-C", one, "all")
 
     def tests(self, folder: str, lists: list[str]) -> Iterator[Test]:
         """The tests of a folder and those below, as runtests finds them."""
@@ -269,6 +268,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
     add("--source", type=Path, required=True, help="Tarball or folder of MPICH or MVAPICH")
     add("--work", type=Path, required=True, metavar="DIR", help="Builds, logs and results go here")
     add("--only", action="append", default=[], metavar="FOLDER", help="Of the suite, as coll")
+    add("--test", metavar="PATTERN", help='Only such tests, as "coll/bcast*"')
     add("--np-max", type=int, default=0, metavar="N", help="Skip tests of more ranks than N")
     add("--again", action="store_true", help=f"New failures once more, {PATIENCE} times as long")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="Set for the tests")
@@ -279,7 +279,10 @@ def arguments(words: list[str]) -> argparse.Namespace:
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="Parallel compile jobs")
     add("--known", type=Path, default=KNOWN, help="Known failures (%(default)s)")
     add("--record", type=Path, metavar="FILE", help="Put the counts there, one line per MPI")
-    return parser.parse_args(words)
+    given = parser.parse_args(words)
+    if given.test and given.record:
+        parser.error("--record is of whole folders: not with --test")
+    return given
 
 
 def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list[Result]:
@@ -288,8 +291,10 @@ def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list
     found = []
     for folder in folders:
         tests = list(suite.tests(folder, given.lists.split(",")))
+        if given.test:  # runtests makes the few
+            tests = [test for test in tests if fnmatchcase(test.id, given.test)]
         if any(test.id not in had for test in tests):
-            suite.make(folder, given.jobs)
+            suite.make(given.jobs, *([] if given.test else [folder]))
         for test in tests:
             if test.id not in had:
                 if 0 < given.np_max < test.ranks:
@@ -301,7 +306,7 @@ def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list
             found.append(had[test.id])
         states = Counter(had[test.id].state for test in tests)
         counts = ", ".join(f"{n} {state}" for state, n in states.items())
-        print(f"{folder:10} {counts}", flush=True)
+        print(f"{folder:10} {counts or 'no test'}", flush=True)
     return found
 
 
@@ -357,11 +362,12 @@ def main(words: list[str]) -> int:
     suite.configure(given.configure)
     folders, not_run = chosen(suite, given.only)
     results = run_all(suite, given, folders)
-    verdict = compared(results, known, suite.name, folders)
+    whole = [] if given.test else folders
+    verdict = compared(results, known, suite.name, whole)
     if given.again and verdict.new:
         run_again(suite, given, folders, verdict.new)
         results = run_all(suite, given, folders)
-        verdict = compared(results, known, suite.name, folders)
+        verdict = compared(results, known, suite.name, whole)
     here = Path(__file__).parent
     git = ["git", "-C", here, "rev-parse", "--short", "HEAD"]  # "" outside a clone
     commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
