@@ -18,6 +18,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +48,7 @@ from mpich_known import (
 )
 
 LIMIT = 180  # seconds, where the suite's list names none; also runtests' own
+MADE = (".o", ".lo", ".la", ".a", ".mod")
 PATIENCE = 3  # times its limit for a test that is run again: slow is not hung
 
 
@@ -83,8 +85,10 @@ class Suite:
         self.source = Path()
         self.sha256 = ""
         self.set = env
+        # as the MPI's module says: what was built over another MPI of its ABI runs over this one
         pairs = dict(one.partition("=")[::2] for one in env)
-        self.env = os.environ | pairs | {"PATH": f"{mpi}/bin:{os.environ['PATH']}"}
+        self.env = os.environ | {"LD_LIBRARY_PATH": f"{mpi}/lib"} | pairs
+        self.env["PATH"] = f"{mpi}/bin:{os.environ['PATH']}"
         said = self.told(mpi / "bin" / "mpichversion")
         version = re.search(r"^(MPICH|MVAPICH2?) Version:\s*(\S+)", said, re.M)
         device = re.search(r"^\w+ Device:\s*(\S+)", said, re.M)
@@ -181,6 +185,15 @@ class Suite:
             if (self.build / one / "Makefile").is_file():
                 self.logged(f"make-{one}", "make", "-k", f"-j{jobs}", "-C", one, "all")
 
+    def take(self, other: Path, folder: str) -> None:
+        """Copies what another --work built there, with its times: make finds nothing to do."""
+        for one in ("util", "dtpools", folder):
+            for made in (other / "build" / one).rglob("*"):
+                if made.is_file() and (made.suffix in MADE or is_elf(made)):
+                    place = self.build / made.relative_to(other / "build")
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(made, place)
+
     def tests(self, folder: str, lists: list[str]) -> Iterator[Test]:
         """The tests of a folder and those below, as runtests finds them."""
         met: Counter[str] = Counter()
@@ -220,6 +233,12 @@ class Suite:
         if not ended or (state == "failed" and seconds >= test.limit):
             state = "timed out"
         return Result(test.id, state, test.ranks, seconds, why, load=round(load, 1))
+
+
+def is_elf(path: Path) -> bool:
+    """Whether a file is a program or library."""
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def over_at(words: list[str], place: Path, env: dict[str, str], limit: float) -> tuple[str, bool]:
@@ -276,6 +295,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
         "--configure", action="append", default=[], metavar="WORD", help="As --configure=--with-hip"
     )
     add("--lists", default="testlist,testlist.dtp", help="In each folder (%(default)s)")
+    add("--programs", type=Path, metavar="DIR", help="Take programs of that --work (one ABI)")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="Parallel compile jobs")
     add("--known", type=Path, default=KNOWN, help="Known failures (%(default)s)")
     add("--record", type=Path, metavar="FILE", help="Put the counts there, one line per MPI")
@@ -294,6 +314,8 @@ def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list
         if given.test:  # runtests makes the few
             tests = [test for test in tests if fnmatchcase(test.id, given.test)]
         if any(test.id not in had for test in tests):
+            if given.programs:
+                suite.take(given.programs, folder)
             suite.make(given.jobs, *([] if given.test else [folder]))
         for test in tests:
             if test.id not in had:
@@ -326,6 +348,14 @@ def run_again(
                 result.first = wanted[test.id].state
                 keep(suite.results, result)
                 print(f"again      {test.id}: {result.first}, then {result.state}", flush=True)
+
+
+def mpi_of(work: Path) -> str:
+    """The MPI that another --work was configured for. Raises Wrong when it is none."""
+    made = work / "configured"
+    if not made.is_file():
+        raise Wrong(f"--programs {work}: nothing was configured there")
+    return Suite(Path(shlex.split(made.read_text())[0]), work, []).name
 
 
 def chosen(suite: Suite, only: list[str]) -> tuple[list[str], dict[str, str]]:
@@ -373,6 +403,7 @@ def main(words: list[str]) -> int:
     commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
     record = {"mpi": suite.name, "source": suite.sha256, "set": given.env, "commit": commit}
     record |= record_of(results, verdict) | {"not_run": not_run}
+    record["programs"] = mpi_of(given.programs) if given.programs else suite.name
     report(suite.name, record, verdict)
     if given.record:
         put_record(given.record, record)

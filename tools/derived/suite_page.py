@@ -24,6 +24,7 @@ class Run(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     mpi: str
+    programs: str
     source: str
     set: list[str]
     date: str
