@@ -403,6 +403,7 @@ def main(words: list[str]) -> int:
     commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
     record = {"mpi": suite.name, "source": suite.sha256, "set": given.env, "commit": commit}
     record |= record_of(results, verdict) | {"not_run": not_run}
+    record["lists"] = given.lists
     record["programs"] = mpi_of(given.programs) if given.programs else suite.name
     report(suite.name, record, verdict)
     if given.record:

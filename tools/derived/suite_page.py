@@ -25,6 +25,7 @@ class Run(BaseModel):
 
     mpi: str
     programs: str
+    lists: str
     source: str
     set: list[str]
     date: str
