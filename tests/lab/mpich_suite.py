@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import FileLock
 from mpich_known import (
     BAD,
     KNOWN,
@@ -307,29 +308,35 @@ def arguments(words: list[str]) -> argparse.Namespace:
 
 def run_all(suite: Suite, given: argparse.Namespace, folders: list[str]) -> list[Result]:
     """Runs what has no result yet; the results of the folders, in the suite's order."""
-    had = read_results(suite.results)
     found = []
     for folder in folders:
-        tests = list(suite.tests(folder, given.lists.split(",")))
-        if given.test:  # runtests makes the few
-            tests = [test for test in tests if fnmatchcase(test.id, given.test)]
-        if any(test.id not in had for test in tests):
-            if given.programs:
-                suite.take(given.programs, folder)
-            suite.make(given.jobs, *([] if given.test else [folder]))
-        for test in tests:
-            if test.id not in had:
-                if 0 < given.np_max < test.ranks:
-                    why = f"more than {given.np_max} ranks (--np-max)"
-                    had[test.id] = Result(test.id, "skipped", test.ranks, said=why)
-                else:
-                    had[test.id] = suite.run(test)
-                    keep(suite.results, had[test.id])
-            found.append(had[test.id])
-        states = Counter(had[test.id].state for test in tests)
-        counts = ", ".join(f"{n} {state}" for state, n in states.items())
-        print(f"{folder:10} {counts or 'no test'}", flush=True)
+        # two may work on one suite, each on folders of its own
+        with FileLock(suite.work / f"{folder}.lock"):
+            found += run_folder(suite, given, folder)
     return found
+
+
+def run_folder(suite: Suite, given: argparse.Namespace, folder: str) -> list[Result]:
+    """Builds a folder and runs what has no result yet."""
+    had = read_results(suite.results)
+    tests = list(suite.tests(folder, given.lists.split(",")))
+    if given.test:  # runtests makes the few
+        tests = [test for test in tests if fnmatchcase(test.id, given.test)]
+    if any(test.id not in had for test in tests):
+        if given.programs:
+            suite.take(given.programs, folder)
+        suite.make(given.jobs, *([] if given.test else [folder]))
+    for test in tests:
+        if test.id not in had and 0 < given.np_max < test.ranks:
+            why = f"more than {given.np_max} ranks (--np-max)"
+            had[test.id] = Result(test.id, "skipped", test.ranks, said=why)
+        elif test.id not in had:
+            had[test.id] = suite.run(test)
+            keep(suite.results, had[test.id])
+    states = Counter(had[test.id].state for test in tests)
+    counts = ", ".join(f"{n} {state}" for state, n in states.items())
+    print(f"{folder:10} {counts or 'no test'}", flush=True)
+    return [had[test.id] for test in tests]
 
 
 def run_again(
