@@ -128,7 +128,7 @@ def record_of(results: list[Result], verdict: Verdict) -> dict[str, Any]:
         "tests": len(results),
         **{state.replace(" ", "_"): states[state] for state in ("passed", "skipped", *BAD)},
         "passed_again": sum(one.state == "passed" and one.first in BAD for one in results),
-        "more_ranks_than_cores": sum(one.ranks > cores for one in results),
+        "oversubscribed": sum(one.ranks > cores and one.state != "skipped" for one in results),
         "skips": Counter(one.said for one in results if one.state == "skipped"),
         "known": {one.test: one.state for one, _ in verdict.explained},
         "new": {one.test: one.state for one in verdict.new},

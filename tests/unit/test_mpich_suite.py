@@ -140,7 +140,7 @@ def test_the_record_has_one_line_per_mpi(tmp_path, known):
     path = tmp_path / "record.jsonl"
     found = verdict(known, ("coll/bcast 4", "failed"), ("coll/new 4", "timed out"))
     line = record_of([Result("coll/bcast 4", "failed", 999)], found)
-    assert line["tests"] == line["failed"] == line["more_ranks_than_cores"] == 1
+    assert line["tests"] == line["failed"] == line["oversubscribed"] == 1
     assert line["known"] == {"coll/bcast 4": "failed"} and line["new"] == {
         "coll/new 4": "timed out"
     }

@@ -38,7 +38,7 @@ class Run(BaseModel):
     timed_out: int
     not_built: int
     passed_again: int
-    more_ranks_than_cores: int
+    oversubscribed: int
     skips: dict[str, int]
     known: dict[str, str]
     new: dict[str, str]
