@@ -18,6 +18,7 @@ source "amazon-ebs" "image" {
   ami_name        = local.name
   ami_description = "mvapich-stack ${var.release} for ${var.image}, commit ${var.commit}"
   ami_regions     = var.aws_copy_regions
+  deprecate_at    = var.last_day == "" ? null : "${var.last_day}T23:59:00Z"
   encrypt_boot    = true
   kms_key_id      = var.aws_kms_key
   # a key is of one region; AWS shares nothing that is encrypted with its own key for EBS

@@ -34,6 +34,7 @@ source "azure-arm" "image" {
     replication_regions = var.azure_regions
   }
   shared_gallery_image_version_exclude_from_latest = true
+  shared_gallery_image_version_end_of_life_date    = var.last_day == "" ? null : "${var.last_day}T23:59:00Z"
 
   azure_tags = local.building
 

@@ -76,6 +76,12 @@ variable "ssh_private_key_file" {
   description = "A key that the instance takes already; else Packer makes one for the build."
 }
 
+variable "last_day" {
+  type        = string
+  default     = ""
+  description = "Last day on which the image is to be used, as 2027-06-30 (mvstack image build --last)."
+}
+
 variable "ssh_timeout" {
   type        = string
   default     = "15m"
@@ -236,6 +242,25 @@ variable "aws_offline" {
   description = "Ask no AWS whether region and credentials exist (tests, validation)."
 }
 
+# --- mvstack image boot-test -----------------------------------------------------------------------
+variable "prices" {
+  type        = map(number)
+  default     = {}
+  description = "What an hour of a size costs, by size, in the currency of --budget."
+}
+
+variable "azure_subnet" {
+  type        = string
+  default     = ""
+  description = "Identifier of the subnet whose machines are reached by ssh from here."
+}
+
+variable "aws_security_group" {
+  type        = string
+  default     = ""
+  description = "Identifier of the group in aws_subnet's network that lets ssh in, and EFA among its own."
+}
+
 # --- QEMU ------------------------------------------------------------------------------------------
 variable "qemu_disk" {
   type        = string
@@ -283,13 +308,14 @@ variable "qemu_cpus" {
 # --- what follows from these -----------------------------------------------------------------------
 locals {
   name = "mvapich-stack-${var.image}-${var.version}"
-  tags = {
-    "mvapich-stack"         = "image"
-    "mvapich-stack-build"   = var.build_id
-    "mvapich-stack-image"   = var.image
-    "mvapich-stack-version" = var.version
-    "mvapich-stack-commit"  = var.commit
-    "mvapich-stack-release" = var.release
-  }
+  tags = { for key, value in {
+    "mvapich-stack"             = "image"
+    "mvapich-stack-build"       = var.build_id
+    "mvapich-stack-image"       = var.image
+    "mvapich-stack-version"     = var.version
+    "mvapich-stack-commit"      = var.commit
+    "mvapich-stack-release"     = var.release
+    "mvapich-stack-end-of-life" = var.last_day
+  } : key => value if value != "" }
   building = merge(local.tags, { "mvapich-stack-state" = "building" })
 }

@@ -108,6 +108,7 @@ class Resources:
             f"{_COMPUTE}/images": self._check_image,
             f"{_COMPUTE}/galleries/images/versions": self._check_version,
             f"{_COMPUTE}/disks": self._check_disk,
+            f"{_COMPUTE}/virtualmachines": self._check_machine,
         }
 
     def _check_image(self, path: str, body: Body, old: Body | None) -> None:
@@ -119,6 +120,11 @@ class Resources:
         source = body["properties"].get("creationData", {}).get("galleryImageReference", {})
         if source:
             self._existing(source["id"])
+
+    def _check_machine(self, path: str, body: Body, old: Body | None) -> None:
+        named = body["properties"].get("storageProfile", {}).get("imageReference", {})
+        if "id" in named:
+            self._existing(named["id"])
 
     def _check_version(self, path: str, body: Body, old: Body | None) -> None:
         self._existing(path.rsplit("/versions/", 1)[0])
@@ -150,6 +156,9 @@ class Resources:
             body = {key: made[key] for key in ("location", "tags", "properties") if key in made}
             if made["type"].lower() == "microsoft.network/publicipaddresses":
                 body["properties"]["ipAddress"] = ADDRESS
+            if made["type"].lower() == "microsoft.network/networkinterfaces":
+                for one in body["properties"].get("ipConfigurations", []):
+                    one["properties"]["privateIPAddress"] = ADDRESS
             if made["type"].lower() == f"{_COMPUTE}/virtualmachines":
                 disk = f"{group}/providers/Microsoft.Compute/disks/{made['name']}-os"
                 self.put(disk, {"tags": body.get("tags", {}), "properties": {}})

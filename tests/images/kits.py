@@ -57,6 +57,13 @@ def make(folder: Path, cloud: str, files: dict[str, str]) -> tuple[Path, str]:
     return kit, digest
 
 
+def load_image(name: str, partition: str) -> ImagePlan:
+    """The plan of a system's image."""
+    system = load_system(name)
+    plan = make_plan(system, partition, load_release(), load_policy())
+    return make_image(system, plan, image_policy())
+
+
 def _image(cloud: str, steps: list[str]) -> tuple[Plan, ImagePlan]:
     system = load_system(SYSTEM)
     plan = make_plan(system, partitions_of(system, None)[0], load_release(), load_policy())

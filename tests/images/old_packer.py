@@ -12,7 +12,7 @@ from pathlib import Path
 from mvstack.image import packer
 
 NEWER = {
-    "aws.pkr.hcl": ("boot_mode", "imds_support", "metadata_options"),
+    "aws.pkr.hcl": ("boot_mode", "deprecate_at", "imds_support", "metadata_options"),
     "azure.pkr.hcl": (
         "accelerated_networking",
         "security_type",

@@ -5,8 +5,10 @@ moto is an emulator: see images/emulated_aws.py for what this cannot show.
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,16 +19,15 @@ from images.cloud_disk import sparse_disk
 from images.emulated_aws import ELSEWHERE, REGION, EmulatedAws
 from images.flow import BUILD, IMAGE, NAME, VERSION, Flow
 from images.instance import Instance, make_key
-from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING
+from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING, load_image
 from images.needs import needs
 from images.world import LOOPBACK, World, networks, processes
 
 from mvstack.image.clouds import BUILD as BUILD_TAG
 from mvstack.image.clouds import IMAGE as IMAGE_TAG
-from mvstack.image.clouds import OURS, STATE, TAG
-from mvstack.image.clouds import VERSION as VERSION_TAG
+from mvstack.image.clouds import OURS, STATE, TAG, Booted
 from mvstack.image.clouds.aws import Aws
-from mvstack.support.errors import Missing, MvstackError, Refused
+from mvstack.support.errors import CheckFailed, Missing, MvstackError, Refused
 
 Start = Callable[..., Flow]
 
@@ -223,74 +224,69 @@ def test_what_a_killed_packer_left_is_found_and_removed(
     flow.kill_all()
     with world.inside():
         left = cloud.leftovers()
-        assert [one.kind for one in left] == ["instance", "volume", "security group"]
+        assert [one.kind for one in left] == ["instance", "volume"]
         assert {(one.build, one.image, one.region) for one in left} == {(BUILD, IMAGE, REGION)}
         assert cloud.images() == []
         for one in left:
             cloud.remove(one)
             cloud.remove(one)  # gone already: no error
         assert cloud.leftovers() == []
+        # which 1.6.6 gives no tags, and plugin 1.3 does (see below)
+        for one in aws.ec2().describe_security_groups()["SecurityGroups"]:
+            if one["GroupName"].startswith("packer_"):
+                aws.ec2().delete_security_group(GroupId=one["GroupId"])
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-def test_images_without_tags_are_found_by_the_build_that_made_them(
+def test_all_that_a_build_tags_is_found_and_nothing_else(
     aws: EmulatedAws, world: World, cloud: Aws
 ) -> None:
-    """Packer 1.6.6 tags an AMI at its end: before that it has another name, and then copies."""
-    tags = {
-        TAG: OURS,
-        STATE: "building",
-        BUILD_TAG: BUILD,
-        IMAGE_TAG: IMAGE,
-        VERSION_TAG: VERSION,
-    }
-    rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+    """As Packer's plugin 1.3 tags what it makes, as it makes it; 1.6.6, which is here, does not."""
+    rows = [{"Key": TAG, "Value": OURS}, {"Key": STATE, "Value": "building"}]
+    rows += [{"Key": BUILD_TAG, "Value": BUILD}, {"Key": IMAGE_TAG, "Value": IMAGE}]
+
+    def tags(kind: str) -> list[dict[str, Any]]:
+        return [{"ResourceType": kind, "Tags": rows}]
+
     with world.inside():
         here, there = aws.ec2(REGION), aws.ec2(ELSEWHERE)
         start = {"ImageId": "ami-0ba5e0ba5e0ba5e00", "MinCount": 1, "MaxCount": 1}
-        pair = here.create_key_pair(KeyName="packer_656e")
-        machine = here.run_instances(
-            **start,
-            KeyName=pair["KeyName"],
-            TagSpecifications=[{"ResourceType": "instance", "Tags": rows}],
-        )["Instances"][0]["InstanceId"]
-        disk = here.create_volume(
-            Size=8,
-            AvailabilityZone=f"{REGION}a",
-            TagSpecifications=[{"ResourceType": "volume", "Tags": rows}],
-        )["VolumeId"]
-        first = here.create_image(InstanceId=machine, Name="koFeAjh")["ImageId"]
-        copy = there.copy_image(Name=NAME, SourceImageId=first, SourceRegion=REGION)["ImageId"]
-        # somebody else's: an instance, its image, and a volume
-        other = here.run_instances(**start)["Instances"][0]["InstanceId"]
-        theirs = here.create_image(InstanceId=other, Name="theirs")["ImageId"]
-        spare = here.create_volume(Size=8, AvailabilityZone=f"{REGION}a")["VolumeId"]
+        pair = here.create_key_pair(KeyName="one", TagSpecifications=tags("key-pair"))["KeyName"]
+        group = here.create_security_group(
+            GroupName="one", Description="x", TagSpecifications=tags("security-group")
+        )["GroupId"]
+        machine = here.run_instances(**start, TagSpecifications=tags("instance"))
+        machine = machine["Instances"][0]["InstanceId"]
+        zone = {"Size": 8, "AvailabilityZone": f"{REGION}a"}
+        disk = here.create_volume(**zone, TagSpecifications=tags("volume"))["VolumeId"]
+        first = here.create_image(InstanceId=machine, Name=NAME, TagSpecifications=tags("image"))[
+            "ImageId"
+        ]
+        copied = {"Name": NAME, "SourceImageId": first, "SourceRegion": REGION}
+        copy = there.copy_image(**copied, CopyImageTags=True)["ImageId"]
+        there.create_tags(Resources=[copy], Tags=rows)  # which moto does not copy
+        lone = here.create_snapshot(VolumeId=disk, TagSpecifications=tags("snapshot"))["SnapshotId"]
+        # somebody else's
+        spare = here.create_volume(**zone)["VolumeId"]
+        other = here.create_key_pair(KeyName="packer_other")["KeyName"]
 
         left = cloud.leftovers()
-        found = {(one.kind, one.id, one.region) for one in left}
-        assert found == {
+        assert {(one.kind, one.id, one.region) for one in left} == {
             ("instance", machine, REGION),
             ("volume", disk, REGION),
             ("image", first, REGION),
             ("image", copy, ELSEWHERE),
-            ("key pair", pair["KeyName"], REGION),
+            ("snapshot", lone, REGION),
+            ("security group", group, REGION),
+            ("key pair", pair, REGION),
         }
-        assert {one.build for one in left} == {BUILD}
+        assert {(one.build, one.image) for one in left} == {(BUILD, IMAGE)}
         for one in left:
             cloud.remove(one)
         assert cloud.leftovers() == []
-
-        assert [one["ImageId"] for one in here.describe_images(Owners=["self"])["Images"]] == [
-            theirs
-        ]
-        assert [one["VolumeId"] for one in here.describe_volumes()["Volumes"]][-1:] == [spare]
-        # as it was before, for what the fixture compares
-        here.terminate_instances(InstanceIds=[other])
-        here.deregister_image(ImageId=theirs)
+        assert [one["VolumeId"] for one in here.describe_volumes()["Volumes"]] == [spare]
         here.delete_volume(VolumeId=spare)
-        for one in here.describe_snapshots(OwnerIds=["self"])["Snapshots"]:
-            if theirs in one["Description"]:
-                here.delete_snapshot(SnapshotId=one["SnapshotId"])
+        here.delete_key_pair(KeyName=other)
 
 
 @pytest.mark.usefixtures("nothing_is_left")
@@ -342,24 +338,40 @@ def test_a_version_is_published_once_and_deleted_after_its_last_day(
         with pytest.raises(Refused, match="was never built"):
             sharing.publish(IMAGE, "2026.11.1", [REGION])
         cloud.accept(IMAGE, VERSION)
-        asked_before = len(aws.requests())
+        copies = len(asked(aws, "CopyImage"))
         alone = Aws(REGION, [ELSEWHERE], share, 0.05, {REGION: "alias/here"})
         with pytest.raises(Refused, match=f"{ELSEWHERE}: AWS shares no image that is encrypted"):
             alone.publish(IMAGE, VERSION, [REGION, ELSEWHERE])
-        assert len(aws.requests()) == asked_before, "it is refused before anything is copied"
+        assert len(asked(aws, "CopyImage")) == copies, "it is refused before anything is copied"
         cloud.accept(IMAGE, VERSION)  # is one already: changes nothing
         done_so = sharing.publish(IMAGE, VERSION, [REGION, ELSEWHERE])
-        assert set(done_so.regions) == {REGION, ELSEWHERE}
-        assert done_so.copied == (ELSEWHERE,)
+        assert set(done_so) == {REGION, ELSEWHERE}
         assert asked(aws, "CopyImage")[-1]["KmsKeyId"] == "alias/there"
         (made,) = cloud.images()
-        assert made.state == "published" and made.regions == done_so.regions
+        assert made.state == "published" and made.regions == done_so
         for region, ami in made.regions.items():
             ec2 = aws.ec2(region)
             may = ec2.describe_image_attribute(ImageId=ami, Attribute="launchPermission")
             assert [one["UserId"] for one in may["LaunchPermissions"]] == ["210987654321"]
             (shown,) = ec2.describe_images(ImageIds=[ami])["Images"]
             assert {"Key": STATE, "Value": "published"} in shown["Tags"]
+
+        # more regions, for the same accounts and with the key that the site names
+        third = "ap-south-1"
+        more = Aws(REGION, [ELSEWHERE, third], (), 0.05, {**keys, third: "alias/third"})
+        with pytest.raises(Refused, match="eu-west-3: AWS shares no image"):
+            more.publish(IMAGE, VERSION, ["eu-west-3"], again=True)
+        copies = len(asked(aws, "CopyImage"))
+        wider = more.publish(IMAGE, VERSION, [ELSEWHERE, third], again=True)
+        assert {**wider, third: ""} == {**done_so, third: ""} and wider[third]
+        (copy,) = asked(aws, "CopyImage")[copies:]
+        assert (copy["region"], copy["KmsKeyId"]) == (third, "alias/third")
+        may = aws.ec2(third).describe_image_attribute(
+            ImageId=wider[third], Attribute="launchPermission"
+        )
+        assert [one["UserId"] for one in may["LaunchPermissions"]] == share
+        assert more.images()[0].regions == wider and more.leftovers() == []
+        aws.ec2(third).deregister_image(ImageId=wider[third])
 
         asked_before = len(aws.requests())
         with pytest.raises(Refused, match="is published already"):
@@ -373,18 +385,20 @@ def test_a_version_is_published_once_and_deleted_after_its_last_day(
         with pytest.raises(Refused, match="it is not deprecated"):
             cloud.delete(IMAGE, VERSION)
         today = datetime.now(UTC).date()
-        assert cloud.deprecate(IMAGE, VERSION, today) == done_so.regions
+        assert cloud.deprecate(IMAGE, VERSION, today) == done_so
         told = asked(aws, "EnableImageDeprecation")
-        assert {one["ImageId"] for one in told} == {*done_so.regions.values()}
+        assert {one["ImageId"] for one in told} == {*done_so.values()}
         assert {one["DeprecateAt"] for one in told} == {f"{today}T23:59:00Z"}
         assert [one.end for one in cloud.images()] == [today.isoformat()]
         with pytest.raises(Refused, match=f"its last day is {today}"):
             cloud.delete(IMAGE, VERSION)
         assert cloud.images()
         cloud.deprecate(IMAGE, VERSION, today - timedelta(1))
-        aws.ec2(ELSEWHERE).deregister_image(ImageId=done_so.regions[ELSEWHERE])  # it was cut off
+        with pytest.raises(Refused, match="is past its last day"):
+            sharing.publish(IMAGE, VERSION, [ELSEWHERE], again=True)
+        aws.ec2(ELSEWHERE).deregister_image(ImageId=done_so[ELSEWHERE])  # it was cut off
         removed = len(asked(aws, "DeleteSnapshot"))
-        assert cloud.delete(IMAGE, VERSION) == {REGION: done_so.regions[REGION]}
+        assert cloud.delete(IMAGE, VERSION) == {REGION: done_so[REGION]}
         assert cloud.images() == []
         assert len(asked(aws, "DeleteSnapshot")) == removed + 1
         with pytest.raises(Refused, match="was never built"):
@@ -398,10 +412,10 @@ def test_publishing_that_was_cut_off_goes_on_and_copies_nothing_twice(
     copies = len(asked(aws, "CopyImage"))
     with world.inside():
         cloud.accept(IMAGE, VERSION)
-        ami = cloud.images()[0].regions[ELSEWHERE]
+        there, ami = (cloud.images()[0].regions[one] for one in (REGION, ELSEWHERE))
         ec2 = aws.ec2(ELSEWHERE)
         ec2.create_tags(Resources=[ami], Tags=[{"Key": STATE, "Value": "published"}])
-        assert cloud.publish(IMAGE, VERSION, [REGION, ELSEWHERE]).copied == ()
+        assert cloud.publish(IMAGE, VERSION, [REGION, ELSEWHERE]) == {REGION: there, ELSEWHERE: ami}
         assert [one.state for one in cloud.images()] == ["published"]
     assert len(asked(aws, "CopyImage")) == copies
     assert not asked(aws, "ModifyImageAttribute")[2:]  # Packer's two: nobody else may start it
@@ -417,8 +431,42 @@ def test_an_image_that_is_still_built_is_not_published(
         ec2.create_tags(Resources=[ami], Tags=tags)
         with pytest.raises(Refused, match="is no candidate"):
             cloud.publish(IMAGE, VERSION, [REGION])
+        with pytest.raises(Refused, match="is not published"):
+            cloud.publish(IMAGE, VERSION, [ELSEWHERE], again=True)
         cloud.accept(IMAGE, VERSION)
-        assert cloud.publish(IMAGE, VERSION, [REGION]).regions == {REGION: ami}
+        assert cloud.publish(IMAGE, VERSION, [REGION]) == {REGION: ami}
+
+
+@pytest.mark.parametrize("end", [None, CheckFailed("a test failed"), KeyboardInterrupt()])
+def test_a_machine_of_an_image_has_its_adapters_and_always_ends(
+    aws: EmulatedAws, world: World, cloud: Aws, end: BaseException | None
+) -> None:
+    image = load_image("aws-hpc7a", "hpc")
+    with world.inside():
+        ec2 = aws.ec2()
+        subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+        group = ec2.describe_security_groups()["SecurityGroups"][0]["GroupId"]
+        site = {"aws_subnet": subnet, "aws_security_group": group}
+        how = Booted(image, "ssh-ed25519 AAAA test", BUILD, 75, site)
+        with pytest.raises(Refused, match="was never built"), cloud.machine(VERSION, how):
+            pass
+        ami = ec2.register_image(Name=f"{TAG}-{image.name}-{VERSION}", RootDeviceName="/dev/sda1")
+        raised = pytest.raises(type(end)) if end else nullcontext()
+        with raised, cloud.machine(VERSION, how) as address:
+            assert address
+            (left,) = [one for one in cloud.leftovers() if one.kind == "instance"]
+            assert left.build == BUILD, "`image clean` finds it, should this process be killed"
+            if end:
+                raise end
+        assert cloud.leftovers() == [] and aws.left()["instances"] == []
+        ec2.deregister_image(ImageId=ami["ImageId"])
+    (run,) = asked(aws, "RunInstances")
+    assert run["InstanceType"] == "hpc7a.96xlarge" and run["ImageId"] == ami["ImageId"]
+    cards = [run[f"NetworkInterface.{n}.InterfaceType"] for n in (1, 2)]
+    assert cards == ["efa", "efa"] and run["NetworkInterface.2.NetworkCardIndex"] == "1"
+    told = base64.b64decode(run["UserData"]).decode()
+    assert '["shutdown", "-P", "+75"]' in told and "ssh-ed25519 AAAA test" in told
+    assert run["InstanceInitiatedShutdownBehavior"] == "terminate"
 
 
 def test_what_aws_answers_is_told(

@@ -5,11 +5,13 @@ The fake is an emulator of our own: see images/fake_arm.py for what this cannot 
 
 from __future__ import annotations
 
+import re
 import ssl
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,14 +22,14 @@ from images.cloud_disk import sparse_disk
 from images.fake_arm import ELSEWHERE, GALLERY, GROUP, LOCATION, NAMES, FakeArm, Request
 from images.flow import BUILD, IMAGE, NAME, VERSION, Flow
 from images.instance import Instance, make_key
-from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING
+from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING, load_image
 from images.needs import needs
 from images.world import LOOPBACK, World, networks, processes
 
 from mvstack.image.clouds import BUILD as BUILD_TAG
-from mvstack.image.clouds import OURS, STATE, TAG
+from mvstack.image.clouds import OURS, STATE, TAG, Booted
 from mvstack.image.clouds.azure import Azure
-from mvstack.support.errors import Missing, MvstackError, Refused
+from mvstack.support.errors import CheckFailed, Missing, MvstackError, Refused
 
 Start = Callable[..., Flow]
 MANAGED = f"{GROUP}/providers/Microsoft.Compute/images/{NAME}"
@@ -267,6 +269,8 @@ def test_an_image_of_a_build_that_ended_before_its_tests_is_removed(
         assert {one.build for one in left} == {BUILD}
         with pytest.raises(Refused, match="is no candidate"):
             cloud.publish(IMAGE, VERSION, [LOCATION])
+        with pytest.raises(Refused, match="is not published"):
+            cloud.publish(IMAGE, VERSION, [LOCATION], again=True)
         for one in left:
             cloud.remove(one)
         assert cloud.leftovers() == []
@@ -324,7 +328,7 @@ def test_a_version_is_published_once_and_deleted_after_its_last_day(
             cloud.publish(IMAGE, "2026.11.1", [LOCATION])
         cloud.accept(IMAGE, VERSION)
         done = cloud.publish(IMAGE, VERSION, ["West Europe", "East US"])
-        assert (done.copied, set(done.regions)) == ((ELSEWHERE,), {LOCATION, ELSEWHERE})
+        assert set(done) == {LOCATION, ELSEWHERE}
         identifier = arm.put(DEFINITION)
         version = arm.resources.get(identifier + f"/versions/{VERSION}")
         profile = version["properties"]["publishingProfile"]
@@ -333,6 +337,12 @@ def test_a_version_is_published_once_and_deleted_after_its_last_day(
         assert version["tags"][STATE] == "published" and version["tags"][BUILD_TAG] == BUILD
         assert version["properties"]["storageProfile"]["source"]["id"].endswith(NAME)
         assert [one.state for one in cloud.images()] == ["published"]
+
+        wider = cloud.publish(IMAGE, VERSION, ["North Europe", LOCATION], again=True)
+        assert set(wider) == {LOCATION, ELSEWHERE, "northeurope"}
+        version = arm.resources.get(identifier + f"/versions/{VERSION}")
+        regions = version["properties"]["publishingProfile"]["targetRegions"]
+        assert [one["name"] for one in regions] == [LOCATION, ELSEWHERE, "northeurope"]
 
         requests = len(arm.requests())
         with pytest.raises(Refused, match="is published already"):
@@ -345,7 +355,7 @@ def test_a_version_is_published_once_and_deleted_after_its_last_day(
         with pytest.raises(Refused, match="it is not deprecated"):
             cloud.delete(IMAGE, VERSION)
         today = datetime.now(UTC).date()
-        assert cloud.deprecate(IMAGE, VERSION, today) == done.regions
+        assert cloud.deprecate(IMAGE, VERSION, today) == wider
         version = arm.resources.get(identifier + f"/versions/{VERSION}")
         profile = version["properties"]["publishingProfile"]
         assert profile["excludeFromLatest"] is True
@@ -354,10 +364,65 @@ def test_a_version_is_published_once_and_deleted_after_its_last_day(
         with pytest.raises(Refused, match=f"its last day is {today}"):
             cloud.delete(IMAGE, VERSION)
         cloud.deprecate(IMAGE, VERSION, today - timedelta(1))
-        assert cloud.delete(IMAGE, VERSION) == done.regions
+        with pytest.raises(Refused, match="is past its last day"):
+            cloud.publish(IMAGE, VERSION, ["North Europe"], again=True)
+        assert cloud.delete(IMAGE, VERSION) == wider
         assert cloud.images() == []
         with pytest.raises(Refused, match="was never built"):
             cloud.delete(IMAGE, VERSION)
+
+
+@pytest.mark.parametrize("end", [None, CheckFailed("a test failed"), KeyboardInterrupt()])
+def test_a_machine_of_an_image_always_ends_with_its_group(
+    arm: FakeArm, world: World, cloud: Azure, end: BaseException | None
+) -> None:
+    image = load_image("azure-hbv3", "hpc")
+    arm.site(image.name)
+    subnet = "/subscriptions/x/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/v"
+    how = Booted(image, "ssh-ed25519 AAAA test", BUILD, 75, {"azure_subnet": f"{subnet}/subnets/s"})
+    place = f"{GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}/images/{image.name}"
+    source = {"source": {"id": arm.put(MANAGED, location=LOCATION)}}
+    refused = pytest.raises(Refused, match="was never built")
+    with world.inside(), refused, cloud.machine(VERSION, how):
+        pass
+    version = arm.put(
+        f"{place}/versions/{VERSION}",
+        location=LOCATION,
+        tags={TAG: OURS, STATE: "candidate"},
+        properties={"storageProfile": source},
+    )
+    before = arm.left()
+    raised = pytest.raises(type(end)) if end else nullcontext()
+    with world.inside(), raised, cloud.machine(VERSION, how) as address:
+        assert address == LOOPBACK
+        (left,) = [one for one in cloud.leftovers() if one.kind == "resource group"]
+        assert left.build == BUILD, "`image clean` finds it, should this process be killed"
+        if end:
+            raise end
+    assert arm.left() == before
+    (made,) = asked(arm, "PUT", "/deployments/boot")
+    given = {key: row["value"] for key, row in made.body["properties"]["parameters"].items()}
+    assert given["image"] == version and given["size"] == "Standard_HB120rs_v3"
+    assert given["secureBoot"] is True and given["key"] == how.key
+    assert re.fullmatch(r"[0-2]\d[0-5]\d", given["offAt"])
+
+
+def test_no_machine_is_left_where_azure_refuses_it(
+    arm: FakeArm, world: World, cloud: Azure
+) -> None:
+    image = load_image("azure-hbv3", "hpc")
+    arm.site(image.name)
+    place = f"{GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}/images/{image.name}"
+    source = {"source": {"id": arm.put(MANAGED, location=LOCATION)}}
+    arm.put(f"{place}/versions/{VERSION}", location=LOCATION, properties={"storageProfile": source},
+            tags={TAG: OURS, STATE: "candidate"})  # fmt: skip
+    before = arm.left()
+    arm.refuse("PUT", "/deployments/boot", 409, "QuotaExceeded", "no cores of this family")
+    how = Booted(image, "key", BUILD, 75, {"azure_subnet": "s"})
+    refused = pytest.raises(MvstackError, match="no cores of this family")
+    with world.inside(), refused, cloud.machine(VERSION, how):
+        pass
+    assert arm.left() == before
 
 
 def test_what_azure_answers_is_told(

@@ -10,7 +10,7 @@ import pytest
 from image_tree import debian, put
 
 from mvstack.image import packages
-from mvstack.image.audit import Allowed, audit
+from mvstack.image.audit import audit
 from mvstack.image.walk import inside
 from mvstack.support.errors import Missing
 
@@ -283,19 +283,6 @@ def test_an_authority_that_stayed_in_the_bundle_is_found(tmp_path: Path) -> None
     assert audit(root) == []
     put(root, bundle, CERTIFICATE.format("AAAA") + CERTIFICATE.format("BBBB"))
     assert [one.path for one in audit(root)] == [bundle]
-
-
-def test_what_is_allowed_stays_in_the_list_with_its_reason(tmp_path: Path) -> None:
-    root = debian(tmp_path)
-    put(root, "/etc/ssl/private/ssl-cert-snakeoil.key", PEM.format("", ""))
-    put(root, "/etc/ssl/private/other.key", PEM.format("", ""))
-    row = Allowed(path="/etc/ssl/private/ssl-cert-*.key", why="made anew at first boot")
-    found = audit(root, [row])
-    assert [(one.path, one.fails) for one in found] == [
-        ("/etc/ssl/private/other.key", True),
-        ("/etc/ssl/private/ssl-cert-snakeoil.key", False),
-    ]
-    assert found[1].why == "allowed: made anew at first boot"
 
 
 def test_links_lead_nowhere_outside(tmp_path: Path) -> None:

@@ -33,20 +33,21 @@ BUILD = Build(
     id="20261121T211500Z-3fa9c1",
     builder="https://ci.example.org/runners/7",
     versions={"packer": "1.6.6", "mvstack": "0.1"},
-    system="qemu-debian12",
-    partition="node",
-    release="2026.11",
-    version="2026.11.0",
+    parameters={"system": "qemu-debian12", "version": "2026.11.0"},
     repository="git+https://example.org/mvapich-stack",
     commit="c" * 40,
     modified=False,
-    base=Input("ami-0123", "", "aws:ami:ami-0123"),
-    package_list=Input("packages.txt", "d" * 64),
-    payload=Input("payload.tar", "e" * 64),
+    ours=[
+        Input("ami-0123", "", "aws:ami:ami-0123"),
+        Input("packages.txt", "d" * 64),
+        Input("payload.tar", "e" * 64),
+    ],
+    others=[
+        Input("efa.tar.gz", "f" * 64, "https://example.org/efa.tar.gz"),
+        *provenance.inputs_of(STACK),
+    ],
     started=datetime(2026, 11, 21, 22, 15, tzinfo=timezone(timedelta(hours=1))),
     finished=datetime(2026, 11, 21, 21, 30, tzinfo=UTC),
-    downloads=[Input("efa.tar.gz", "f" * 64, "https://example.org/efa.tar.gz")],
-    sources=provenance.inputs_of(STACK),
 )
 
 
@@ -68,8 +69,6 @@ def test_it_is_what_in_toto_and_slsa_ask_for(tmp_path: Path) -> None:
     assert predicate.run_details.metadata.started_on.ToJsonString() == "2026-11-21T21:15:00Z"
     assert dict(predicate.build_definition.external_parameters) == {
         "system": "qemu-debian12",
-        "partition": "node",
-        "release": "2026.11",
         "version": "2026.11.0",
     }
     # written again, over itself, it is the same

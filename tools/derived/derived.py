@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from applications_page import applications_page
+from images_page import images_page
 from pydantic import BaseModel
 from recipe_tables import fabric_tables
 from recipes_page import recipes_page
@@ -16,7 +17,6 @@ from suite_page import suite_page
 
 from mvstack.ci.pipeline import FOLDER, MAIN, filled
 from mvstack.fabric.judge import FaultPolicy
-from mvstack.image.page import images_page
 from mvstack.image.policy import ImagePolicy
 from mvstack.model.ci import Settings
 from mvstack.model.ci_policy import CiPolicy, ci_policy

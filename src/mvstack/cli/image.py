@@ -8,9 +8,10 @@ from typer import Argument, Option
 
 from mvstack.cli import options
 from mvstack.image import flow, manifest
+from mvstack.image.boot import boot_test
 from mvstack.image.flow import Asked
 from mvstack.image.job import Wanted
-from mvstack.image.life import delete_image, deprecate_image
+from mvstack.image.life import delete_image, deprecate_image, replicate_image
 from mvstack.image.papers import MANIFEST
 from mvstack.image.publish import Target, publish_image
 from mvstack.image.sign import verify as check
@@ -29,13 +30,12 @@ Images = Annotated[
         help="Folder of images; else ROOT/images.",
     ),
 ]
-Settings = Annotated[
-    Path | None,
-    Option(
-        "--settings", metavar="FILE", help="JSON file of Packer variables: subscription, gallery, …"
-    ),
-]
+Settings_ = Option(
+    "--settings", metavar="FILE", help="JSON file of Packer variables: subscription, gallery, …"
+)
+Settings = Annotated[Path | None, Settings_]
 Version = Annotated[str | None, Option("--version", help="Image version, e.g. 2026.11.0.")]
+Last = Option(formats=["%Y-%m-%d"], metavar="DAY", help="Last day of use, as 2027-06-30.")
 Where = Annotated[str | None, Option("--cloud", help="Look in a cloud: aws or azure.")]
 
 
@@ -60,8 +60,7 @@ def build(
     asked: Version = None,
     settings: Settings = None,
     packages: Annotated[
-        Path | None,
-        Option(help="Exact versions: packages.txt of an earlier build."),
+        Path | None, Option(help="Exact versions: packages.txt of an earlier build.")
     ] = None,
     packed: Annotated[
         Path | None,
@@ -70,6 +69,7 @@ def build(
     with_test: Annotated[
         bool, Option("--test/--no-test", help="Start and test the image (QEMU).")
     ] = True,
+    last: Annotated[datetime | None, Last] = None,
     release: options.ReleaseName = None,
     root: options.Root = None,
     images: Images = None,
@@ -81,7 +81,7 @@ def build(
     """Build the image of a partition. Run again after an interruption: it resumes."""
     version = flow.build_image(
         Asked(system, release, root, images, key),
-        Wanted(version=asked, site=settings, packages=packages, packed=packed),
+        Wanted(asked, settings, packages, packed, last=last.date() if last else None),
         options.progress(as_json),
         jobs=jobs,
         yes=yes,
@@ -113,8 +113,7 @@ def test(
     system: options.System,
     asked: Version = None,
     host: Annotated[
-        str,
-        Option(help="Machine that was started from a cloud's image, as ssh knows it."),
+        str, Option(help="Machine that was started from a cloud's image, as ssh knows it.")
     ] = "",
     ssh_config: Annotated[Path | None, Option(help="ssh's configuration file for it.")] = None,
     release: options.ReleaseName = None,
@@ -131,6 +130,29 @@ def test(
 
 
 @app.command(
+    "boot-test",
+    epilog="Example: mvstack image boot-test azure-hbv4/hpc --settings site.json --budget 15",
+)
+def boot_test_(
+    system: options.System,
+    settings: Annotated[Path, Settings_],
+    budget: Annotated[
+        float, Option(min=0, help="Most it may cost, in the currency of FILE's prices.")
+    ],
+    minutes: Annotated[int, Option(min=1, help="Most minutes it may take.")] = 60,
+    asked: Version = None,
+    root: options.Root = None,
+    images: Images = None,
+    key: options.Key = "",
+    as_json: options.Json = False,
+) -> None:
+    """Start a machine of the image's size in its cloud, run all tests on it, and end it."""
+    where = Asked(system, root=root, images=images, key=key)
+    spend = (minutes, budget)
+    _told(boot_test(where, asked, settings, spend, options.progress(as_json)), as_json)
+
+
+@app.command(
     epilog="Examples: mvstack image publish qemu-debian12/mpich --to /srv/images   ·   "
     "mvstack image publish aws-hpc7a --settings site.json --region us-east-2 --share 123456789012"
 )
@@ -144,8 +166,7 @@ def publish(
         list[str] | None, Option(help="AWS account that may use it (repeatable).")
     ] = None,
     unknown: Annotated[
-        bool,
-        Option("--vulnerabilities-unknown", help="Publish without a vulnerability check."),
+        bool, Option("--vulnerabilities-unknown", help="Publish without a vulnerability check.")
     ] = False,
     root: options.Root = None,
     images: Images = None,
@@ -155,8 +176,11 @@ def publish(
     where = Asked(system, root=root, images=images)
     target = Target(to, settings, region or (), share or ())
     done = publish_image(where, asked, target, unknown, options.progress(as_json))
-    places = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
-    say(done, as_json, f"{done['image']} {done['version']}: published to {places}")
+    say(done, as_json, f"{done['image']} {done['version']}: published to {_places(done)}")
+
+
+def _places(done: dict[str, Any]) -> str:
+    return ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
 
 
 Published = Annotated[str, Option("--version", help="Image version, e.g. 2026.11.0.")]
@@ -167,15 +191,29 @@ Copies = Annotated[
 
 
 @app.command(
+    epilog="Example: mvstack image replicate aws-hpc7a eu-north-1 --version 2026.11.0 "
+    "--settings site.json"
+)
+def replicate(
+    system: options.System,
+    regions: Annotated[list[str], Argument(metavar="REGION…", help="Regions of its cloud.")],
+    version: Published,
+    settings: Settings = None,
+    as_json: options.Json = False,
+) -> None:
+    """Bring a published version to more regions of its cloud."""
+    done = replicate_image(Asked(system), version, regions, settings)
+    say(done, as_json, f"{done['image']} {version}: in {_places(done)}")
+
+
+@app.command(
     epilog="Example: mvstack image deprecate aws-hpc7a --version 2026.11.0 --last 2027-06-30 "
     "--settings site.json"
 )
 def deprecate(
     system: options.System,
     version: Published,
-    last: Annotated[
-        datetime, Option(formats=["%Y-%m-%d"], metavar="DAY", help="Last day, as 2027-06-30.")
-    ],
+    last: Annotated[datetime, Last],
     settings: Settings = None,
     region: Copies = None,
     as_json: options.Json = False,
@@ -197,8 +235,7 @@ def delete(
 ) -> None:
     """Delete a deprecated version from its cloud, once its last day is over."""
     done = delete_image(Asked(system), version, settings, region or ())
-    where = ", ".join(f"{k} {v}" for k, v in done.items() if k not in ("image", "version"))
-    say(done, as_json, f"{done['image']} {version}: deleted from {where}")
+    say(done, as_json, f"{done['image']} {version}: deleted from {_places(done)}")
 
 
 @app.command("list", epilog="Examples: mvstack image list   ·   mvstack image list --cloud aws")

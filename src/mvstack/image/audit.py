@@ -2,22 +2,18 @@
 
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import StringConstraints
 
 from mvstack.image.audit_accounts import accounts
 from mvstack.image.audit_rules import IDENTITY, SECRET, Rule, rules
 from mvstack.image.audit_trust import authorities
 from mvstack.image.finding import Finding
-from mvstack.image.globs import any_of, matcher
+from mvstack.image.globs import any_of
 from mvstack.image.packages import owned
 from mvstack.image.walk import CAPABILITY, Node, walk
-from mvstack.model.base import Strict
 from mvstack.support.errors import Missing
 from mvstack.support.units import clean
 
@@ -30,13 +26,6 @@ _COMPILED = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc")
 _COMMENT = re.compile(r"^\s*(?:#|//\s).*$", re.MULTILINE)
 
 
-class Allowed(Strict):
-    """A pattern of paths that may be in the image although a rule is against it, and why."""
-
-    path: Annotated[str, StringConstraints(pattern=r"^/\S+$")]
-    why: Annotated[str, StringConstraints(min_length=10)]
-
-
 @dataclass
 class _Sum:
     rule: Rule
@@ -44,14 +33,12 @@ class _Sum:
     size: int = 0
 
 
-def audit(root: Path, allowed: Iterable[Allowed] = ()) -> list[Finding]:
+def audit(root: Path) -> list[Finding]:
     """What is in the file tree ``root`` that an image must not hold, sorted by path.
 
-    What ``allowed`` covers stays in the list, does not fail and says why it may be there. Raises
-    Missing for what cannot be read.
+    Raises Missing for what cannot be read.
     """
     nodes = sorted(walk(root), key=lambda node: node.path)
-    rows = list(allowed)
     packaged = _Packaged(root)
     found = {
         *_by_rule(nodes, packaged),
@@ -63,15 +50,7 @@ def audit(root: Path, allowed: Iterable[Allowed] = ()) -> list[Finding]:
     }
     told = {finding.path for finding in found if finding.what != _PRIVATE}
     # a host key is a private key too: it is told once
-    kept = [one for one in found if one.what != _PRIVATE or one.path not in told]
-    return sorted(_excused(finding, rows) for finding in kept)
-
-
-def _excused(finding: Finding, allowed: list[Allowed]) -> Finding:
-    for row in allowed:
-        if finding.fails and matcher(row.path).fullmatch(finding.path):
-            return Finding(finding.path, finding.what, f"allowed: {row.why}", fails=False)
-    return finding
+    return sorted(one for one in found if one.what != _PRIVATE or one.path not in told)
 
 
 class _Packaged:

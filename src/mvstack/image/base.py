@@ -19,17 +19,8 @@ from mvstack.support.processes import run
 
 #: What a disk needs to start and be provisioned; all else the provisioning brings.
 PACKAGES = (
-    "linux-image-cloud-amd64",
-    "systemd-sysv",
-    "dbus",
-    "openssh-server",
-    "cloud-init",
-    "cloud-guest-utils",
-    "sudo",
-    "ifupdown",
-    "isc-dhcp-client",
-    "netbase",
-    "e2fsprogs",
+    *("linux-image-cloud-amd64", "systemd-sysv", "dbus", "openssh-server", "cloud-init"),
+    *("cloud-guest-utils", "sudo", "ifupdown", "isc-dhcp-client", "netbase", "e2fsprogs"),
     "ca-certificates",
 )
 _UUID = uuid.uuid5(uuid.NAMESPACE_DNS, "root.mvapich-stack")

@@ -30,9 +30,9 @@ ON_INSTANCE = "/var/tmp/mvapich-stack-image"
 def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
     """A hash of all that decides an image, packages of the distribution aside."""
     texts = {
-        str(path.relative_to(wanted.provision)): path.read_text(errors="replace")
+        str(path.relative_to(packer.TEMPLATES)): path.read_text(errors="replace")
         for folder in ("provision", "files")
-        for path in sorted((wanted.provision / folder).rglob("*"))
+        for path in sorted((packer.TEMPLATES / folder).rglob("*"))
         if path.is_file()
     }
     texts |= {one.name: one.read_text() for one in kit.programs()}
@@ -47,6 +47,7 @@ def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
         nodes.read_text() if nodes.is_file() else "",
         packages,
         site,
+        str(wanted.last),
     )
 
 
@@ -70,6 +71,7 @@ def begin(plan: Plan, image: ImagePlan, wanted: Wanted, folder: Path, progress: 
         "cloud": image.cloud,
         "commit": name + ("+changes" if changed else ""),
         "tree": plan.tree,
+        "last_day": wanted.last.isoformat() if wanted.last else "",
     }
     digest = inputs(plan, image, wanted, packages)
     version = store.begin(folder, plan.release, image.name, digest, wanted.version, facts)
@@ -123,10 +125,9 @@ def _kit(job: Job) -> None:
             "serves": job.image.serves,
             "tree": job.image.tree,
             "release_sha256": digest,
+            "last_day": known["last_day"],
         }
-        found = kit.make_kit(
-            job.work / "kit.tar", job.files, facts, archive, job.packages, job.wanted.provision
-        )
+        found = kit.make_kit(job.work / "kit.tar", job.files, facts, archive, job.packages)
         job.version.set(release_sha256=digest, kit_sha256=found)
     archive.unlink(missing_ok=True)  # the kit holds it
 
@@ -175,6 +176,7 @@ def _variables(job: Job) -> dict[str, Any]:
         "version": known["version"],
         "build_id": known["build_id"],
         "commit": known["commit"],
+        "last_day": known["last_day"],
         "kit": str(job.work / "kit.tar"),
         "kit_sha256": known["kit_sha256"],
         "manifest": str(job.work / "manifest.json"),
@@ -194,7 +196,7 @@ def _variables(job: Job) -> dict[str, Any]:
             "qemu_memory_mb": int(part["memory_gb"]) * 1024,
             "ssh_private_key_file": str(key),
         }
-    return variables | job.wanted.variables
+    return variables
 
 
 def read_packages(path: Path | None) -> str:

@@ -12,14 +12,7 @@ from mvstack.support.home import checkout
 
 #: What the checks import; what these need is found.
 ROOTS = (
-    "reframe-hpc",
-    "pydantic",
-    "ruamel.yaml",
-    "jinja2",
-    "archspec",
-    "packaging",
-    "typer",
-    "rich",
+    *("reframe-hpc", "pydantic", "ruamel.yaml", "jinja2", "archspec", "packaging", "typer", "rich"),
     "psutil",
 )
 #: Compares runs of ReFrame, which nobody asks for here, and is four fifths of the size.

@@ -16,7 +16,6 @@ def commit() -> tuple[str, bool, int]:
 
     ("", True, 0) where this is not a git checkout.
     """
-
     name = _git("rev-parse", "HEAD")
     changed = bool(_git("status", "--porcelain"))
     return name, changed or not name, int(_git("log", "-1", "--format=%ct") or 0)
@@ -52,11 +51,12 @@ def public_url(remote: str) -> str:
 
 
 def by() -> dict[str, Any]:
-    """Who builds, and with what, as provenance tells it: of this machine, now."""
+    """Who builds, and with what, as provenance tells it: of this machine, now.
+
+    The builder is a URI: MVSTACK_BUILDER, else this machine's name.
+    """
     found = ".".join(map(str, packer.version()))
-    return {"builder": builder(), "versions": {"mvstack": __version__, "packer": found}}
-
-
-def builder() -> str:
-    """Who builds, as a URI for the provenance: MVSTACK_BUILDER, else this machine's name."""
-    return os.environ.get("MVSTACK_BUILDER") or f"urn:mvapich-stack:builder:{os.uname().nodename}"
+    builder = (
+        os.environ.get("MVSTACK_BUILDER") or f"urn:mvapich-stack:builder:{os.uname().nodename}"
+    )
+    return {"builder": builder, "versions": {"mvstack": __version__, "packer": found}}

@@ -110,11 +110,9 @@ def cluster_files(cluster: Cluster) -> dict[str, str]:
     image = cluster.image
     _all_given(cluster)
     values = _values(cluster)
-    names = {
-        "qemu": (),
-        "azure": ("main.bicep",),
-        "aws": ("image.yaml", "cluster.yaml"),
-    }[image.cloud]
+    names = {"qemu": (), "azure": ("main.bicep",), "aws": ("image.yaml", "cluster.yaml")}[
+        image.cloud
+    ]
     files = {
         name: template(f"cluster/{name}", **values)
         for name in ("README.md", "first-job.sh", *names)

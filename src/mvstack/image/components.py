@@ -77,13 +77,12 @@ def known_facts(easyconfigs: Iterable[Path]) -> Facts:
     return Facts({spec.filename: spec.urls[0] for spec in specs if spec.urls}, licences)
 
 
-def components(tree: Path, facts: Facts | None = None) -> list[Component]:
+def components(tree: Path, facts: Facts = Facts()) -> list[Component]:
     """What is installed in ``tree`` (``<root>/<release>/<partition>``), sorted by name.
 
     A wrapper of the distribution's own compiler brings no bytes and is left out. Raises
     InvalidInput when the tree has no plan or its records cannot be read.
     """
-    facts = facts or Facts()
     try:
         plan = kept_plan(tree)
     except (OSError, ValueError) as error:

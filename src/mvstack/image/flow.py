@@ -11,7 +11,7 @@ from mvstack.image import build as building
 from mvstack.image import packed, papers, provenance, sign, store, testing, vulnerabilities
 from mvstack.image.artefacts import SIGNATURE, SUMS
 from mvstack.image.clean import clean_cloud, clean_here
-from mvstack.image.clouds import Cloud
+from mvstack.image.clouds import Cloud, is_over
 from mvstack.image.extras import need
 from mvstack.image.job import Job, Wanted
 from mvstack.image.plan import ImagePlan, make_image
@@ -201,19 +201,21 @@ def list_images(asked: Asked, where: str | None, site: Path | None) -> list[dict
     """`mvstack image list`: what was built here, or what a cloud holds."""
     known = read_site(site)
     if where is not None:
-        return [dict(one.__dict__) for one in cloud(where, known).images()]
+        there = cloud(where, known).images()
+        return [{**one.__dict__, "state": _with_end(one.state, one.end)} for one in there]
     folder = asked.folder()
     rows: list[dict[str, Any]] = []
     for one in store.versions(folder):
-        counts = one.data.get("tests") or {}
+        counts, end = one.data.get("tests") or {}, one.data.get("last_day", "")
         rows.append(
             {
                 "image": one.data["image"],
                 "version": one.version,
-                "state": one.state + (" (under way)" if store.busy(one) else ""),
+                "state": _with_end(one.state, end) + (" (under way)" if store.busy(one) else ""),
                 "tests": ", ".join(f"{n} {word}" for word, n in counts.items() if n) or "none",
                 "vulnerabilities": (one.data.get("vulnerabilities") or {}).get("state", "unknown"),
                 "signed": one.data.get("signed", ""),
+                "end": end,
                 "folder": str(one.folder),
             }
         )
@@ -228,6 +230,10 @@ def list_images(asked: Asked, where: str | None, site: Path | None) -> list[dict
         for place in store.damaged(folder)
     ]
     return rows
+
+
+def _with_end(state: str, end: str) -> str:
+    return state + (" (past its last day)" if is_over(end) else "")
 
 
 def clean_images(

@@ -3,11 +3,10 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any
 
-from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan
 from mvstack.image.store import Version
 from mvstack.plan.types import Plan
@@ -19,17 +18,15 @@ class Wanted:
     """What a person says of a build beside the system.
 
     ``site`` is the site's own file of Packer variables (subscription, gallery, subnet, …),
-    ``packages`` a list of exact versions, ``provision`` the folder with provision/ and files/,
-    ``packed`` a folder with the release where it is not installed here (packed.py), ``variables``
-    what goes over all else (tests against emulators).
+    ``packages`` a list of exact versions, ``packed`` a folder with the release where it is not
+    installed here (packed.py), ``last`` the last day on which the image is to be used.
     """
 
     version: str | None = None
     site: Path | None = None
     packages: Path | None = None
     packed: Path | None = None
-    provision: Path = TEMPLATES
-    variables: dict[str, Any] = field(default_factory=dict)
+    last: date | None = None
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,8 @@ def release_archive(tree: Path, archive: Path, note: Callable[[str], None], log:
             else:
                 tar.addfile(info)
     # one thread: the bytes of several depend on how many there are
-    command: list[str | Path] = [
-        "zstd",
-        "--quiet",
-        "--force",
-        "--rm",
-        "-6",
-        "--single-thread",
-        plain,
-        "-o",
-        archive,
-    ]
+    options = ("--quiet", "--force", "--rm", "-6", "--single-thread")
+    command: list[str | Path] = ["zstd", *options, plain, "-o", archive]
     tools.run(command, log, what="packing the release")
     return sha256_of(archive)
 

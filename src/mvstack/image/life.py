@@ -1,15 +1,31 @@
-"""`mvstack image deprecate` and `delete`: the end of a version that was published in a cloud."""
+"""`mvstack image replicate`, `deprecate` and `delete`: a version after it was published."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from mvstack.image import store
 from mvstack.image.clouds import Cloud
 from mvstack.image.flow import Asked
 from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
 from mvstack.support.errors import InvalidInput, Problem
+
+
+def replicate_image(
+    asked: Asked, version: str, regions: Sequence[str], site: Path | None
+) -> dict[str, Any]:
+    """Bring a published version to more regions of its cloud; where it is now.
+
+    Raises Refused for one that is not published or is past its last day.
+    """
+    image, there = _at(asked, site, (), "replicate")
+    return {
+        "image": image.name,
+        "version": version,
+        **there.publish(image.name, version, regions, again=True),
+    }
 
 
 def deprecate_image(
@@ -24,6 +40,9 @@ def deprecate_image(
         raise InvalidInput(Problem("that day is over", "--last", found=str(last)))
     image, there = _at(asked, site, regions, "deprecate")
     where = there.deprecate(image.name, version, last)
+    for one in store.versions(asked.folder(), image=image.name):
+        if one.version == version:
+            one.set(last_day=last.isoformat())
     return {"image": image.name, "version": version, "end_of_life": last.isoformat(), **where}
 
 

@@ -187,11 +187,7 @@ def _environment() -> dict[str, str]:
 
 
 def _run(
-    command: list[str],
-    cwd: Path,
-    env: dict[str, str],
-    log: Path,
-    line: Callable[[str], object],
+    command: list[str], cwd: Path, env: dict[str, str], log: Path, line: Callable[[str], object]
 ) -> int:
     """Packer writes to ``log`` itself: a pipe that broke when we are killed would end it."""
     with log.open("ab") as said, log.open(errors="replace") as reader:

@@ -19,6 +19,7 @@ from mvstack.image.disks import mounted
 from mvstack.image.finding import Finding
 from mvstack.image.job import Job
 from mvstack.image.packages import installed, manager
+from mvstack.image.provenance import Input
 from mvstack.image.sbom import Subject, sbom
 from mvstack.plan import easyconfigs
 from mvstack.support.errors import CheckFailed, Problem
@@ -124,30 +125,26 @@ def origin(job: Job) -> None:
     image, known, folder = job.image, job.version.data, job.version.folder
     name, _, changed = str(known["commit"]).partition("+")
     made = known.get("by") or by()
-    packages = folder / PACKAGES
+    base = " ".join(str(value) for value in image.base.values())
+    asked = (image.system, image.partition, image.release, known["version"])
     build = provenance.Build(
         id=known["build_id"],
-        builder=made["builder"],
-        versions=made["versions"],
-        system=image.system,
-        partition=image.partition,
-        release=image.release,
-        version=known["version"],
+        **made,
+        parameters=dict(zip(("system", "partition", "release", "version"), asked, strict=True)),
         repository=repository(),
         commit=name,
         modified=bool(changed),
-        base=provenance.Input(
-            " ".join(str(value) for value in image.base.values()), known.get("base_sha256", "")
-        ),
-        package_list=provenance.Input(PACKAGES, sha256_of(packages)),
-        payload=provenance.Input("release.tar.zst", known["release_sha256"]),
+        ours=[
+            Input(base, known.get("base_sha256", "")),
+            Input(PACKAGES, sha256_of(folder / PACKAGES)),
+            Input("release.tar.zst", known["release_sha256"]),
+        ],
+        others=[
+            *(Input(f"{o['id']} {o['version']}", o["sha256"], o["url"]) for o in image.downloads),
+            *(Input(**row) for row in known.get("sources", [])),
+        ],
         started=_when(known["build_id"].partition("-")[0]),
         finished=_when(known["ended"]) if "ended" in known else datetime.now(UTC),
-        downloads=[
-            provenance.Input(f"{row['id']} {row['version']}", row["sha256"], row["url"])
-            for row in image.downloads
-        ],
-        sources=[provenance.Input(**row) for row in known.get("sources", [])],
     )
     provenance.write(provenance.provenance(folder, build), folder)
 

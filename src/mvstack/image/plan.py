@@ -12,11 +12,7 @@ from mvstack.plan.types import Plan
 from mvstack.support.errors import Problem, Refused
 
 #: The source block of images/*.pkr.hcl that builds for a cloud.
-SOURCES = {
-    "azure": "azure-arm.image",
-    "aws": "amazon-ebs.image",
-    "qemu": "qemu.image",
-}
+SOURCES = {"azure": "azure-arm.image", "aws": "amazon-ebs.image", "qemu": "qemu.image"}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ The formats: github.com/in-toto/attestation (spec/v1) and slsa.dev/spec/v1.0/pro
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,27 +43,21 @@ class Build:
     ``builder`` is a URI that names who built (a site's runner, a person's machine) and ``versions``
     its tools (``packer``: ``1.6.6``). ``commit`` is of ``repository`` ("" where the checkout was
     cloned from nowhere), and ``modified`` when the working tree had changes that no commit holds.
-    Times are aware of their zone.
+    ``parameters`` say what was asked for, ``ours`` and ``others`` what went in: what every build
+    has, in that order, and the rest, sorted. Times are aware of their zone.
     """
 
     id: str
     builder: str
     versions: Mapping[str, str]
-    system: str
-    partition: str
-    release: str
-    version: str
+    parameters: Mapping[str, str]
     repository: str
     commit: str
     modified: bool
-    base: Input
-    package_list: Input
-    payload: Input
+    ours: Sequence[Input]
+    others: Sequence[Input]
     started: datetime
     finished: datetime
-    downloads: Sequence[Input] = ()
-    sources: Sequence[Input] = ()
-    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def inputs_of(stack: Iterable[Component]) -> list[Input]:
@@ -95,13 +89,7 @@ def provenance(folder: Path, build: Build) -> Document:
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
-                "externalParameters": {
-                    "system": build.system,
-                    "partition": build.partition,
-                    "release": build.release,
-                    "version": build.version,
-                    **build.parameters,
-                },
+                "externalParameters": dict(build.parameters),
                 "resolvedDependencies": _dependencies(build),
             },
             "runDetails": {
@@ -129,9 +117,8 @@ def _dependencies(build: Build) -> list[Document]:
         code["digest"] = {"gitCommit": build.commit}
     if build.modified:
         code["annotations"] = {"modified": "the working tree had changes that no commit holds"}
-    ours = [_dependency(one) for one in (build.base, build.package_list, build.payload)]
-    rest = sorted({*build.downloads, *build.sources}, key=lambda one: (one.name, one.sha256))
-    return [code, *ours, *(_dependency(one) for one in rest)]
+    others = sorted({*build.others}, key=lambda one: (one.name, one.sha256))
+    return [code, *(_dependency(one) for one in (*build.ours, *others))]
 
 
 def _dependency(one: Input) -> Document:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mvstack.image import papers, sign, store
 from mvstack.image.artefacts import SIGNATURE, SUMS
+from mvstack.image.clouds import not_over
 from mvstack.image.flow import Asked
 from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
@@ -48,8 +49,7 @@ def publish_image(
                 assert target.to is not None
                 where = _to_folder(version, target.to)
             else:
-                done = there.publish(image.name, version.version, list(target.regions))
-                where = {region: str(one) for region, one in done.regions.items()}
+                where = there.publish(image.name, version.version, list(target.regions))
         version.set(
             state="published", published={"at": time.strftime("%FT%TZ", time.gmtime()), **where}
         )
@@ -120,6 +120,7 @@ def _may_be_published(version: Version, image: ImagePlan, unknown_is_fine: bool)
                 f"mvstack image test {image.system}/{image.partition}, which signs",
             )
         )
+    not_over(version.title, version.data.get("last_day", ""), str(version.folder))
     if version.data.get("signed"):
         sign.verify(version.folder)
     known = version.data.get("vulnerabilities") or {"state": "unknown", "why": "nobody looked"}

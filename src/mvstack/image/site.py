@@ -82,6 +82,14 @@ def _problems(found: dict[str, Any], where: str) -> list[Problem]:
                         todo="name the key of each region that is copied to, or of none",
                     )
                 )
+        elif name == "prices":
+            rows = value.values() if isinstance(value, dict) else [value]
+            if not all(isinstance(one, int | float) and one > 0 for one in rows) or value in rows:
+                problems.append(
+                    Problem(
+                        "prices says no price by size", where, allowed='{"hpc7a.96xlarge": 7.2}'
+                    )
+                )
         elif name.startswith(("aws_", "azure_")) and not isinstance(value, str | bool | None):
             problems.append(Problem(f"{name} is no text", where, allowed='"…"'))
     return problems

@@ -168,7 +168,7 @@ def _reframe_can(machine: Machine, image: ImagePlan) -> bool:
 def _smoke(job: Job, machine: Machine, log: Path, note: Callable[[str], None]) -> dict[str, Any]:
     """The test in the image (images/provision/smoke), again, on the machine that was started."""
     unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
-    brought = machine.run(unpack, data=kit.smoke_archive(job.files, job.wanted.provision))
+    brought = machine.run(unpack, data=kit.smoke_archive(job.files))
     if not brought.ok:
         raise CheckFailed(
             Problem("the test could not be copied there", found=brought.errors.strip()[-300:])
@@ -186,15 +186,8 @@ def _testinfra(
     facts.write_text(job.files["image/image.json"])
     junit = work / "testinfra.xml"
     junit.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "pytest",
-        str(TEMPLATES / "tests"),
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-P", "-m", "pytest", str(TEMPLATES / "tests")]
+    command += ["-p", "no:cacheprovider"]
     command += [f"--hosts=ssh://{machine.name}", "-q", "--tb=short"]
     command += [f"--ssh-config={machine.config}"] if machine.config else []
     command += [f"--junitxml={junit}", f"--rootdir={TEMPLATES / 'tests'}", "-c", os.devnull, "-v"]
@@ -318,11 +311,6 @@ def passed(version: Version) -> dict[str, int]:
         report = json.loads((version.folder / REPORT).read_text())
     except (OSError, ValueError):
         return {}
-    return counted(report)
-
-
-def counted(report: dict[str, Any]) -> dict[str, int]:
-    """How many tests of a report passed, failed and were skipped."""
     counts = {"pass": 0, "fail": 0, "skip": 0}
     for case in [*report["machine"], *report["checks"]]:
         counts["fail" if case["result"] not in counts else case["result"]] += 1

@@ -33,19 +33,8 @@ FILES = {
 }
 FOR_ALL = ("packer", "zstd")
 FOR_AUDIT = ("sfdisk", "blkid", "losetup")
-FOR_QEMU = (
-    *FOR_AUDIT,
-    "mmdebstrap",
-    "mkfs.ext4",
-    "extlinux",
-    "qemu-img",
-    "qemu-system-x86_64",
-    "xorriso",
-    "ssh",
-    "ssh-keygen",
-    "unshare",
-)
 FOR_TEST = ("qemu-img", "qemu-system-x86_64", "xorriso", "ssh", "ssh-keygen")
+FOR_QEMU = (*FOR_AUDIT, *FOR_TEST, "mmdebstrap", "mkfs.ext4", "extlinux", "unshare")
 
 
 def need(programs: Sequence[str], why: str, root: bool = False) -> None:

@@ -169,17 +169,21 @@ class Machine:
         return str(self.console or self.name)
 
 
-def _ssh_config(file: Path, port: int, guest: "Guest", sockets: Path) -> None:
-    """For ssh and what uses it (testinfra): a machine behind a port of loopback, called image.
+@contextlib.contextmanager
+def reached_by(file: Path, name: str, at: tuple[str, int], user: str, key: Path) -> Iterator[Path]:
+    """The file for ssh and what uses it (testinfra), for as long as the block lasts.
 
-    ``sockets`` is a folder with a short path: a socket's own may have 107 characters.
+    The machine ``at`` an address and a port is ``name`` in it.
     """
-    lines = ["Host image", "  HostName 127.0.0.1", f"  Port {port}", f"  User {guest.user}"]
-    lines += [f"  IdentityFile {guest.key}", "  IdentitiesOnly yes"]
+    lines = [f"Host {name}", f"  HostName {at[0]}", f"  Port {at[1]}", f"  User {user}"]
+    lines += [f"  IdentityFile {key}", "  IdentitiesOnly yes"]
     lines += ["  StrictHostKeyChecking no", "  UserKnownHostsFile /dev/null", "  LogLevel ERROR"]
-    # one connection for all commands: a new one costs a second in an emulated machine
-    lines += ["  ControlMaster auto", f"  ControlPath {sockets}/%C", "  ControlPersist 30"]
-    file.write_text("\n".join(lines) + "\n")
+    # a socket's path may have 107 characters
+    with tempfile.TemporaryDirectory(prefix="mvs-") as sockets:
+        # one connection for all commands: a new one costs a second in an emulated machine
+        lines += ["  ControlMaster auto", f"  ControlPath {sockets}/%C", "  ControlPersist 30"]
+        file.write_text("\n".join(lines) + "\n")
+        yield file
 
 
 @dataclass(frozen=True)
@@ -239,10 +243,10 @@ def launched(disk: Path, folder: Path, guest: Guest) -> Iterator[Machine]:
         with (
             (folder / "vm.log").open("ab") as log,
             processes.started(words, os.environ, log, grace=20, pass_fds=guest.sockets) as process,
-            tempfile.TemporaryDirectory(prefix="mvs-") as sockets,
+            reached_by(
+                folder / "ssh_config", "image", ("127.0.0.1", port), guest.user, guest.key
+            ) as config,
         ):
-            config = folder / "ssh_config"
-            _ssh_config(config, port, guest, Path(sockets))
             yield Machine("image", config, console, process)
     finally:
         layer.unlink(missing_ok=True)

@@ -159,13 +159,10 @@ class Gate:
 
     What is as bad as ``threshold`` or worse, or of unknown severity, fails unless one of
     ``accepted`` that has not expired says that it may stay (its last day is ``until``).
-    ``fixable_only`` lets pass what no version mends yet. A database older than ``days`` is told of.
     """
 
     threshold: Band = "high"
     accepted: Sequence[Accepted] = ()
-    fixable_only: bool = False
-    days: int = DAYS
 
 
 def report(root: Path, database: Path | None, gate: Gate, today: date) -> Report:
@@ -193,18 +190,17 @@ def report(root: Path, database: Path | None, gate: Gate, today: date) -> Report
     packages = installed(root)
     found = find(relevant, packages, "dpkg" if manager(root) == "dpkg" else "rpm", of)
     past = judged(found, gate, today)
-    count = f"{len(found)} known, {len(past.blocking)} of them in the way"
     return head.model_copy(
         update={
             "state": "failed" if past.blocking else "passed",
-            "why": f"{count}{', those without a fix aside' if gate.fixable_only else ''}",
+            "why": f"{len(found)} known, {len(past.blocking)} of them in the way",
             "database": about,
             "vulnerabilities": found,
             "blocking": past.blocking,
             "accepted": past.accepted,
             "expired": past.expired,
             "unused": past.unused,
-            "notes": [*_age(contents.date, today, gate.days), _NOT_ASKED],
+            "notes": [*_age(contents.date, today), _NOT_ASKED],
         }
     )
 
@@ -212,13 +208,13 @@ def report(root: Path, database: Path | None, gate: Gate, today: date) -> Report
 _NOT_ASKED = "only the distribution's packages were looked up: no database knows the stack's own"
 
 
-def _age(newest: str, today: date, days: int) -> list[str]:
+def _age(newest: str, today: date) -> list[str]:
     try:
         then = datetime.fromisoformat(newest).astimezone(UTC).date()
     except ValueError:
         return [f"the age of the database is unknown: {newest}"]
     age = (today - then).days
-    return [f"the database is {age} days old: its newest entry is of {then}"] if age > days else []
+    return [f"the database is {age} days old: its newest entry is of {then}"] if age > DAYS else []
 
 
 @dataclass
@@ -239,7 +235,7 @@ def judged(found: Sequence[Vulnerability], gate: Gate, today: date) -> Judged:
     for one in found:
         rows = [row for row in gate.accepted if _meant(row, one)]
         used.update(rows)
-        if one.severity not in bad or (gate.fixable_only and not one.fixed):
+        if one.severity not in bad:
             continue
         name = f"{one.id} in {one.package}"
         if good := [row for row in rows if today <= row.until]:

@@ -29,11 +29,6 @@ class Node:
         """Whether it is a folder."""
         return stat.S_ISDIR(self.status.st_mode)
 
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
-        return stat.S_ISLNK(self.status.st_mode)
-
     def read(self, limit: int = -1) -> bytes:
         """The first ``limit`` bytes of a file, all of them below zero. Raises Missing."""
         try:

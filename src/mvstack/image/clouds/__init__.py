@@ -6,12 +6,14 @@ any record of ours. ``aws`` and ``azure`` are the two clouds; each imports its S
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from mvstack.support.errors import MvstackError, Problem, Refused
+from mvstack.image.plan import ImagePlan
+from mvstack.support.errors import Problem, Refused
 
 State = Literal["building", "candidate", "published"]
 
@@ -58,14 +60,18 @@ class CloudImage:
 
 
 @dataclass(frozen=True)
-class Published:
-    """What :meth:`Cloud.publish` did: where the image is now, and which copies it made for that."""
+class Booted:
+    """What a machine is started with to test ``image`` on its own size.
 
-    image: str
-    version: str
-    regions: dict[str, str] = field(hash=False)
-    copied: tuple[str, ...] = ()
-    shared_with: tuple[str, ...] = ()
+    ``key`` is the public key that lets the image's user in, ``build`` names the run in its tags. It
+    ends by itself after ``minutes``. ``site`` is the site's file, with its network.
+    """
+
+    image: ImagePlan
+    key: str
+    build: str
+    minutes: int
+    site: Mapping[str, Any]
 
 
 class Cloud(Protocol):
@@ -106,11 +112,21 @@ class Cloud(Protocol):
         """
         ...
 
-    def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
-        """Make a candidate available in ``regions``; what is there is not copied again.
+    def publish(
+        self, image: str, version: str, regions: Sequence[str], again: bool = False
+    ) -> dict[str, str]:
+        """Make a candidate available in ``regions``; where it is now.
 
-        Can be run again after it was cut off. Raises Refused when that version is published
-        already, was never built, or is no candidate yet.
+        What is there is not copied again, so that it can be run again after it was cut off. Raises
+        Refused when that version was never built, is published already or no candidate yet; with
+        ``again``, which brings it to more regions, when it is not published or past its last day.
+        """
+        ...
+
+    def machine(self, version: str, how: Booted) -> AbstractContextManager[str]:
+        """Start a machine of a version; its address in the site's network. It ends with the block.
+
+        Raises Refused when that version was never built.
         """
         ...
 
@@ -208,9 +224,23 @@ def must_be_published(image: str, version: str, state: str, where: str) -> None:
         )
 
 
+def is_over(end: str) -> bool:
+    """Whether a version's last day, as ``2027-06-30`` or "" for none, is over (UTC)."""
+    return bool(end) and end < datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def not_over(what: str, end: str, where: str) -> None:
+    """Raise Refused for a version past its last day, which nobody should begin to use."""
+    if is_over(end):
+        raise Refused(
+            Problem(f"{what} is past its last day", where, found=end, todo="build a newer one"),
+            outcome="Nothing was changed.",
+        )
+
+
 def must_be_over(image: str, version: str, end: str, where: str) -> None:
     """Raise Refused unless the last day of a version, ``end``, is over (UTC)."""
-    if not end or end >= datetime.now(UTC).strftime("%Y-%m-%d"):
+    if not is_over(end):
         raise Refused(
             Problem(
                 f"version {version} of {image} may still be used",
@@ -221,14 +251,3 @@ def must_be_over(image: str, version: str, end: str, where: str) -> None:
             ),
             outcome="Nothing was deleted.",
         )
-
-
-def took_too_long(what: str, where: str, seconds: float) -> MvstackError:
-    """The error for something that the cloud has accepted and not done."""
-    return MvstackError(
-        Problem(
-            f"{what} did not end within {seconds:.0f} s",
-            where,
-            todo="run the same command again later: it goes on where this one ended",
-        )
-    )

@@ -1,7 +1,9 @@
 """AWS: images are AMIs, one in each region. Regions and accounts are given; nothing is guessed."""
 
+import contextlib
+import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
@@ -16,19 +18,20 @@ from mvstack.image.clouds import (
     STATE,
     TAG,
     VERSION,
+    Booted,
     CloudImage,
     Leftover,
-    Published,
     image_name,
     must_be_candidate,
     must_be_over,
     must_be_published,
     never_built,
+    not_over,
     ours,
     published_already,
 )
 from mvstack.image.clouds.aws_ec2 import Ec2, snapshots_of, tags_of
-from mvstack.image.clouds.aws_leftovers import find, machines, remove
+from mvstack.image.clouds.aws_leftovers import find, remove
 from mvstack.image.clouds.disks import Note, bring
 from mvstack.support.errors import MvstackError, Problem, Refused
 
@@ -61,15 +64,8 @@ class Aws:
         self._clients: dict[str, Ec2] = {}
 
     def leftovers(self) -> list[Leftover]:
-        """See :class:`Cloud`. What Packer had no time to tag is found by the build's instance.
-
-        That holds for AMIs before their tagging, and for temporary key pairs and security groups,
-        which not every Packer tags. Such a thing is not found once AWS no longer shows the
-        instance, about an hour after its end.
-        """
-        regions = [self._ec2(region) for region in self.regions]
-        builders = [one for ec2 in regions for one in machines(ec2)]
-        return [found for ec2 in regions for found in find(ec2, builders)]
+        """See :class:`Cloud`."""
+        return [found for region in self.regions for found in find(self._ec2(region))]
 
     def remove(self, leftover: Leftover) -> None:
         """See :class:`Cloud`."""
@@ -104,10 +100,7 @@ class Aws:
 
         The account needs ebs:ListSnapshotBlocks and ebs:GetSnapshotBlock, and may use the key.
         """
-        ami = self._ami(self.region, image, version)
-        if ami is None:
-            raise never_built(image, version, self.region)
-        (snapshot,) = snapshots_of(ami)
+        (snapshot,) = snapshots_of(self._home(image, version))
         ebs = Ec2(self.region, self._pause, "ebs")
         blocks, asked = [], {"SnapshotId": snapshot}
         while True:
@@ -130,23 +123,34 @@ class Aws:
 
     def accept(self, image: str, version: str) -> None:
         """See :class:`Cloud`; in every region that the build copied the image to."""
-        found = {region: self._ami(region, image, version) for region in self.regions}
-        home = found[self.region]
-        if home is None:
-            raise never_built(image, version, self.region)
-        if tags_of(home).get(STATE) == "published":
+        if tags_of(self._home(image, version)).get(STATE) == "published":
             raise published_already(image, version, self.region)
-        for region, ami in found.items():
-            if ami is not None:
-                self._set_state(region, ami, "candidate")
+        for region, ami in self._everywhere(image, version).items():
+            tags = tags_of(ami)
+            if tags.get(STATE) != "candidate" or not ours(tags):
+                self._tag(region, ami, {**tags, TAG: OURS, STATE: "candidate"})
 
-    def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
+    def publish(
+        self, image: str, version: str, regions: Sequence[str], again: bool = False
+    ) -> dict[str, str]:
         """See :class:`Cloud`. Copies are encrypted with the site's key of their region, if any.
 
-        Raises Refused when it is to be shared and a region has no such key: before it is copied.
+        With ``again`` for the accounts that may start it already. Raises Refused when it is to be
+        shared and a region has no such key: before it is copied.
         """
+        home = self._home(image, version)
+        tags, share = tags_of(home), self.share
+        state, end = tags.get(STATE, ""), tags.get(END, "")
+        if again:
+            must_be_published(image, version, state, self.region)
+            not_over(f"{image} {version}", end, self.region)
+            asked = {"ImageId": home["ImageId"], "Attribute": "launchPermission"}
+            known = self._ec2(self.region).call("describe_image_attribute", **asked)
+            share = tuple(row["UserId"] for row in known["LaunchPermissions"] if "UserId" in row)
+        else:
+            must_be_candidate(image, version, state, self.region)
         lacking = [one for one in dict.fromkeys([self.region, *regions]) if one not in self.keys]
-        if self.share and lacking:
+        if share and lacking:
             raise Refused(
                 Problem(
                     "AWS shares no image that is encrypted with its own key for EBS",
@@ -156,28 +160,66 @@ class Aws:
                 ),
                 outcome="Nothing was published.",
             )
-        home = self._ami(self.region, image, version)
-        if home is None:
-            raise never_built(image, version, self.region)
-        must_be_candidate(image, version, tags_of(home).get(STATE, ""), self.region)
-        amis, copied = {self.region: home}, []
+        where = {self.region: str(home["ImageId"])}
         for region in dict.fromkeys(regions):
             if region != self.region:
                 there = self._ami(region, image, version)
-                if there is None:
-                    copied.append(region)
-                amis[region] = there or self._copy(home, region, image, version)
-        for region, ami in amis.items():
-            self._until_available(region, ami["ImageId"])
-        if self.share:
-            for region, ami in amis.items():
-                self._share(region, ami["ImageId"])
+                ami = there or self._copy(home, region, image, version)
+                where[region] = str(ami["ImageId"])
+        for region, name in where.items():
+            for wanted in ("image_exists", "image_available"):
+                self._ec2(region).until(wanted, ImageIds=[name])
         # the region of the build last: it decides whether a version counts as published
-        for region in sorted(amis, key=lambda one: one == self.region):
-            ami = self._ec2(region).one("describe_images", ImageIds=[amis[region]["ImageId"]])
-            self._tag(region, ami, {**tags_of(home), STATE: "published"})
-        where = {region: str(ami["ImageId"]) for region, ami in amis.items()}
-        return Published(image, version, where, tuple(copied), self.share)
+        for region, name in reversed(where.items()):
+            ec2 = self._ec2(region)
+            if share:
+                may = {"Add": [{"UserId": one} for one in share]}
+                asked = {"ImageId": name, "Attribute": "launchPermission"}
+                ec2.call("modify_image_attribute", LaunchPermission=may, **asked)
+            if end:
+                self._ends(region, name, end)
+            ami = ec2.one("describe_images", ImageIds=[name])
+            self._tag(region, ami, {**tags, STATE: "published"})
+        return where
+
+    @contextlib.contextmanager
+    def machine(self, version: str, how: Booted) -> Iterator[str]:
+        """See :class:`Cloud`. With all its adapters of EFA, without a public address.
+
+        The machine itself shuts down that long after each start, and AWS terminates what does.
+        """
+        image, ec2 = how.image, self._ec2(self.region)
+        home = self._home(image.name, version)
+        tags = {**tags_of(home), TAG: OURS, STATE: "building", BUILD: how.build}
+        rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+        place = {"SubnetId": how.site["aws_subnet"], "Groups": [how.site["aws_security_group"]]}
+        count = int(image.hardware["links"]) if image.nic_stack == "efa" else 0
+        cards = [
+            {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", **place}
+            for card in range(count)
+        ]
+        end = ["shutdown", "-P", f"+{how.minutes}"]
+        told = {"ssh_authorized_keys": [how.key], "bootcmd": [end]}
+        made = ec2.call(
+            "run_instances",
+            ImageId=home["ImageId"],
+            InstanceType=image.machine,
+            MinCount=1,
+            MaxCount=1,
+            NetworkInterfaces=cards or [{"DeviceIndex": 0, **place}],
+            UserData=f"#cloud-config\n{json.dumps(told)}\n",
+            InstanceInitiatedShutdownBehavior="terminate",
+            MetadataOptions={"HttpTokens": "required"},
+            TagSpecifications=[
+                {"ResourceType": one, "Tags": rows} for one in ("instance", "volume")
+            ],
+        )["Instances"][0]
+        name = str(made["InstanceId"])
+        try:
+            ec2.until("instance_running", InstanceIds=[name])
+            yield str(made["PrivateIpAddress"])
+        finally:
+            remove(ec2, Leftover("instance", name, how.build, image.name, "", self.region))
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
         """See :class:`Cloud`. Other accounts no longer see it listed after that day."""
@@ -185,10 +227,8 @@ class Aws:
         for region, ami in found.items():
             must_be_published(image, version, tags_of(ami).get(STATE, ""), region)
         for region, ami in found.items():
-            until, tags = f"{last}T23:59:00Z", {**tags_of(ami), END: last.isoformat()}
-            ec2 = self._ec2(region)
-            ec2.call("enable_image_deprecation", ImageId=ami["ImageId"], DeprecateAt=until)
-            self._tag(region, ami, tags)
+            self._ends(region, ami["ImageId"], last.isoformat())
+            self._tag(region, ami, {**tags_of(ami), END: last.isoformat()})
         return {region: str(ami["ImageId"]) for region, ami in found.items()}
 
     def delete(self, image: str, version: str) -> dict[str, str]:
@@ -219,6 +259,12 @@ class Aws:
         found = self._ec2(region).all("describe_images", Owners=["self"], Filters=named)
         return found[0] if found else None
 
+    def _home(self, image: str, version: str) -> dict[str, Any]:
+        """The AMI in the region that images are built in."""
+        if ami := self._ami(self.region, image, version):
+            return ami
+        raise never_built(image, version, self.region)
+
     def _copy(self, home: dict[str, Any], region: str, image: str, version: str) -> dict[str, Any]:
         # tagged as building at once, so that a copy that was cut off is found
         tags = [{"Key": key, "Value": value} for key, value in tags_of(home).items()]
@@ -235,26 +281,9 @@ class Aws:
         )
         return dict(made)
 
-    def _until_available(self, region: str, ami: str) -> None:
-        ec2 = self._ec2(region)
-
-        def is_available() -> bool:
-            return bool(ec2.one("describe_images", ImageIds=[ami])["State"] == "available")
-
-        ec2.wait(is_available, f"the copy {ami}")
-
-    def _share(self, region: str, ami: str) -> None:
-        self._ec2(region).call(
-            "modify_image_attribute",
-            ImageId=ami,
-            Attribute="launchPermission",
-            LaunchPermission={"Add": [{"UserId": one} for one in self.share]},
-        )
-
-    def _set_state(self, region: str, ami: dict[str, Any], state: str) -> None:
-        tags = tags_of(ami)
-        if tags.get(STATE) != state or not ours(tags):
-            self._tag(region, ami, {**tags, TAG: OURS, STATE: state})
+    def _ends(self, region: str, ami: str, last: str) -> None:
+        until = f"{last}T23:59:00Z"
+        self._ec2(region).call("enable_image_deprecation", ImageId=ami, DeprecateAt=until)
 
     def _tag(self, region: str, ami: dict[str, Any], tags: dict[str, str]) -> None:
         self._ec2(region).call(

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mvstack.image.clouds import took_too_long
 from mvstack.image.extras import load
 from mvstack.support.errors import Missing, MvstackError, Problem, Refused
 
@@ -56,12 +55,13 @@ class Ec2:
             return found[0]
         raise MvstackError(Problem("AWS does not show what was there", self.region, str(arguments)))
 
-    def gone(self, operation: str, **arguments: Any) -> None:
-        """One request that removes something; that it is gone already is no error."""
+    def gone(self, operation: str, **arguments: Any) -> bool:
+        """One request that removes something; False where it is gone already, which is no error."""
         try:
             self.call(operation, **arguments)
         except _NotFound:
-            return
+            return False
+        return True
 
     def wait(self, is_so: Callable[[], bool], what: str) -> None:
         """Return when ``is_so`` or what it asks for is gone. Raises MvstackError after LIMIT."""
@@ -69,10 +69,18 @@ class Ec2:
         try:
             while not is_so():
                 if time.monotonic() - begin > LIMIT:
-                    raise took_too_long(what, self.region, LIMIT)
+                    said = f"{what} did not end within {LIMIT:.0f} s"
+                    todo = "run the same command again later: it goes on"
+                    raise MvstackError(Problem(said, self.region, todo=todo))
                 time.sleep(self.pause)
         except _NotFound:
             return
+
+    def until(self, state: str, **arguments: Any) -> None:
+        """Wait with boto3's waiter ``state``. Raises MvstackError for another end, or none."""
+        often = {"Delay": self.pause, "MaxAttempts": int(LIMIT / self.pause)}
+        waiter = self._client.get_waiter(state)
+        self._told(lambda: waiter.wait(WaiterConfig=often, **arguments), state)
 
     def _told(self, ask: Callable[[], Any], operation: str = "") -> Any:
         errors = self._botocore
@@ -90,6 +98,8 @@ class Ec2:
             ) from None
         except errors.ClientError as error:
             raise _as_ours(error, where, operation) from None
+        except errors.WaiterError as error:
+            raise MvstackError(Problem("AWS did not do it", where, found=str(error))) from None
         except (errors.BotoCoreError, ValueError) as error:
             raise MvstackError(
                 Problem(

@@ -1,9 +1,10 @@
 """Azure: images are versions in a Compute Gallery; a build has a resource group of its own."""
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ from mvstack.image.clouds import (
     STATE,
     TAG,
     VERSION,
+    Booted,
     CloudImage,
     Leftover,
-    Published,
     azure_disk,
     must_be_candidate,
     must_be_over,
     must_be_published,
     never_built,
+    not_over,
     ours,
     published_already,
     when,
@@ -31,6 +33,7 @@ from mvstack.image.clouds import (
 from mvstack.image.clouds.disks import Note
 from mvstack.image.extras import load
 from mvstack.support.errors import Missing, MvstackError, Problem, Refused
+from mvstack.support.home import DATA
 
 ENDPOINT, AUTHORITY = "MVSTACK_AZURE_ARM_ENDPOINT", "MVSTACK_AZURE_AUTHORITY"
 _PUBLIC = "https://management.azure.com"
@@ -121,26 +124,70 @@ class Azure:
                 found.tags = {**found.tags, STATE: "candidate"}
                 self._put(image, version, found)
 
-    def publish(self, image: str, version: str, regions: Sequence[str]) -> Published:
+    def publish(
+        self, image: str, version: str, regions: Sequence[str], again: bool = False
+    ) -> dict[str, str]:
         """See :class:`Cloud`. From then on ``latest`` of the image's definition may mean it.
 
         Who may start it is who may read the gallery: that is decided there, once for all versions.
         """
         found = self._version(image, version)
-        must_be_candidate(image, version, _state(found), self._where)
-        there = _regions(found)
-        added = [one for one in map(_region, regions) if one not in there]
         profile = found.publishing_profile
+        if again:
+            must_be_published(image, version, _state(found), self._where)
+            not_over(f"{image} {version}", found.tags.get(END, ""), self._where)
+        else:
+            must_be_candidate(image, version, _state(found), self._where)
+            profile.exclude_from_latest = False
+            found.tags = {**found.tags, STATE: "published"}
+        there = _regions(found)
+        added = list(dict.fromkeys(one for one in map(_region, regions) if one not in there))
         profile.target_regions = [
             *(profile.target_regions or []),
-            *({"name": region} for region in dict.fromkeys(added)),
+            *({"name": region} for region in added),
         ]
-        profile.exclude_from_latest = False
-        found.tags = {**found.tags, STATE: "published"}
         with self._told(f"publishing version {version} of {image}"):
             self._put(image, version, found)
-        everywhere = dict.fromkeys([*there, *added], str(found.id))
-        return Published(image, version, everywhere, tuple(dict.fromkeys(added)))
+        return dict.fromkeys([*there, *added], str(found.id))
+
+    @contextlib.contextmanager
+    def machine(self, version: str, how: Booted) -> Iterator[str]:
+        """See :class:`Cloud`. In a resource group of its own, without a public address.
+
+        Azure shuts it down then, and asks no more money for it; `mvstack image clean` finds the
+        group.
+        """
+        image, off = how.image, datetime.now(UTC) + timedelta(minutes=how.minutes)
+        found = self._version(image.name, version)
+        group = f"{TAG}-boot-{how.build}"
+        tags = {**found.tags, TAG: OURS, STATE: "building", BUILD: how.build}
+        given = {
+            "image": str(found.id),
+            "size": image.machine,
+            "secureBoot": image.secure_boot,
+            "subnet": how.site["azure_subnet"],
+            "user": image.user,
+            "key": how.key,
+            "offAt": f"{off:%H%M}",
+        }
+        parameters = {name: {"value": value} for name, value in given.items()}
+        template = json.loads((DATA / "images" / "boot-azure.json").read_text())
+        asked = {"mode": "Incremental", "template": template, "parameters": parameters}
+        top = f"/subscriptions/{self.subscription}/resourceGroups/{group}/providers/Microsoft"
+        groups, resources = self._resources.resource_groups, self._resources.resources
+        with self._told(f"a machine of version {version} of {image.name}"):
+            groups.create_or_update(group, {"location": str(found.location), "tags": tags})
+            try:
+                made, card = (
+                    f"{top}.Resources/deployments/boot",
+                    f"{top}.Network/networkInterfaces/boot",
+                )
+                begin, get = resources.begin_create_or_update_by_id, resources.get_by_id
+                begin(made, {"properties": asked}, api_version="2021-04-01").result()
+                card = get(card, api_version="2023-09-01")
+                yield str(card.properties["ipConfigurations"][0]["properties"]["privateIPAddress"])
+            finally:
+                groups.begin_delete(group).result()
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
         """See :class:`Cloud`."""

@@ -1,5 +1,7 @@
 """docs/images.md: what is in each image, for which machine, tested how and where. Derived."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from mvstack.image import manifest
