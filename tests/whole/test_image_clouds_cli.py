@@ -14,7 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,16 +28,18 @@ from images.fake_arm import FakeArm
 from images.instance import USER, Instance, make_key
 from images.needs import needs
 from images.release import PARTITION, ROOT, SYSTEM, installed
+from images.started import Started
 from images.world import LOOPBACK, World
 
-from mvstack.image import vm
 from mvstack.image.base import PACKAGES as STARTS
 from mvstack.image.flow import Asked
 from mvstack.model.load import load_system
 from mvstack.support.home import DATA
 
-VERSION, NAME = "2026.11.0", "slurm-deb12"
+VERSION, NAME, MORE = "2026.11.0", "slurm-deb12", "ap-south-1"
 IMAGE, DISK_GB = f"{NAME}-{PARTITION}", 6
+SIZES = {"aws": "c6i.32xlarge", "azure": "Standard_D2s_v5"}
+USERS = {"aws": "admin", "azure": "azureuser"}
 CLOUDS = {
     "aws": "{owner: '136693071363', name: debian-12-amd64-20251112-2294}",
     "azure": "{publisher: Debian, offer: debian-12, sku: 12-gen2, version: 0.20251112.2294}",
@@ -96,6 +100,7 @@ def system(cloud: str, folder: Path) -> Path:
     text = text.replace(f"name: {SYSTEM}", f"name: {NAME}")
     text = text.replace("cloud: qemu", f"cloud: {cloud}").replace("launcher: hydra", SLURM)
     text = text.replace("base: {suite: bookworm}", f"base: {CLOUDS[cloud]}")
+    text = text.replace("machine: 2 virtual processors, 4 GB", f"machine: {SIZES[cloud]}")
     text = text.replace("os: debian12\n", "os: debian12\nscheduler: slurm\n")
     path = folder / f"{NAME}.yaml"
     path.write_text(text)
@@ -112,7 +117,7 @@ def instance(world: World, system: Path, folder: Path) -> Iterator[Instance]:
     packages = {*STARTS, *image.packages}
     if image.cloud == "azure":
         # Debian's kernel for clouds has no InfiniBand
-        packages |= {"waagent", "linux-image-amd64"}
+        packages = packages - {"linux-image-cloud-amd64"} | {"waagent", "linux-image-amd64"}
     root = base(sorted(packages), image.test_packages)
     with Instance(world, root, key.with_suffix(".pub")) as made:
         (made.disk / "etc/apt/sources.list").write_text(LATER)
@@ -157,12 +162,9 @@ def mvstack(world: World, emulator: Emulator, folder: Path) -> Iterator[Any]:
         "PYTHONPATH": str(DATA / "src"),
     }
 
-    def run(*words: str | Path, there: bool = True) -> tuple[int, str]:
+    def run(*words: str | Path | int) -> tuple[int, str]:
         command = [sys.executable, str(DATA / "tests/images/cli.py"), *map(str, words)]
-        if there:
-            return world.run(command, **environment)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        return world.run(command, **environment)
 
     assert run("cache", "keys", "create", "Image tests")[0] == 0
     code, said = run("cache", "push", f"{SYSTEM}/{PARTITION}", "--to", folder / "cache",
@@ -174,7 +176,14 @@ def mvstack(world: World, emulator: Emulator, folder: Path) -> Iterator[Any]:
 
 
 def test_a_site_builds_audits_starts_tests_and_publishes(
-    mvstack: Any, cloud: str, system: Path, site: Path, folder: Path, disk: CloudDisk
+    mvstack: Any,
+    cloud: str,
+    system: Path,
+    site: Path,
+    folder: Path,
+    disk: CloudDisk,
+    world: World,
+    emulator: Emulator,
 ) -> None:
     name = f"{system}/{PARTITION}"
     build = ("image", "build", name, "--settings", site, "--root", ROOT, "--yes")
@@ -209,10 +218,24 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
     code, said = mvstack(*unknown)
     assert code == 4 and "was not tested" in said and "--host NAME" in said
 
-    with machine(disk.raw, folder / "machine") as (host, config):
-        test = ("image", "test", name, "--root", ROOT, "--host", host, "--ssh-config", config)
-        code, said = mvstack(*test, there=False)
-    assert code == 0 and f"{IMAGE} {VERSION}: tested" in said, said
+    boot = ("image", "boot-test", name, "--root", ROOT, "--minutes", "60")
+    code, said = mvstack(*boot, "--settings", site, "--budget", "5")
+    assert code == 4 and "prices" in said and "Nothing was started" in said
+    priced = folder / "priced.json"
+    with Started(world, emulator, disk.raw, folder / "machine", USERS[cloud]) as started:
+        priced.write_text(json.dumps(json.loads(site.read_text()) | network(emulator) | {
+            "prices": {SIZES[cloud]: 4}, "ssh_port": started.port,
+        }))  # fmt: skip
+        code, said = mvstack(*boot, "--settings", priced, "--budget", "4.99")
+        assert code == 4 and "cost 5.00" in said and "Nothing was started" in said
+        code, said = mvstack(*boot, "--settings", priced, "--budget", "5")
+        assert code == 0 and f"{IMAGE} {VERSION}: tested" in said, said
+        deadline = time.monotonic() + 60
+        while not started.ended and time.monotonic() < deadline:
+            time.sleep(0.5)
+        assert (started.began, started.ended) == (1, 1), "it is ended, and was one"
+    code, said = mvstack("image", "clean", "--cloud", cloud, "--settings", site, "--older-than", 0)
+    assert code == 0 and "nothing to clean" in said
     report = json.loads((place / "tests.json").read_text())
     cases = {case["name"]: case["result"] for case in [*report["machine"], *report["checks"]]}
     assert cases["smoke"] == "pass" and cases["second start"] == "pass"
@@ -228,23 +251,27 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
     code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
     assert f"{IMAGE} {VERSION}: published" in said
 
+    of = (name, "--version", VERSION, "--settings", site)
+    code, said = mvstack("image", "replicate", *of, "northeurope" if cloud == "azure" else MORE)
+    assert code == 0 and ("northeurope" if cloud == "azure" else MORE) in said, said
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    code, said = mvstack("image", "deprecate", *of, "--last", today)
+    assert code == 0 and f"to be used until {today}" in said, said
+    for where in ((), ("--cloud", cloud, "--settings", site)):
+        code, said = mvstack("image", "list", *where)
+        assert f"{IMAGE} {VERSION}: published;" in said and f"end {today}" in said
+    code, said = mvstack("image", "delete", *of)
+    assert code == 4 and "may still be used" in said
 
-class machine:
-    """A machine on ``raw``, as ssh knows it; qemu, since no cloud starts one."""
 
-    def __init__(self, raw: Path, folder: Path) -> None:
-        folder.mkdir()
-        whole = folder / "disk.qcow2"
-        command = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, whole]
-        subprocess.run(command, check=True)
-        key = vm.make_key(folder)
-        seed = vm.make_seed(folder, key, "booted", root=False)
-        self._started = vm.started(whole, folder, vm.Guest("debian", key, seed, 2, 4096), print)
-
-    def __enter__(self) -> tuple[str, Path]:
-        made = self._started.__enter__()
-        assert made.config is not None
-        return made.name, made.config
-
-    def __exit__(self, *error: Any) -> None:
-        self._started.__exit__(*error)
+def network(emulator: Emulator) -> dict[str, str]:
+    """What a site names for machines that are tested."""
+    if isinstance(emulator, FakeArm):
+        net = "/subscriptions/x/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/v"
+        return {"azure_subnet": f"{net}/subnets/s"}
+    assert isinstance(emulator, EmulatedAws)
+    with emulator.world.inside():
+        ec2 = emulator.ec2()
+        subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+        (group,) = ec2.describe_security_groups(GroupNames=["default"])["SecurityGroups"]
+    return {"aws_subnet": subnet, "aws_security_group": group["GroupId"]}

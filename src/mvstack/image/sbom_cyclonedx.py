@@ -53,7 +53,9 @@ def add(document: Document, stack: Sequence[Component], of: Distribution, tool: 
     ours = {"bom-ref": f"CDXRef-{_OURS}-{tool}", "name": _OURS, "version": tool}
     document["metadata"]["tools"]["components"].append({**ours, "type": "application"})
     rows = [_component(one) for one in stack]
-    document["components"] = sorted([*document["components"], *rows], key=_ref)
+    document["components"] = sorted(
+        [*document["components"], *rows], key=lambda row: str(row["bom-ref"])
+    )
     edges = {row["ref"]: set(row.get("dependsOn", [])) for row in document["dependencies"]}
     edges.setdefault(subject["bom-ref"], set()).update(row["bom-ref"] for row in rows)
     for row in rows:
@@ -62,10 +64,6 @@ def add(document: Document, stack: Sequence[Component], of: Distribution, tool: 
         {"ref": ref, **({"dependsOn": sorted(edges[ref])} if edges[ref] else {})}
         for ref in sorted(edges)
     ]
-
-
-def _ref(row: Document) -> str:
-    return str(row["bom-ref"])
 
 
 def _component(one: Component) -> Document:

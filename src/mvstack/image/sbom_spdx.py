@@ -46,7 +46,8 @@ def _rpm(package: Package, of: Distribution) -> Document:
 def add(document: Document, stack: Sequence[Component], of: Distribution, tool: str) -> None:
     """Add the release's components, and us as a tool; everything in a fixed order."""
     subject = _subject(document)
-    _find(document, subject)["comment"] = f"distribution: {of.name}"
+    row = next(row for row in document["packages"] if row["SPDXID"] == subject)
+    row["comment"] = f"distribution: {of.name}"
     document["creationInfo"]["creators"].append(f"Tool: {tool}")
     rows = [_component(one) for one in stack]
     document["packages"] = sorted([*document["packages"], *rows], key=lambda row: row["SPDXID"])
@@ -75,11 +76,6 @@ def _subject(document: Document) -> str:
         if row["relationshipType"] == "DESCRIBES":
             return str(row["relatedSpdxElement"])
     raise ValueError("the SPDX document describes nothing")
-
-
-def _find(document: Document, ref: str) -> Document:
-    found: Document = next(row for row in document["packages"] if row["SPDXID"] == ref)
-    return found
 
 
 def _component(one: Component) -> Document:

@@ -5,7 +5,7 @@ Without a database the state is *unknown*, never *passed*: nobody looked.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -192,14 +192,11 @@ def report(root: Path, database: Path | None, gate: Gate, today: date) -> Report
     past = judged(found, gate, today)
     return head.model_copy(
         update={
-            "state": "failed" if past.blocking else "passed",
-            "why": f"{len(found)} known, {len(past.blocking)} of them in the way",
+            "state": "failed" if past["blocking"] else "passed",
+            "why": f"{len(found)} known, {len(past['blocking'])} of them in the way",
             "database": about,
             "vulnerabilities": found,
-            "blocking": past.blocking,
-            "accepted": past.accepted,
-            "expired": past.expired,
-            "unused": past.unused,
+            **past,
             "notes": [*_age(contents.date, today), _NOT_ASKED],
         }
     )
@@ -217,20 +214,10 @@ def _age(newest: str, today: date) -> list[str]:
     return [f"the database is {age} days old: its newest entry is of {then}"] if age > DAYS else []
 
 
-@dataclass
-class Judged:
-    """Which vulnerabilities are in the way, and what became of each exception."""
-
-    blocking: list[str] = field(default_factory=list)
-    accepted: list[str] = field(default_factory=list)
-    expired: list[str] = field(default_factory=list)
-    unused: list[str] = field(default_factory=list)
-
-
-def judged(found: Sequence[Vulnerability], gate: Gate, today: date) -> Judged:
-    """What the gate makes of the vulnerabilities on that day."""
+def judged(found: Sequence[Vulnerability], gate: Gate, today: date) -> dict[str, list[str]]:
+    """What is in the way on that day, and what became of each exception, as a Report says it."""
     bad = {"unknown", *ORDER[ORDER.index(gate.threshold) :]}
-    result = Judged()
+    blocking, accepted, expired = [], [], []
     used: set[Accepted] = set()
     for one in found:
         rows = [row for row in gate.accepted if _meant(row, one)]
@@ -239,12 +226,12 @@ def judged(found: Sequence[Vulnerability], gate: Gate, today: date) -> Judged:
             continue
         name = f"{one.id} in {one.package}"
         if good := [row for row in rows if today <= row.until]:
-            result.accepted.append(f"{name} until {good[0].until}: {good[0].why}")
+            accepted.append(f"{name} until {good[0].until}: {good[0].why}")
         else:
-            result.blocking.append(name)
-            result.expired += [f"{row.id} in {row.package}, on {row.until}" for row in rows]
-    result.unused = [f"{row.id} in {row.package}" for row in gate.accepted if row not in used]
-    return result
+            blocking.append(name)
+            expired += [f"{row.id} in {row.package}, on {row.until}" for row in rows]
+    unused = [f"{row.id} in {row.package}" for row in gate.accepted if row not in used]
+    return {"blocking": blocking, "accepted": accepted, "expired": expired, "unused": unused}
 
 
 def _meant(row: Accepted, one: Vulnerability) -> bool:

@@ -198,7 +198,14 @@ class Aws:
             {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", **place}
             for card in range(count)
         ]
-        end = ["shutdown", "-P", f"+{how.minutes}"]
+        # before there is a D-Bus, which shutdown needs, and without waiting for what comes after
+        end = [
+            "systemd-run",
+            "--no-block",
+            f"--on-active={how.minutes}min",
+            "systemctl",
+            "poweroff",
+        ]
         told = {"ssh_authorized_keys": [how.key], "bootcmd": [end]}
         made = ec2.call(
             "run_instances",
