@@ -6,6 +6,8 @@ moto is an emulator: see images/emulated_aws.py for what this cannot show.
 from __future__ import annotations
 
 import base64
+import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -23,11 +25,15 @@ from images.kits import FAILING_STEP, FAILING_TEST, PACKAGES, WAITING, load_imag
 from images.needs import needs
 from images.world import LOOPBACK, World, networks, processes
 
+from mvstack.image import publish, store, vm
+from mvstack.image.boot import boot_test
 from mvstack.image.clouds import BUILD as BUILD_TAG
 from mvstack.image.clouds import IMAGE as IMAGE_TAG
 from mvstack.image.clouds import OURS, STATE, TAG, Booted
 from mvstack.image.clouds.aws import Aws
-from mvstack.support.errors import CheckFailed, Missing, MvstackError, Refused
+from mvstack.image.flow import Asked
+from mvstack.support.errors import BuildFailed, CheckFailed, Missing, MvstackError, Refused
+from mvstack.support.progress import Progress
 
 Start = Callable[..., Flow]
 
@@ -469,6 +475,58 @@ def test_a_machine_of_an_image_has_its_adapters_and_always_ends(
         '"--on-active=75min", "systemctl", "poweroff"]' in told and "ssh-ed25519 AAAA test" in told
     )
     assert run["InstanceInitiatedShutdownBehavior"] == "terminate"
+
+
+@pytest.mark.parametrize(
+    ("ssh", "error", "says"),
+    [
+        # a kernel that does not start answers nobody
+        ("exit 255", BuildFailed, "could not be reached by ssh"),
+        ("sleep 60", CheckFailed, "did not end within 1 minutes"),
+        ("kill -TERM $PPID; sleep 60", KeyboardInterrupt, ""),
+        ('[[ $* == *boot_id ]] && echo 1 || echo "{}"', Refused, "was not started from"),
+    ],
+    ids=["does not start", "takes too long", "is cancelled", "is another image"],
+)
+def test_a_boot_test_that_fails_ends_its_machine_and_nothing_is_published(
+    aws: EmulatedAws,
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ssh: str,
+    error: type[BaseException],
+    says: str,
+) -> None:
+    image = load_image("aws-c6i", "hpc")
+    version = store.begin(tmp_path / "images", "2026.11", image.name, "x", None, {})
+    version.set(state="candidate", release_sha256="0" * 64)
+    (tmp_path / "ssh").write_text(f"#!/bin/bash\n{ssh}\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(vm, "PATIENCE", 2)
+    alarm = signal.alarm
+    monkeypatch.setattr(signal, "alarm", lambda seconds: alarm(1 if seconds else 0))
+    if error is not CheckFailed:
+        monkeypatch.setattr(signal, "alarm", lambda _: None)
+    with world.inside():
+        ec2 = aws.ec2()
+        subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+        group = ec2.describe_security_groups()["SecurityGroups"][0]["GroupId"]
+        site = tmp_path / "site.json"
+        known = {"aws_region": REGION, "aws_subnet": subnet, "aws_security_group": group}
+        site.write_text(json.dumps({**known, "prices": {image.machine: 4}}))
+        name = f"{TAG}-{image.name}-{version.version}"
+        ami = ec2.register_image(Name=name, RootDeviceName="/dev/sda1")["ImageId"]
+        where = Asked("aws-c6i/hpc", root=tmp_path, images=tmp_path / "images")
+        with pytest.raises(error, match=says or None):
+            boot_test(where, None, site, (1, 100.0), Progress(0, mode="quiet"))
+        assert aws.left()["instances"] == [] and asked(aws, "TerminateInstances")
+        ec2.deregister_image(ImageId=ami)
+    (left,) = store.versions(tmp_path / "images")
+    assert left.state == "candidate"
+    with pytest.raises(Refused, match="was not tested"):
+        publish._may_be_published(left, image, unknown_is_fine=True)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_what_aws_answers_is_told(

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,21 @@ def written(folder: Path, text: str | bytes) -> Path:
         ("publish azure-hbv4 --to /x", 3, ["--to", "leave it out"]),
         (f"delete {SYSTEM} --version 2026.11.0", 3, ["to a folder", "remove the folder"]),
         ("deprecate aws-hpc7a --version 2026.11.0 --last 2026-01-31", 3, ["that day is over"]),
+        (f"replicate {SYSTEM} westeurope --version 2026.11.0", 3, ["to a folder"]),
+        (f"boot-test {SYSTEM} --settings SITE --budget 1", 4, ["started here", "image test"]),
+        (
+            "boot-test aws-hpc7a --settings SITE --budget 1",
+            4,
+            ["aws_subnet, aws_security_group", '"hpc7a.96xlarge": AN HOUR', "Nothing was started"],
+        ),
+        (
+            "boot-test azure-hbv4 --settings SITE --budget 4.9",
+            4,
+            ["azure_subnet", "Standard_HB176rs_v4"],
+        ),
+        ("boot-test aws-hpc7a --budget 1", 2, ["--settings"]),
+        ("boot-test aws-hpc7a --settings SITE", 2, ["--budget"]),
+        ("build aws-hpc7a --last 30.6.2027", 2, ["--last"]),
         ("publish azure-hbv4 --share 123456789012", 3, ["--share", "for aws"]),
         ("list --cloud gcp", 3, ["--cloud", "gcp", "aws, azure"]),
         ("clean --cloud gcp --yes", 3, ["--cloud", "gcp", "aws, azure"]),
@@ -104,9 +120,10 @@ def written(folder: Path, text: str | bytes) -> Path:
     ],
 )
 def test_what_is_wrong_is_named_with_what_to_do(
-    mvstack: Run, images: Path, words: str, code: int, says: list[str]
+    mvstack: Run, images: Path, tmp_path: Path, words: str, code: int, says: list[str]
 ) -> None:
-    got, out, err = mvstack(*words.split())
+    site = str(written(tmp_path, "{}"))
+    got, out, err = mvstack(*(site if word == "SITE" else word for word in words.split()))
     assert got == code, err
     flat = " ".join(err.replace("│", " ").split())
     assert all(word in flat for word in says), err
@@ -130,6 +147,9 @@ def test_an_error_is_json_for_scripts(mvstack: Run) -> None:
         ('{"aws_regionn": "x"}', ["no such variable", "aws_region"]),
         ('{"aws_copy_regions": "eu-north-1"}', ["aws_copy_regions", "list"]),
         ('{"aws_region": ["us-east-2"]}', ["aws_region", "no text"]),
+        ('{"prices": {"hpc7a.96xlarge": "7.2"}}', ["prices", "no price by size"]),
+        ('{"prices": {"hpc7a.96xlarge": 0}}', ["prices", "no price by size"]),
+        ('{"prices": 7.2}', ["prices", "no price by size"]),
     ],
 )
 def test_a_site_file_that_is_wrong(
@@ -254,6 +274,22 @@ def test_only_what_was_tested_and_signed_is_published(
     code, _, err = mvstack(*words)
     assert code == 4 and "published already" in err
     assert not (tmp_path / "to").exists()
+
+
+def test_a_version_says_its_last_day_and_after_it_is_not_published(
+    mvstack: Run, images: Path, tmp_path: Path
+) -> None:
+    today = datetime.now(UTC).date()
+    version(images, "tested", signed="", last_day=str(today))
+    code, out, _ = mvstack("list")
+    assert code == 0 and f"{IMAGE} 2026.11.0: tested; " in out and f"end {today}" in out
+    over = version(images, "published", last_day=str(today - timedelta(1)))
+    code, out, _ = mvstack("list")
+    assert f"{over.title}: published (past its last day); " in out
+    over.set(state="tested")
+    words = ("publish", SYSTEM, "--to", tmp_path / "to", "--vulnerabilities-unknown")
+    code, _, err = mvstack(*words)
+    assert code == 4 and "is past its last day" in err and not (tmp_path / "to").exists()
 
 
 def test_a_damaged_record_is_shown_and_nothing_takes_its_place(mvstack: Run, images: Path) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from mvstack.image import publish, store, testing, vm
+from mvstack.image import publish, store, testing, tools, vm
+from mvstack.image.flow import Asked
+from mvstack.image.flow import test_image as whole_test
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.image.policy import image_policy
 from mvstack.image.vm import Machine
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.plan.make import make_plan
 from mvstack.support.errors import BuildFailed, Refused
+from mvstack.support.progress import Progress
 
 # ssh [OPTION]… HOST COMMAND, of a machine whose state is in the folder of this program
 SSH = r"""#!/bin/bash
@@ -69,6 +74,24 @@ def test_a_kernel_that_does_not_start_stops_the_test(machine: Machine, tmp_path:
     machine.reach(lambda _: None)
     with pytest.raises(BuildFailed, match="of being started again"):
         machine.reboot(lambda _: None)
+
+
+def test_a_disk_that_does_not_start_stops_the_test_of_a_qemu_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With qemu itself: what is on the disk is no kernel, nor what starts one."""
+    if not all(map(shutil.which, tools.FOR_TEST)):
+        pytest.skip("what starts an image is not installed")
+    made = store.begin(tmp_path, "2026.11", "qemu-debian12-mpich", "inputs", None, {})
+    made.set(state="tested", release_sha256="0" * 64, signed="F")
+    disk = made.folder / "disk.qcow2"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", disk, "16M"], check=True)
+    monkeypatch.setattr(vm, "PATIENCE", 3)
+    asked = Asked("qemu-debian12/mpich", images=tmp_path)
+    with pytest.raises(BuildFailed, match="could not be reached by ssh"):
+        whole_test(asked, None, Progress(0, mode="quiet"))
+    (left,) = store.versions(tmp_path)
+    assert left.state == "candidate" and not left.data["signed"]
 
 
 def test_a_unit_that_failed_at_the_second_start_is_told(machine: Machine, tmp_path: Path) -> None:
