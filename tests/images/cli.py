@@ -7,8 +7,9 @@ from pathlib import Path
 import old_packer
 
 from mvstack.cli.main import main
-from mvstack.image import packer
+from mvstack.image import packer, vm
 
+vm.PATIENCE = 1800  # an emulated machine on one that has other work to do
 prepare = packer.prepare
 
 

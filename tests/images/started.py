@@ -65,7 +65,7 @@ class Started:
             command = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2", self.raw, disk]
             subprocess.run(command, check=True)
         # cloud-init's own name for the default user, which each cloud's images set otherwise
-        data = json.dumps({**self.told, "user": self.user})
+        data = json.dumps({**self.told, "user": {"name": self.user}})
         files = {
             "meta-data": json.dumps({"instance-id": f"boot-{self.began}"}) + "\n",
             "user-data": f"#cloud-config\n{data}\n",

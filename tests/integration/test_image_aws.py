@@ -125,7 +125,7 @@ def test_a_build_makes_a_candidate_in_each_region_and_leaves_nothing_else(
     start: Start, aws: EmulatedAws, instance: Instance, world: World, cloud: Aws
 ) -> None:
     before = aws.left(REGION), aws.left(ELSEWHERE)
-    done = start().wait()
+    done = start(last_day="2027-06-30").wait()
     assert done.code == 0, done.output
     told = done.output
     assert told.index("changed: 0 (") < told.index("tests: 2 passed") < told.index("generalised")
@@ -154,6 +154,7 @@ def test_a_build_makes_a_candidate_in_each_region_and_leaves_nothing_else(
         (made,) = cloud.images()
         assert cloud.leftovers() == []
     assert (made.image, made.version, made.state) == (IMAGE, VERSION, "candidate")
+    assert made.end == "2027-06-30"
     assert set(made.regions) == {REGION, ELSEWHERE}
 
 

@@ -128,7 +128,7 @@ def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_els
     start: Start, arm: FakeArm, instance: Instance, world: World, cloud: Azure
 ) -> None:
     before = arm.left()
-    done = start().wait()
+    done = start(last_day="2027-06-30").wait()
     assert done.code == 0, done.output
     told = done.output
     assert told.index("changed: 0 (") < told.index("tests: 2 passed") < told.index("generalised")
@@ -145,6 +145,7 @@ def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_els
     (version,) = asked(arm, "PUT", "/versions/")
     profile = version.body["properties"]["publishingProfile"]
     assert profile["excludeFromLatest"] is True
+    assert profile["endOfLifeDate"].startswith("2027-06-30T23:59:00")
     assert [one["name"] for one in profile["targetRegions"]] == [LOCATION, ELSEWHERE]
 
     with world.inside():
@@ -155,6 +156,7 @@ def test_a_build_makes_a_candidate_that_is_not_the_latest_and_leaves_nothing_els
         assert cloud.leftovers() == []
         (made,) = cloud.images()
     assert (made.image, made.version, made.state) == (IMAGE, VERSION, "candidate")
+    assert made.end == "2027-06-30"
     assert (made.build, set(made.regions)) == (BUILD, {LOCATION, ELSEWHERE})
     assert made.created == "2026-11-21T21:15:00Z"
 
