@@ -58,8 +58,8 @@ def ready(title: str, image: ImagePlan, there: Machine | None = None) -> None:
         raise Refused(
             Problem(
                 f"{title} is an image of {image.cloud}, and cannot be started here",
-                todo=f"start a machine of size {image.machine} from it, and name it: --host NAME, "
-                "as ssh knows it (docs/images.md)",
+                todo=f"mvstack image boot-test {image.system}/{image.partition}; or start "
+                f"{image.machine} from it, and name it: --host NAME (docs/images.md)",
             )
         )
     else:
