@@ -198,15 +198,10 @@ class Aws:
             {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", **place}
             for card in range(count)
         ]
-        # before there is a D-Bus, which shutdown needs, and without waiting for what comes after
-        end = [
-            "systemd-run",
-            "--no-block",
-            f"--on-active={how.minutes}min",
-            "systemctl",
-            "poweroff",
-        ]
-        told = {"ssh_authorized_keys": [how.key], "bootcmd": [end]}
+        # at the end of every start; bootcmd comes before what shutdown and systemd-run talk to
+        end = {"path": "/var/lib/cloud/scripts/per-boot/end", "permissions": "0755"}
+        end["content"] = f"#!/bin/sh\nshutdown -P +{how.minutes}\n"
+        told = {"ssh_authorized_keys": [how.key], "write_files": [end]}
         made = ec2.call(
             "run_instances",
             ImageId=home["ImageId"],
