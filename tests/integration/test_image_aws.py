@@ -472,9 +472,7 @@ def test_a_machine_of_an_image_has_its_adapters_and_always_ends(
     cards = [run[f"NetworkInterface.{n}.InterfaceType"] for n in (1, 2)]
     assert cards == ["efa", "efa"] and run["NetworkInterface.2.NetworkCardIndex"] == "1"
     told = base64.b64decode(run["UserData"]).decode()
-    assert (
-        '"--on-active=75min", "systemctl", "poweroff"]' in told and "ssh-ed25519 AAAA test" in told
-    )
+    assert "per-boot/end" in told and "shutdown -P +75" in told and "ssh-ed25519 AAAA test" in told
     assert run["InstanceInitiatedShutdownBehavior"] == "terminate"
 
 
