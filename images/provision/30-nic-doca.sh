@@ -54,13 +54,11 @@ done
 need_module ib_umad
 need_module rdma_ucm
 
-# openibd loads the drivers; it comes too early on VMs whose adapter is passed through late
+# openibd loads the drivers; it comes too early on VMs whose adapter is passed through late. Not by
+# systemd-udev-settle.service, which fails, and with it the machine's state, where devices take long.
 put /etc/systemd/system/openibd.service.d/90-mvapich-stack.conf <<'END'
-[Unit]
-After=systemd-udev-settle.service
-Wants=systemd-udev-settle.service
-
 [Service]
+ExecStartPre=-/usr/bin/udevadm settle --timeout=120
 Restart=on-failure
 RestartSec=5
 END
