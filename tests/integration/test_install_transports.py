@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.install.flow import Request, install
 from mvstack.install.local import as_seen
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.make import make_plan
@@ -40,14 +41,18 @@ UCX_INFO = """case "$1" in
 esac"""
 
 
-def asked(folder: Path, fabric: str, device: str, tool: str, text: str) -> None:
+def written(folder: Path, fabric: str, device: str, tool: str, text: str) -> str:
     library = {"fi_info": "libfabric", "ucx_info": "ucx"}[tool]
     if text:
         (folder / "bin").mkdir()
         (folder / "bin" / tool).write_text(f"#!/bin/sh\n{text}\n")
         (folder / "bin" / tool).chmod(0o755)
     words = {"fabric": fabric, "device": device, "library": library, "prefix": folder}
-    system = parse_system(SYSTEM.format(**words), folder / "node.yaml")
+    return SYSTEM.format(**words)
+
+
+def asked(folder: Path, *case: str) -> None:
+    system = parse_system(written(folder, *case), folder / "node.yaml")
     make_plan(as_seen(system, "cpu", Progress()), "cpu", load_release(None), load_policy())
 
 
@@ -88,3 +93,12 @@ def test_what_it_has_is_enough(
     tmp_path: Path, fabric: str, device: str, tool: str, text: str
 ) -> None:
     asked(tmp_path, fabric, device, tool, text)
+
+
+def test_install_asks_before_it_fetches_or_builds(tmp_path: Path) -> None:
+    case = ("efa", "ch4:ofi", "fi_info", FI_INFO.format("sockets"))
+    (tmp_path / "node.yaml").write_text(written(tmp_path, *case))
+    here = Request(str(tmp_path / "node.yaml"), root=tmp_path / "root", prerequisites=False)
+    with pytest.raises(InvalidInput, match="the libfabric here has no efa"):
+        install(here, Progress())
+    assert not (tmp_path / "root").exists()
