@@ -94,22 +94,22 @@ def test_plus_has_one_package_hash_before_and_after_its_spec_is_concrete(
         assert package.has_code is staged
 
 
-def test_a_dependent_gets_the_wrapper_of_each_language() -> None:
+@pytest.mark.parametrize("fortran", [True, False])
+def test_a_dependent_gets_the_wrapper_of_each_language(fortran: bool) -> None:
     """The words of builtin's mpich for recipes; the variables are those of our own builds."""
-    package = loaded(SHARED / "mpi_as_binary.py").MpiAsBinary()
+    package = loaded(SHARED / "mpich_based.py").MpichBased()
     package.prefix = SimpleNamespace(bin="/mpi/bin")
-    package.spec = SimpleNamespace()
+    package.spec = SimpleNamespace(satisfies=lambda text: text == "~fortran" and not fortran)
     package.setup_dependent_package(None, None)
-    assert vars(package.spec) == {
-        "mpicc": "/mpi/bin/mpicc",
-        "mpicxx": "/mpi/bin/mpicxx",
-        "mpifc": "/mpi/bin/mpif90",
-        "mpif77": "/mpi/bin/mpif77",
-    }
-    said: dict[str, str] = {}
+    words, said = {"mpicc": "mpicc", "mpicxx": "mpicxx"}, {}
+    wrappers = {"MPICC": "mpicc", "MPICXX": "mpicxx"}
+    if fortran:
+        words |= {"mpifc": "mpif90", "mpif77": "mpif77"}
+        wrappers |= {"MPIFC": "mpifort", "MPIF77": "mpif77", "MPIF90": "mpif90"}
+    for word, wrapper in words.items():
+        assert vars(package.spec).pop(word) == f"/mpi/bin/{wrapper}"
+    assert list(vars(package.spec)) == ["satisfies"]
     package.setup_run_environment(SimpleNamespace(set=said.__setitem__))
-    wrappers = {"MPICC": "mpicc", "MPICXX": "mpicxx", "MPIFC": "mpifort"}
-    wrappers |= {"MPIF77": "mpif77", "MPIF90": "mpif90"}
     assert said == {name: f"/mpi/bin/{wrapper}" for name, wrapper in wrappers.items()}
 
 

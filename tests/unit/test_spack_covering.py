@@ -322,35 +322,15 @@ def test_a_gpu_that_configure_lost_is_refused(tmp_path, gpu, word):
             package_of(tmp_path, f"+{gpu}").gpu_is_there()
 
 
-LOG = """\
-configure:19: checking for cudaStreamSynchronize in -lcudart
-configure:20: gcc -o conftest conftest.c -lcudart
-configure:21: result: yes
-configure:77: checking for cuMemGetAddressRange in -lcuda
-configure:78: gcc -o conftest conftest.c -lcuda
-/usr/bin/ld: cannot find -lcuda: No such file or directory
-collect2: error: ld returned 1 exit status
-configure:80: result: no
-configure:90: checking for munmap
-configure:91: result: no
-"""
-
-
-def test_a_refusal_says_what_configure_looked_for_in_vain(tmp_path):
+def test_a_refusal_names_the_log_of_the_configure_that_did_not_find_it(tmp_path):
     config = tmp_path / "src/mpl/include/mplconfig.h"
     config.parent.mkdir(parents=True)
     config.write_text("/* #undef MPL_HAVE_CUDA */\n")
-    (tmp_path / "src/mpl/config.log").write_text(LOG)
     with pytest.raises(Exception) as refused:
         package_of(tmp_path, "+cuda").gpu_is_there()
-    assert str(refused.value) == (
-        "configure went on without cuda: src/mpl/include/mplconfig.h defines no MPL_HAVE_CUDA; no "
-        "to checking for cuMemGetAddressRange in -lcuda (/usr/bin/ld: cannot find -lcuda: No such "
-        "file or directory)"
-    )
-    (tmp_path / "src/mpl/config.log").write_text(LOG.replace("result: no", "result: yes"))
-    with pytest.raises(Exception, match=r"MPL_HAVE_CUDA; .*src/mpl/config\.log says why"):
-        package_of(tmp_path, "+cuda").gpu_is_there()
+    said = " ".join(str(one) for one in refused.value.args)
+    assert "without cuda: src/mpl/include/mplconfig.h defines no MPL_HAVE_CUDA" in said
+    assert str(tmp_path / "src/mpl/config.log") in said
 
 
 @pytest.mark.parametrize(

@@ -109,25 +109,6 @@ def variables(text, method, gcc="12.2.0"):
     return made
 
 
-def withdrawn():
-    """What the user reads when the mirror holds the tarball of 4.1 that upstream replaced."""
-    recipe_says = {}
-    for name, found in (("withdrawn", asked["withdrawn"]), ("other", "0" * 64)):
-
-        def fails(self, mirror_only=False, found=found):
-            raise spack.fetch_strategy.ChecksumError("sha256 checksum failed", f"got {found}")
-
-        kept = spack.package_base.PackageBase.do_fetch
-        spack.package_base.PackageBase.do_fetch = fails
-        try:
-            package("mvapich@=4.1").do_fetch()
-        except Exception as err:  # whatever it is, it is what the user sees
-            recipe_says[name] = f"{err}\n{getattr(err, 'long_message', '')}"
-        finally:
-            spack.package_base.PackageBase.do_fetch = kept
-    return recipe_says
-
-
 def flags(gcc, version):
     return package(f"mvapich@={version}", gcc).flag_handler("cflags", ["-g"])[0]
 
@@ -163,7 +144,6 @@ print(
             "old": variables("mvapich@=3.0", "setup_build_environment"),
             "cuda": variables("mvapich@=4.0 +cuda cuda_arch=80", "setup_build_environment"),
             "run": {text: variables(text, "setup_run_environment") for text in asked["run"]},
-            "withdrawn": withdrawn(),
             "flags": {
                 version: {gcc: flags(gcc, version) for gcc in ("12.2.0", "14.1.0", "15.1.0")}
                 for version in ("3.0", "4.0")

@@ -44,7 +44,6 @@ SPECS = [
 ]
 UCX_INSIDE = "mvapich@=4.0 embedded=ucx"
 QUESTIONS = {
-    "withdrawn": WITHDRAWN,
     "arguments": [*SPECS, UCX_INSIDE],
     "required": [
         "mvapich@=4.0 pmi=pmix process_managers=slurm",
@@ -261,22 +260,16 @@ def test_a_plain_srun_speaks_the_pmi_of_the_build(answers):
 def test_the_run_environment_names_the_provider_and_the_compilers(answers):
     plain, tcp, inside = (answers["run"][text] for text in QUESTIONS["run"][:3])
     assert plain["MPI_HOME"] == "/of/mvapich"
-    assert plain["MPIFC"] == "/of/mvapich/bin/mpifort"
+    assert plain["MPICC"] == "/of/mvapich/bin/mpicc"
     assert "FI_PROVIDER" not in plain
     assert plain["UCX_TLS"] == "^tcp"
     assert tcp["FI_PROVIDER"] == "tcp"
-    assert "MPIFC" not in tcp
     assert "/of/mvapich/libexec/osu-micro-benchmarks/mpi/pt2pt" in tcp["PATH"].split(":")
     assert inside["FI_PROVIDER"] == "mverbs;ofi_ucr"
 
 
-def test_the_withdrawn_tarball_is_explained(answers):
+def test_the_withdrawn_tarball_of_4_1_is_taken_for_none(answers):
     assert WITHDRAWN not in answers["versions"].values()
-    said = answers["withdrawn"]["withdrawn"]
-    assert "replaced" in said
-    assert WITHDRAWN in said
-    assert answers["versions"]["4.1"] in said
-    assert "replaced" not in answers["withdrawn"]["other"]
 
 
 def test_each_version_provides_the_standard_of_the_mpich_beneath(answers):

@@ -8,12 +8,12 @@ import os
 import re
 
 from spack_repo.builtin.build_systems.generic import Package
-from spack_repo.mvapich_stack.build_systems.mpi_as_binary import MpiAsBinary
+from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
 
 from spack.package import *
 
 
-class BinaryMvapich2(MpiAsBinary, Package):
+class BinaryMvapich2(MpichBased, Package):
     """What MVAPICH2-GDR and MVAPICH2-X share: found where a site has them, never built."""
 
     manual_download = True

@@ -11,6 +11,7 @@ import re
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
+from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
 
 from spack.package import *
 
@@ -79,8 +80,6 @@ FILE_SYSTEMS = (
     *("daos", "gpfs", "ime", "lustre", "nfs", "panfs", "pvfs2", "quobytefs", "testfs", "ufs"),
     "xfs",
 )
-# Upstream published 4.1's tarball twice under one name. The recipe holds the hash of the second.
-REFUSED_4_1 = "a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab"
 # Folders whose configure scripts belong to tests, or to libraries that are not the MPI's own.
 FOREIGN = ("modules/libfabric", "modules/ucx", "modules/hwloc", "modules/json-c", "test", "maint")
 # Variant, configure's word, the package, the soname that libmpi.so then needs.
@@ -94,8 +93,6 @@ EMBEDDED_GPUS = {
     "libfabric": {"cuda": "HAVE_CUDA", "rocm": "HAVE_ROCR", "level_zero": "HAVE_ZE"},
     "ucx": {"cuda": "HAVE_CUDA", "rocm": "HAVE_ROCM"},
 }
-# Words of the checks of configure that decide whether a GPU is used.
-NEEDED = {"cuda": "cuda|nvcc", "rocm": "hip|hsa|roc", "level_zero": r"\bze|level_zero"}
 # Variants of builtin's recipe, or of ours before, that decide nothing: their one value, and why.
 DEPRECATED = {
     "cma": (True, "4.x does not link without CMA: use MPIR_CVAR_CH4_CMA_ENABLE=0 at run time"),
@@ -113,7 +110,7 @@ SPELLINGS = {
 }
 
 
-class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
+class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
     """MPI over libfabric (netmod=ofi) or UCX (netmod=ucx) by The Ohio State University.
 
     The variant `fabrics` says which networks it must drive; the libfabric or UCX beneath it is
@@ -129,7 +126,8 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
     executables = ["^mpichversion$"]
 
-    # Not this one: REFUSED_4_1, the first tarball that upstream published as 4.1 and replaced.
+    # Not a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab: the first tarball that
+    # upstream published as 4.1, and replaced. A mirror may still have it.
     version("4.1", sha256="25a53d3725b669e2c648158fb7c9fc5b1388953f3a2f949748586c447d0e43ee")
     version("4.0", sha256="c532f7bdd5cca71f78c12e0885c492f6e276e283711806c84d0b0f80bb3e3b74")
     version("3.0", sha256="ee076c4e672d18d6bf8dd2250e4a91fa96aac1db2c788e4572b5513d86936efb")
@@ -143,7 +141,6 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         "netmod",
         default="ucx",
         values=("ofi", "ucx"),
-        multi=False,
         description="Transport: ofi (libfabric) or ucx",
         sticky=True,
     )
@@ -165,7 +162,6 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         "pmi",
         default="simple",
         values=("simple", "pmi1", "pmi2", "pmix", "cray"),
-        multi=False,
         description="How ranks and what starts them talk; simple: the library's own PMI 1 and 2",
         sticky=True,
     )
@@ -182,7 +178,6 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         "threads",
         default="multiple",
         values=("single", "funneled", "serialized", "multiple"),
-        multi=False,
         description="Highest level that MPI_Init_thread can give",
     )
     variant(
@@ -197,14 +192,12 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         "error_checking",
         default="runtime",
         values=("no", "runtime", "all"),
-        multi=False,
         description="Check of arguments: never, unless switched off when running, always",
     )
     variant(
         "datatype_engine",
         default="auto",
         values=("auto", "dataloop", "yaksa"),
-        multi=False,
         description="Packing of datatypes; yaksa also packs GPU buffers, and compiles long",
     )
     variant("fortran", default=True, description="Fortran bindings: mpif.h, mpi and mpi_f08")
@@ -305,57 +298,32 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         )
     conflicts("embedded=libfabric", when="netmod=ucx", msg="use netmod=ofi, or embed ucx")
     conflicts("embedded=ucx", when="netmod=ofi", msg="use netmod=ucx, or embed libfabric")
-    conflicts(
-        "embedded=libfabric",
-        when="fabrics=slingshot-11",
-        msg="the embedded libfabric has no cxi provider: use embedded=none, with libfabric "
-        "fabrics=cxi",
-    )
-    conflicts(
-        "embedded=libfabric",
-        when="fabrics=psm3",
-        msg="psm3 of the embedded libfabric fails when a program ends (RELEASE_NOTES): use "
-        "embedded=none, with libfabric fabrics=psm3",
-    )
+    for _fabric, _provider, _why in (
+        ("slingshot-11", "cxi", "the embedded libfabric has no cxi provider"),
+        ("psm3", "psm3", "its psm3 provider fails when a program ends (RELEASE_NOTES)"),
+    ):
+        _use = f"use embedded=none, with libfabric fabrics={_provider}"
+        conflicts("embedded=libfabric", when=f"fabrics={_fabric}", msg=f"{_why}: {_use}")
+    _hydra = "hydra serves no external PMIx: use process_managers=slurm (or none), or pmi=simple"
+    _cray = "Cray's own srun or aprun starts the ranks: use process_managers=none"
+    _simple = "3.0 calls its own PMI 1 simple: use pmi=simple"
     for _manager in ("gforker", "remshell"):
+        _one = f"{_manager} speaks PMI 1 only: use pmi=simple, or process_managers=hydra"
         for _pmi in ("pmi2", "pmix", "cray"):
-            conflicts(
-                f"pmi={_pmi}",
-                when=f"process_managers={_manager}",
-                msg=f"{_manager} speaks PMI 1 only: use pmi=simple, or process_managers=hydra",
-            )
+            conflicts(f"pmi={_pmi}", when=f"process_managers={_manager}", msg=_one)
     for _manager in ("auto", "hydra"):
-        conflicts(
-            "pmi=pmix",
-            when=f"process_managers={_manager}",
-            msg="hydra serves no external PMIx: use process_managers=slurm (or none), or "
-            "pmi=simple",
-        )
+        conflicts("pmi=pmix", when=f"process_managers={_manager}", msg=_hydra)
     for _manager in ("auto", "hydra", "slurm"):
-        conflicts(
-            "pmi=cray",
-            when=f"process_managers={_manager}",
-            msg="Cray's own srun or aprun starts the ranks: use process_managers=none",
-        )
+        conflicts("pmi=cray", when=f"process_managers={_manager}", msg=_cray)
     for _manager in ("auto", "none", "hydra", "gforker", "remshell"):
-        conflicts(
-            "pmi=pmi1",
-            when=f"@:3 process_managers={_manager}",
-            msg="3.0 calls its own PMI 1 simple: use pmi=simple",
-        )
+        conflicts("pmi=pmi1", when=f"@:3 process_managers={_manager}", msg=_simple)
     conflicts("+rocm", when="@:3", msg="3.0 knows no ROCm: use @4.0 or newer")
     for _one, _other in (("cuda", "rocm"), ("cuda", "level_zero"), ("rocm", "level_zero")):
-        conflicts(
-            f"+{_one}",
-            when=f"+{_other}",
-            msg=f"one kind of GPU in one build: use +{_one} or +{_other}",
-        )
+        _why = f"one kind of GPU in one build: use +{_one} or +{_other}"
+        conflicts(f"+{_one}", when=f"+{_other}", msg=_why)
+    _yaksa = "only yaksa packs GPU buffers: use datatype_engine=yaksa"
     for _gpu, *_ in GPUS:
-        conflicts(
-            "datatype_engine=dataloop",
-            when=f"+{_gpu}",
-            msg="only yaksa packs GPU buffers: use datatype_engine=yaksa",
-        )
+        conflicts("datatype_engine=dataloop", when=f"+{_gpu}", msg=_yaksa)
     conflicts("platform=darwin", msg="MVAPICH is for Linux: use mpich")
     conflicts("platform=windows", msg="MVAPICH is for Linux: use msmpi")
 
@@ -477,22 +445,6 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
         return [f"pmi={word}", *([f"process_managers={named}"] if named else [])]
 
     # --- sources ------------------------------------------------------------------------------
-
-    def do_fetch(self, mirror_only=False):
-        """Fetch; where the bytes are those that upstream withdrew, say so."""
-        try:
-            super().do_fetch(mirror_only)
-        except SpackError as err:
-            if REFUSED_4_1 not in f"{err} {err.long_message}":
-                raise
-            raise InstallError(
-                "this tarball of MVAPICH 4.1 is the first that upstream published under the name, "
-                "and replaced",
-                f"found     sha256 {REFUSED_4_1}\n"
-                f"expected  sha256 {self.versions[self.version]['sha256']}\n"
-                "to do     remove it from the mirror it came from, and fetch the present one from "
-                f"{self.url_for_version(self.version)}",
-            ) from err
 
     def patch(self):
         """Let mpicc link what a shared libfabric needs; let Slurm's PMI 2 and CUDA 13 compile.
@@ -778,38 +730,16 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
                 )
 
     def must_define(self, part, header, words):
-        """Refuse what configure went on without: `words` maps a thing to its word in a header.
-
-        `part`: the folder of that configure, whose config.log tells what was looked for in vain.
-        """
+        """Refuse what the configure of a part went on without: thing → its word in a header."""
         top = join_path(self.stage.source_path, *part.split("/"))
         with open(join_path(top, *header.split("/")), errors="replace") as made:
             defined = re.findall(r"^#\s*define (\w+) 1$", made.read(), re.M)
         for thing, word in words.items():
             if word not in defined:
                 raise InstallError(
-                    f"configure went on without {thing}: {part}/{header} defines no {word}; "
-                    + self.in_vain(join_path(top, "config.log"), NEEDED.get(thing, thing))
+                    f"configure went on without {thing}: {part}/{header} defines no {word}",
+                    f"{join_path(top, 'config.log')} says what was looked for in vain",
                 )
-
-    @staticmethod
-    def in_vain(log, needed):
-        """What a config.log says that was looked for, matches `needed`, and was not there."""
-        if not os.path.exists(log):
-            return "it left no config.log"
-        with open(log, errors="replace") as source:
-            checks = re.findall(
-                rf"^configure:\d+: (checking [^\n]*(?:{needed})[^\n]*)\n"
-                r"(.*?)^configure:\d+: result: (\w+)$",
-                source.read(),
-                re.M | re.S,
-            )
-        found = []
-        for asked, between, result in checks:
-            if result == "no":
-                error = re.search(r"^.*(?:cannot find|error:).*$", between, re.M)
-                found.append(asked + (f" ({error[0]})" if error else ""))
-        return "; ".join(f"no to {one}" for one in found) or f"{log} says why"
 
     @run_after("configure")
     def every_fabric_is_there(self):
@@ -845,30 +775,11 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
 
     # --- use ----------------------------------------------------------------------------------
 
-    @property
-    def libs(self):
-        """libmpi; with the query `cxx` or `fortran` that binding's library before it.
-
-        Spack would look for a library of the package's name, which no MPI has.
-        """
-        asked = self.spec.last_query.extra_parameters
-        names = ["libmpicxx"] if "cxx" in asked else []
-        names += ["libmpifort"] if "fortran" in asked else []
-        return find_libraries([*names, "libmpi"], root=self.prefix, shared=True, recursive=True)
-
-    def setup_mpi_wrapper_variables(self, env):
-        """The compilers that this MPI is, for build systems that look at variables."""
-        wrappers = {"MPICC": "mpicc", "MPICXX": "mpicxx"}
-        if self.spec.satisfies("+fortran"):
-            wrappers.update(MPIFC="mpifort", MPIF77="mpif77", MPIF90="mpif90")
-        for variable, wrapper in wrappers.items():
-            env.set(variable, join_path(self.prefix.bin, wrapper))
-
     def setup_run_environment(self, env):
         """Where it is, its compilers, and what keeps a run from falling back without a word."""
         for variable in ("MPI_HOME", "MPI_ROOT"):
             env.set(variable, self.prefix)
-        self.setup_mpi_wrapper_variables(env)
+        super().setup_run_environment(env)
         if self.spec.satisfies("process_managers=slurm"):
             # A plain srun would start ranks that each believe to be alone.
             env.set("SLURM_MPI_TYPE", self.slurms_word)
@@ -884,28 +795,6 @@ class Mvapich(AutotoolsPackage, CudaPackage, ROCmPackage):
             omb = join_path(self.prefix.libexec, "osu-micro-benchmarks", "mpi")
             for kind in ("pt2pt", "collective", "one-sided", "startup"):
                 env.prepend_path("PATH", join_path(omb, kind))
-
-    def setup_dependent_build_environment(self, env, dependent_spec):
-        """MPICC and the like, and the wrappers told to call Spack's compilers."""
-        self.setup_mpi_wrapper_variables(env)
-        module = dependent_spec.package.module
-        for name, compiler in (
-            ("MPICH_CC", "spack_cc"),
-            ("MPICH_CXX", "spack_cxx"),
-            ("MPICH_FC", "spack_fc"),
-            ("MPICH_F90", "spack_fc"),
-            ("MPICH_F77", "spack_f77"),
-        ):
-            if hasattr(module, compiler):
-                env.set(name, getattr(module, compiler))
-
-    def setup_dependent_package(self, module, dependent_spec):
-        """The compilers that recipes ask the spec of their MPI for."""
-        wrappers = {"mpicc": "mpicc", "mpicxx": "mpicxx"}
-        if self.spec.satisfies("+fortran"):
-            wrappers.update(mpifc="mpif90", mpif77="mpif77")
-        for name, wrapper in wrappers.items():
-            setattr(self.spec, name, join_path(self.prefix.bin, wrapper))
 
     @property
     def slurms_word(self):

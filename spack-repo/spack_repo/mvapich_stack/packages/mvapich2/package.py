@@ -14,6 +14,7 @@ import re
 import socket
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
 
 from spack.package import *
 
@@ -40,24 +41,9 @@ VERBS = ("mrail", "nemesisib", "nemesisibtcp", "nemesistcpib")
 MANAGERS = ("hydra", "mpirun", "gforker", "remshell")
 
 FILE_SYSTEMS = (
-    "gpfs",
-    "gridftp",
-    "hfs",
-    "ime",
-    "lustre",
-    "nfs",
-    "panfs",
-    "pfs",
-    "piofs",
-    "pvfs",
-    "pvfs2",
-    "sfs",
-    "testfs",
-    "ufs",
-    "xfs",
-    "zoidfs",
+    *("gpfs", "gridftp", "hfs", "ime", "lustre", "nfs", "panfs", "pfs", "piofs", "pvfs", "pvfs2"),
+    *("sfs", "testfs", "ufs", "xfs", "zoidfs"),
 )
-
 # Variants of fabrics=mrail → the option for "on" and for "off"; "" where saying nothing is that.
 # Four options do the same however they are spelled: any --enable-hsam or --disable-hsam switches
 # hot-spot avoidance on, any --enable-xrc or --disable-xrc switches XRC off, any
@@ -83,7 +69,7 @@ THREADS = {"runtime": "multiple", "yes": "multiple", "no": "single"}
 FOREIGN = ("test", "maint", "limic2-0.5.6", "osu_benchmarks")
 
 
-class Mvapich2(AutotoolsPackage):
+class Mvapich2(MpichBased, AutotoolsPackage):
     """MPI over verbs (mrail), PSM, PSM2, libfabric or TCP by The Ohio State University.
 
     For fabrics that its own verbs device serves best: iWARP, Broadcom RoCE, Rockport,
@@ -111,7 +97,6 @@ class Mvapich2(AutotoolsPackage):
         "fabrics",
         default="mrail",
         values=tuple(DEVICES),
-        multi=False,
         description="Device: mrail drives verbs, nemesis is over TCP unless its network is named",
     )
     variant(
@@ -128,7 +113,6 @@ class Mvapich2(AutotoolsPackage):
         "pmi_version",
         default="pmi2",
         values=("pmi1", "pmi2", "pmix"),
-        multi=False,
         when="process_managers=slurm",
         description="What srun and the ranks talk",
     )
@@ -136,14 +120,12 @@ class Mvapich2(AutotoolsPackage):
         "threads",
         default="multiple",
         values=("single", "funneled", "serialized", "multiple"),
-        multi=False,
         description="Highest level that MPI_Init_thread can give",
     )
     variant(
         "ch3_rank_bits",
         default="32",
         values=("16", "32"),
-        multi=False,
         description="Bits of a rank's number; 16 is for jobs of up to 32768 ranks",
     )
     variant(
@@ -158,7 +140,6 @@ class Mvapich2(AutotoolsPackage):
         "error_checking",
         default="runtime",
         values=("no", "runtime", "all"),
-        multi=False,
         description="Check of arguments: never, unless switched off when running, always",
     )
     variant("cuda", default=False, description="GPU buffers of CUDA; MV2_USE_CUDA=1 when running")
@@ -569,56 +550,16 @@ class Mvapich2(AutotoolsPackage):
 
     # --- use ----------------------------------------------------------------------------------
 
-    @property
-    def libs(self):
-        """libmpi; with the query `cxx` or `fortran` that binding's library before it."""
-        asked = self.spec.last_query.extra_parameters
-        names = [
-            f"libmpi{end}" for word, end in (("cxx", "cxx"), ("fortran", "fort")) if word in asked
-        ]
-        return find_libraries([*names, "libmpi"], root=self.prefix, shared=True, recursive=True)
-
-    def setup_mpi_wrapper_variables(self, env):
-        """The compilers that this MPI is, for build systems that look at variables."""
-        for variable, wrapper in (
-            ("MPICC", "mpicc"),
-            ("MPICXX", "mpicxx"),
-            ("MPIFC", "mpifort"),
-            ("MPIF77", "mpif77"),
-            ("MPIF90", "mpif90"),
-        ):
-            env.set(variable, join_path(self.prefix.bin, wrapper))
-
     def setup_run_environment(self, env):
         """Where it is, its compilers, and what keeps srun from starting worlds of one."""
         for variable in ("MPI_HOME", "MPI_ROOT"):
             env.set(variable, self.prefix)
-        self.setup_mpi_wrapper_variables(env)
+        super().setup_run_environment(env)
         if self.spec.satisfies("process_managers=slurm"):
             env.set("SLURM_MPI_TYPE", self.slurms_word)
         if self.spec.satisfies("+cuda"):
             # GPU buffers are off by default, even in a build that has them.
             env.set("MV2_USE_CUDA", "1")
-
-    def setup_dependent_build_environment(self, env, dependent_spec):
-        """MPICC and the like, and the wrappers told to call Spack's compilers."""
-        self.setup_mpi_wrapper_variables(env)
-        module = dependent_spec.package.module
-        for name, compiler in (
-            ("MPICH_CC", "spack_cc"),
-            ("MPICH_CXX", "spack_cxx"),
-            ("MPICH_FC", "spack_fc"),
-            ("MPICH_F90", "spack_fc"),
-            ("MPICH_F77", "spack_f77"),
-        ):
-            if hasattr(module, compiler):
-                env.set(name, getattr(module, compiler))
-
-    def setup_dependent_package(self, module, dependent_spec):
-        """The compilers that recipes ask the spec of their MPI for."""
-        wrappers = {"mpicc": "mpicc", "mpicxx": "mpicxx", "mpifc": "mpif90", "mpif77": "mpif77"}
-        for name, wrapper in wrappers.items():
-            setattr(self.spec, name, join_path(self.prefix.bin, wrapper))
 
     @property
     def slurms_word(self):

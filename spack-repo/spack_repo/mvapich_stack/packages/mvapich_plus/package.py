@@ -12,7 +12,7 @@ import os
 import re
 
 from spack_repo.builtin.build_systems.generic import Package
-from spack_repo.mvapich_stack.build_systems.mpi_as_binary import MpiAsBinary
+from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
 from spack_repo.mvapich_stack.build_systems.rpm_by_hand import PAGE, RpmByHand
 
 from spack.package import *
@@ -43,7 +43,7 @@ EL = {"8": ("rhel8", "rocky8", "almalinux8", "centos8"), "9": ("rhel9", "rocky9"
 INSTALLER = "mvapich-plus-installer.sh"
 
 
-class MvapichPlus(RpmByHand, MpiAsBinary, Package):
+class MvapichPlus(RpmByHand, MpichBased, Package):
     """MVAPICH-Plus: MPI for GPUs by The Ohio State University, as binaries for EL 8 and 9.
 
     Nothing of it is fetched for you: put the RPM (or, with `rpm=installer`, the installer script)
