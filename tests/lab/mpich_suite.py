@@ -1,10 +1,12 @@
 """Runs MPICH's test suite over an installed MPI, and tells known failures from new ones.
 
     tests/lab/mpich-suite --mpi PREFIX --source TARBALL|FOLDER --work DIR [--only FOLDER]…
-                          [--np-max N] [--again] [--env NAME=VALUE]… [--record FILE]
+                          [--np-max N] [--again] [--env NAME=VALUE]… [--mpiexec COMMAND]
+                          [--record FILE]
 
 Takes test/mpi out of the source, configures it with the wrappers in PREFIX/bin, builds folder by
 folder on all cores, and runs each test by the suite's own `runtests`: its lists, limits, verdicts.
+An MPI that is built for srun has no mpiexec: `--mpiexec "srun --mpi=pmi2"`, within an allocation.
 What ran stands in DIR/results.jsonl and does not run again: a run that was broken off goes on.
 
 A test that fails must have a row in mpich-suite-known.yaml, with its reason. Exit status 1: one
@@ -76,10 +78,12 @@ class Test:
 class Suite:
     """The suite in a working folder, configured for one MPI."""
 
-    def __init__(self, mpi: Path, work: Path, env: list[str]) -> None:
-        for tool in ("mpicc", "mpiexec", "mpichversion"):
+    def __init__(self, mpi: Path, work: Path, env: list[str], mpiexec: str = "") -> None:
+        for tool in ("mpicc", "mpichversion", *(() if mpiexec else ("mpiexec",))):
             if not (mpi / "bin" / tool).exists():
-                raise Wrong(f"--mpi {mpi}: no bin/{tool} there")
+                more = ": say how ranks are started by --mpiexec" if tool == "mpiexec" else ""
+                raise Wrong(f"--mpi {mpi}: no bin/{tool} there{more}")
+        self.mpiexec = mpiexec or f"{mpi}/bin/mpiexec"
         self.mpi, self.work = mpi, work
         self.build = work / "build"
         self.results = work / "results.jsonl"
@@ -226,7 +230,7 @@ class Suite:
         script = self.build / "runtests"
         script = script if script.is_file() else self.source / "runtests"
         words = ["perl", str(script), f"-srcdir={self.source / test.folder}", "-tests=one.list"]
-        words += [f"-mpiexec={self.mpi}/bin/mpiexec", "-tapfile=one.tap"]
+        words += [f"-mpiexec={self.mpiexec}", "-tapfile=one.tap"]
         load, began = os.getloadavg()[0], time.monotonic()
         said, ended = over_at(words, place, self.env, test.limit + 60)
         seconds = round(time.monotonic() - began, 1)
@@ -300,6 +304,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
     add("--programs", type=Path, metavar="DIR", help="Take programs of that --work (one ABI)")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="Parallel compile jobs")
     add("--known", type=Path, default=KNOWN, help="Known failures (%(default)s)")
+    add("--mpiexec", default="", metavar="COMMAND", help="Starts ranks (PREFIX/bin/mpiexec)")
     add("--record", type=Path, metavar="FILE", help="Put the counts there, one line per MPI")
     given = parser.parse_args(words)
     if given.test and given.record:
@@ -363,7 +368,7 @@ def mpi_of(work: Path) -> str:
     made = work / "configured"
     if not made.is_file():
         raise Wrong(f"--programs {work}: nothing was configured there")
-    return Suite(Path(shlex.split(made.read_text())[0]), work, []).name
+    return Suite(Path(shlex.split(made.read_text())[0]), work, [], "none").name
 
 
 def chosen(suite: Suite, only: list[str]) -> tuple[list[str], dict[str, str]]:
@@ -394,7 +399,7 @@ def report(name: str, record: dict[str, Any], verdict: Verdict) -> None:
 def main(words: list[str]) -> int:
     given = arguments(words)
     given.work.mkdir(parents=True, exist_ok=True)
-    suite = Suite(given.mpi.resolve(), given.work.resolve(), given.env)
+    suite = Suite(given.mpi.resolve(), given.work.resolve(), given.env, given.mpiexec)
     known = read_known(given.known)
     suite.unpack(given.source)
     suite.configure(given.configure)

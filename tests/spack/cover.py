@@ -3,6 +3,7 @@
 
     tests/spack/cover.py --spack SPACK --work FOLDER [--accept-hash mvapich@4.0=SHA256]
                          [--only ID …] [--concretize-only] [--lock FILE]
+                         [--suite TARBALL --suite-folder FOLDER …]
 
 SPACK is a Spack whose configuration knows this repository (`spack repo add`), a compiler, and a
 mirror with the tarballs. For each row of the set (covering.yaml beside this file): concretize,
@@ -20,6 +21,8 @@ What is in the record was seen: a row that was not built says so. A line holds
     source, sha256                 whose bytes were built; empty when nothing was
     printed                        what the stand-alone test printed, in short
     date
+With --suite what ran is put through folders of MPICH's test suite, out of that source, on at most
+two ranks (tests/lab/mpich-suite says more): what is no known failure fails the row.
 With --accept-hash a tarball that is not upstream's is built through a repository of its own; its
 lines say "not upstream's bytes". Exit status 1 when a row went otherwise than the set says.
 """
@@ -30,6 +33,7 @@ import argparse
 import datetime
 import json
 import re
+import shlex
 import subprocess
 import sys
 from contextlib import suppress
@@ -43,6 +47,7 @@ from ruamel.yaml import YAML
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 LOOPBACK = HERE.parent / "slurm" / "loopback"
+SUITE = HERE.parent / "lab" / "mpich-suite"
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
 TELLING = re.compile(
     r"^((?:fortran )?world of \d+|any source of \d+|MVAPICH2? (?:Version|Device)\s*:.*)$"
@@ -188,6 +193,38 @@ class Machine:
             printed = "; ".join(filter(None, [printed, "skipped: " + ", ".join(skipped)]))
         return ran, printed, wrong
 
+    def suite(self, row: Row, answer: dict[str, Any], asked: argparse.Namespace) -> tuple[str, str]:
+        """Counts of folders of MPICH's suite over a build, and what went wrong."""
+        loaded = self.call("load", "--sh", "/" + answer["hash"])[1]  # as its user has it
+        sets = dict(re.findall(r"^export (\w+)=(.*?);?$", loaded, re.M))
+        words = ["--source", str(asked.suite), "--work", str(self.work / f"{row.id}.suite")]
+        words += [word for one in asked.suite_folder for word in ("--only", one)]
+        words += [
+            f"--env={name}={' '.join(shlex.split(value))}"
+            for name, value in sets.items()
+            if name.startswith(("FI_", "UCX_", "MPIR_CVAR_", "SLURM_MPI_TYPE"))
+        ]
+        before: tuple[str, ...] = ()
+        if row.slurm:
+            before = (sys.executable, str(LOOPBACK), "-n", "2", "--", "salloc", "-n", "2", "--")
+            words += ["--mpiexec", f"srun --mpi={sets['SLURM_MPI_TYPE']}"]
+        prefix = self.call("location", "-i", "/" + answer["hash"])[1].strip().splitlines()[-1]
+        done = subprocess.run(
+            [*before, str(SUITE), "--mpi", prefix, "--np-max", "2", *words],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        (self.work / f"{row.id}.suite.log").write_text(done.stdout)
+        counts = [
+            " ".join(line.split())
+            for line in done.stdout.splitlines()
+            if line.split() and line.split()[0] in asked.suite_folder
+        ]
+        new = re.findall(r"^(?:new|stale): (.*)$", done.stdout, re.M)
+        wrong = f"MPICH's suite: {'; '.join(new) or done.stdout[-300:]}" if done.returncode else ""
+        return f"MPICH's suite on 2 ranks: {', '.join(counts)}", wrong
+
     def bytes_of(self, row: Row) -> dict[str, str]:
         """Whose bytes a build was made of."""
         name, _, version = row.spec.split()[0].partition("@=")
@@ -221,14 +258,16 @@ class Machine:
         }
 
 
-def go(machine: Machine, row: Row, answer: dict[str, Any], lock: str) -> dict[str, Any]:
+def go(
+    machine: Machine, row: Row, answer: dict[str, Any], asked: argparse.Namespace
+) -> dict[str, Any]:
     """One row as far as it says; its line for the record."""
     line = machine.line(row, answer)
     if row.state == "refused":
         line["printed"] = row.because if line["outcome"] == "as asked" else ""
     if row.state not in ("built", "run") or line["outcome"] != "as asked":
         return line
-    seconds, wrong = machine.install(row, answer, lock)
+    seconds, wrong = machine.install(row, answer, asked.lock)
     if wrong:
         return line | {"outcome": wrong}
     line |= {"state": "built", "seconds": seconds} | machine.bytes_of(row)
@@ -237,6 +276,9 @@ def go(machine: Machine, row: Row, answer: dict[str, Any], lock: str) -> dict[st
     ran, printed, wrong = machine.test(row, answer)
     if not ran and not wrong:
         wrong = "two ranks were not started"
+    if asked.suite and not wrong:
+        counts, wrong = machine.suite(row, answer, asked)
+        printed = f"{printed}; {counts}"
     state = "run" if ran else "built"
     return line | {"state": state, "printed": printed, "outcome": wrong or "as asked"}
 
@@ -259,8 +301,21 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--accept-hash", type=accepted_hash, action="append", default=[])
     parser.add_argument("--only", action="append", default=[], metavar="ID")
     parser.add_argument("--concretize-only", action="store_true")
+    parser.add_argument(
+        "--suite", type=Path, metavar="TARBALL", help="with MPICH's suite of that source"
+    )
+    parser.add_argument(
+        "--suite-folder",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="of the suite, as pt2pt",
+    )
     parser.add_argument("--lock", default="", help="file that no two builds hold at once")
-    return parser.parse_args(words)
+    asked = parser.parse_args(words)
+    if bool(asked.suite) != bool(asked.suite_folder):
+        parser.error("--suite and --suite-folder go together")
+    return asked
 
 
 def main(words: list[str]) -> int:
@@ -279,7 +334,7 @@ def main(words: list[str]) -> int:
         if asked.concretize_only and row.state in ("built", "run"):
             line = machine.line(row, answers[row.id])
         else:
-            line = go(machine, row, answers[row.id], asked.lock)
+            line = go(machine, row, answers[row.id], asked)
         replace_lines(asked.record, [line])
         wrong += line["outcome"] != "as asked"
         print(f"{row.id:<22} {line['outcome']}  {line['printed']}", flush=True)
