@@ -24,8 +24,8 @@ METADATA = {one.url_attr for one in spack.fetch_strategy.all_strategies} | {
 
 
 def directive(node):
-    """Whether a node is a call of a directive, or a loop or block of nothing else."""
-    if isinstance(node, (ast.For, ast.With)):
+    """Whether a node is a call of a directive, or a loop, condition or block of nothing else."""
+    if isinstance(node, (ast.For, ast.If, ast.With)):
         return all(map(directive, node.body))
     calls = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     name = getattr(node.value.func, "id", "") if calls else ""
@@ -82,7 +82,8 @@ def unseen(text):
 
 def content_hashes(text, edited):
     """The hash that goes into a spec, and that after an edit of each file that it inherits from."""
-    package = spack.repo.PATH.get_pkg_class(text)(Spec(text))
+    spec = Spec(text)
+    package = spack.repo.PATH.get_pkg_class(spec.name)(spec)
     found = {"": package.content_hash()}
     for name in edited:
         file = Path(sys.modules[name].__file__)
