@@ -47,7 +47,7 @@ from ruamel.yaml import YAML
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 LOOPBACK = HERE.parent / "slurm" / "loopback"
-SUITE = HERE.parent / "lab" / "mpich-suite"
+SUITE = HERE.parent / "lab" / "mpich_suite.py"
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
 TELLING = re.compile(
     r"^((?:fortran )?world of \d+|any source of \d+|MVAPICH2? (?:Version|Device)\s*:.*)$"
@@ -210,7 +210,7 @@ class Machine:
             words += ["--mpiexec", f"srun --mpi={sets['SLURM_MPI_TYPE']}"]
         prefix = self.call("location", "-i", "/" + answer["hash"])[1].strip().splitlines()[-1]
         done = subprocess.run(
-            [*before, str(SUITE), "--mpi", prefix, "--np-max", "2", *words],
+            [*before, sys.executable, str(SUITE), "--mpi", prefix, "--np-max", "2", *words],
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
