@@ -198,6 +198,7 @@ class Machine:
         loaded = self.call("load", "--sh", "/" + answer["hash"])[1]  # as its user has it
         sets = dict(re.findall(r"^export (\w+)=(.*?);?$", loaded, re.M))
         words = ["--source", str(asked.suite), "--work", str(self.work / f"{row.id}.suite")]
+        words += ["--lists", "testlist"]  # not the generated datatypes: an hour of them
         words += [word for one in asked.suite_folder for word in ("--only", one)]
         words += [
             f"--env={name}={' '.join(shlex.split(value))}"
