@@ -66,7 +66,9 @@ CABLED = ("narrow", "swapped nodes", "swapped uplinks")
 def test_each_planted_fault_is_named_and_none_else(
     small: Path, kinds: tuple[str, ...], tmp_path: Path
 ) -> None:
-    assert {*FILED, *CABLED, *LIVE} == set(KINDS)
+    assert {*FILED, *CABLED, *LIVE} == set(KINDS) - {
+        "state"
+    }  # opensm brings up every port of ibsim
     planter = Planter(copied(planned(load_system(str(small)))), 6)
     planter.touched.add("comet-core-01")  # where the subnet manager is
     for kind in kinds:

@@ -55,6 +55,7 @@ class Planter:
             "swapped uplinks": self.swapped_uplinks,
             "stranger": self.stranger,
             "count": self.count,
+            "state": self.state,
         }
 
     def name(self, guid: str) -> str:
@@ -232,6 +233,16 @@ class Planter:
             self.fabric.counters[end] = {name: least + self.random.randrange(100)}
             said = f"{name} of {self.name(end.guid)} port {end.port}"
             self.told.append((name, (said, *self.ports(link))))
+            return True
+        return False
+
+    def state(self) -> bool:
+        """A port that the subnet manager did not bring up: its link is there and carries nothing."""
+        for link in self.links()[:1]:
+            self.touch(link)
+            odd = self.random.choice(["Init/LinkUp", "Armed/LinkUp"])
+            self.fabric.states[self.random.choice(link.ends)] = odd
+            self.told.append(("state", (odd, *self.ports(link))))
             return True
         return False
 
