@@ -237,7 +237,7 @@ class Planter:
         return False
 
     def state(self) -> bool:
-        """A port that the subnet manager did not bring up: its link is there and carries nothing."""
+        """A port that the subnet manager did not bring up: its link is there and idle."""
         for link in self.links()[:1]:
             self.touch(link)
             odd = self.random.choice(["Init/LinkUp", "Armed/LinkUp"])

@@ -29,7 +29,12 @@ def text(fabric: Fabric) -> str:
 
 def read(fabric: Fabric) -> Fabric:
     """As it comes back from what ibnetdiscover would print; counters stay."""
-    found = read_fabric(text(fabric), "", "", {})
+    states = "\n".join(  # as iblinkinfo --line
+        f'0x{end.guid} "{fabric.devices[end.guid].name}" 7 {end.port:4}[  ] ==( 4X 14.0625 Gbps '
+        f'{state.replace("/", "/  ")})==> 8 1[  ] "other" ( )'
+        for end, state in fabric.states.items()
+    )
+    found = read_fabric(text(fabric), states, "", {})
     found.counters = fabric.counters
     return found
 
