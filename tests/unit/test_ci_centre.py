@@ -82,6 +82,20 @@ def test_jobs_of_images_say_all_that_their_commands_ask_for(
         assert "gpg" in jobs[job]["script"][0], "packages and images are believed by the site's key"
 
 
+@pytest.mark.parametrize("audience", [None, "api://x"])
+@pytest.mark.parametrize("name", [one for one in IMAGED if not one.startswith("qemu")])
+def test_with_a_budget_the_pipeline_starts_the_machine_that_tests(
+    graphs: dict[str, Graph], name: str, audience: str | None
+) -> None:
+    images = Images(**IMAGES, **PLACES, budget=12.5, audience=audience)
+    job = made(graphs, {name: site(name, images=images)})[name]["image:test"]
+    assert "when" not in job["rules"][0], "it waits for nobody"
+    given = parsed(job["script"][-1])
+    assert job["script"][-1].split()[2] == "boot-test"
+    assert (given["budget"], given["settings"]) == (12.5, Path("packer.json"))
+    assert ("MVSTACK_GNUPGHOME" in "".join(job["script"])) and len(job["script"]) == 2
+
+
 def parsed(line: str) -> dict[str, Any]:
     words = [one for one in shlex.split(line) if "=" not in one or one.startswith("-")]
     assert words[:2] == ["mvstack", "image"]

@@ -52,8 +52,9 @@ class Images(Strict):
     ``folder`` is where the runner that builds them keeps them. ``vulnerabilities`` is a folder with
     OSV's database, or ``unknown`` to publish without one. ``to`` is the folder that images for QEMU
     are published to. Of a cloud, ``settings`` is a file of the project with Packer's variables;
-    ``regions`` and ``share`` are those of `mvstack image publish`. With ``audience`` jobs log in
-    there by a token of GitLab's for it (OIDC), and no secret is kept.
+    ``regions`` and ``share`` are those of `mvstack image publish`. With ``budget``, the most that
+    it may cost, the pipeline starts the machine that tests the image; without, you do. With
+    ``audience`` jobs log in there by a token of GitLab's for it (OIDC), and no secret is kept.
     """
 
     folder: Folder
@@ -62,6 +63,7 @@ class Images(Strict):
     settings: Word | None = None
     regions: list[Word] = Field(default_factory=list)
     share: list[Word] = Field(default_factory=list)
+    budget: Annotated[float, Field(gt=0)] | None = None
     audience: Word | None = None
 
 
