@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from spack_here import spack_here
 
+from mvstack.builders.spack.clone import URLS
 from mvstack.model.spack import spack_pins
 
 TOP = Path(__file__).resolve().parents[2]
@@ -68,7 +69,7 @@ def clone_of(kept: Path, which: str) -> tuple[str, Path]:
 
     Skips where the repository cannot be reached.
     """
-    url = spack_pins().packages.place
+    url = os.environ.get(URLS["packages"]) or spack_pins().packages.url
     listed = subprocess.run(["git", "ls-remote", "--refs", url], capture_output=True, text=True)
     if listed.returncode:
         pytest.skip(f"skipped: unreachable: {url}: {listed.stderr.strip()}")
