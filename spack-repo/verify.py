@@ -303,15 +303,8 @@ class Asked:
                 when = getattr(one, "when", None)
                 if str(one) in values(other.variants[name]) and isinstance(when, Spec):
                     lacks.append(not other.satisfies(when))
-        above = [
-            edge.spec
-            for parent in node.dependents()
-            for when, rows in recipe(parent).conflicts.items()
-            for spec in [when, *(one for one, _ in rows)]
-            for edge in spec.edges_to_dependencies()
-        ]
         lacks += [bool(conflict(other, cls))]
-        lacks += [one.name == other.name and other.satisfies(one) for one in above]
+        lacks += [refused_by(parent, other) for parent in node.dependents()]
         for when, by_name in cls.dependencies.items():
             if other.satisfies(when) and not node.satisfies(when):
                 for need in by_name.values():
@@ -356,6 +349,27 @@ def conflict(node: Spec, cls: Any) -> str:
             if node.satisfies(when) and node.satisfies(one):
                 return f"{one} {when} ({message})"
     return ""
+
+
+def refused_by(parent: Spec, other: Spec) -> bool:
+    """Whether ``parent``, as it is here, has a conflict with ``other`` beneath it."""
+    for when, rows in recipe(parent).conflicts.items():
+        for one, _ in rows:
+            said = (when, one)
+            below = [edge.spec for each in said for edge in each.edges_to_dependencies()]
+            about = [each for each in below if each.name == other.name]
+            if (
+                about
+                and all(map(other.satisfies, about))
+                and all(parent.satisfies(each.copy(deps=False)) for each in said)
+                and all(
+                    any(dependency.satisfies(each) for dependency in parent.dependencies())
+                    for each in below
+                    if each.name != other.name
+                )
+            ):
+                return True
+    return False
 
 
 def values(variant: Any) -> set[str]:

@@ -42,7 +42,7 @@ PRODUCTS = ("mvapich", "mvapich-plus", "mvapich2", "mvapich2-gdr", "mvapich2-x")
 
 #: AMD's GPUs, in the words of the variant `amdgpu_target` that builtin gives every ROCm package:
 #: one that asks for mvapich+rocm must say for which of them, as there is no default.
-AMD_GPUS = ROCmPackage.amdgpu_targets
+AMD_GPUS = getattr(ROCmPackage, "amdgpu_targets", ())
 
 
 class Mend(PackageBase):

@@ -243,6 +243,12 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
     depends_on("cray-pmi", when="pmi=cray")
     depends_on("slurm", when="process_managers=slurm")
     depends_on("slurm +pmix", when="process_managers=slurm pmi=pmix")
+    # An external without it: the message, and not that no slurm can be had.
+    conflicts(
+        "^slurm ~pmix",
+        when="process_managers=slurm pmi=pmix",
+        msg="srun serves no PMIx without it: use slurm +pmix, or pmi=pmi2",
+    )
     depends_on("hip", when="+rocm")
     depends_on("hsa-rocr-dev", when="+rocm")
     depends_on("oneapi-level-zero", when="+level_zero")
@@ -641,6 +647,8 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
         if spec.satisfies("+cuda"):
             chosen = [one for one in spec.variants["cuda_arch"].value if one != "none"]
             every = "all" if spec.satisfies("@:3") else "all-major"
+            if spec.satisfies("^cuda@13:"):
+                every = "75,80,90,100,120"  # all-major names 52, 60 and 70, which nvcc 13 refuses
             args.append("--with-cuda-sm=" + (",".join(chosen) or every))
         if spec.satisfies("+rocm"):
             chosen = [one for one in spec.variants["amdgpu_target"].value if one != "none"]

@@ -200,6 +200,11 @@ class Mvapich2(MpichBased, AutotoolsPackage):
     depends_on("cuda@:12", when="+cuda")
     depends_on("slurm", when="process_managers=slurm")
     depends_on("slurm +pmix", when="process_managers=slurm pmi_version=pmix")
+    conflicts(
+        "^slurm ~pmix",
+        when="process_managers=slurm pmi_version=pmix",
+        msg="srun serves no PMIx without it: use slurm +pmix, or pmi_version=pmi2",
+    )
     depends_on("pmix", when="pmi_version=pmix")
     depends_on("pmix", when="process_managers=jsm")
     depends_on("flux-core", when="process_managers=flux")
