@@ -322,6 +322,22 @@ def test_a_gpu_that_configure_lost_is_refused(tmp_path, gpu, word):
             package_of(tmp_path, f"+{gpu}").gpu_is_there()
 
 
+@pytest.mark.parametrize(
+    ("words", "arch", "sm"),
+    [
+        ((), "none", "all-major"),
+        # nvcc fatal: Unsupported gpu architecture 'compute_52', which all-major names
+        (("^cuda@13:",), "none", "75,80,90,100,120"),
+        (("^cuda@13:",), "90", "90"),
+    ],
+)
+def test_kernels_are_for_gpus_that_this_cuda_compiles_for(tmp_path, words, arch, sm):
+    package = package_of(tmp_path, "+cuda", *words)
+    package.spec.variants = {"cuda_arch": types.SimpleNamespace(value=(arch,))}
+    package.root = lambda name: f"/of/{name}"
+    assert [one for one in package.gpu_args() if "sm" in one] == [f"--with-cuda-sm={sm}"]
+
+
 def test_a_refusal_names_the_log_of_the_configure_that_did_not_find_it(tmp_path):
     config = tmp_path / "src/mpl/include/mplconfig.h"
     config.parent.mkdir(parents=True)

@@ -34,7 +34,6 @@ import hashlib
 import sys
 
 from spack_repo.builtin.build_systems.generic import Package
-from spack_repo.builtin.build_systems.rocm import ROCmPackage
 
 from spack.package import *
 
@@ -42,7 +41,12 @@ PRODUCTS = ("mvapich", "mvapich-plus", "mvapich2", "mvapich2-gdr", "mvapich2-x")
 
 #: AMD's GPUs, in the words of the variant `amdgpu_target` that builtin gives every ROCm package:
 #: one that asks for mvapich+rocm must say for which of them, as there is no default.
-AMD_GPUS = getattr(ROCmPackage, "amdgpu_targets", ())
+try:
+    from spack_repo.builtin.build_systems.rocm import ROCmPackage
+
+    AMD_GPUS = ROCmPackage.amdgpu_targets
+except (ImportError, AttributeError):  # it moved: these mends ask for no GPU then, and load
+    AMD_GPUS = ()
 
 
 class Mend(PackageBase):
