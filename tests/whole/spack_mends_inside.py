@@ -68,6 +68,16 @@ def fuzzed(name):
         sys.modules[module.__name__] = changed
         found[what] = loaded(name, word)
     sys.modules[module.__name__] = module
+    # What the mends themselves take of builtin beside its recipes.
+    rocm, mend = "spack_repo.builtin.build_systems.rocm", "mvapich_stack_mends.build_systems.mend"
+    kept, bare = sys.modules[rocm], types.ModuleType(rocm)
+    bare.ROCmPackage = type("ROCmPackage", (Package,), {"__module__": rocm})
+    for what, changed in (("rocm gone", None), ("rocm bare", bare)):
+        sys.modules[rocm] = changed
+        sys.modules.pop(f"spack_repo.{mend}", None)
+        found[what] = loaded(name, word)
+    sys.modules[rocm] = kept
+    sys.modules.pop(f"spack_repo.{mend}", None)
     loaded(name, word)
     return found
 
