@@ -204,6 +204,12 @@ MVAPICH CC:             gcc -O2
             [],
             "pmi=pmi2 process_managers=none",
         ),
+        (  # what is not there, what ROMIO is told of a file system, and one that nobody knows
+            "ch4:ofi",
+            "--with-pm=hydra --with-pmix=no --with-file-system=gpfs:PE+ufs+home --enable-g=most",
+            [],
+            "pmi=simple process_managers=hydra file_systems=gpfs,ufs +debug",
+        ),
     ],
 )
 def test_variants_of_a_build_that_is_there(device, options, needed, expected):

@@ -383,7 +383,8 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
         # configure says its words bare or in quotes, and quotes that are none of a pair among them
         for word in line.group(1).split() if line else []:
             name, _, value = word.strip("'\"").partition("=")
-            options[name] = value
+            if value != "no" or name == "--with-pm" or name.startswith("--enable-"):
+                options[name] = value  # any other --with-x=no is --without-x
         device = re.search(r"^MVAPICH Device\s*:\s*ch4:(.*)$", text, re.M)
         # Asked for ch4:ucx,ofi, the library says "ch4:ucx ofi"; the first is its default.
         words = re.split("[ ,:]+", device.group(1).strip()) if device else []
@@ -415,14 +416,23 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
             value = "no" if off(option) else options.get(f"--enable-{option}") or default
             said.append(f"{variant}={SPELLINGS[variant].get(value, value)}")
         said.append(f"datatype_engine={options.get('--with-datatype-engine') or 'auto'}")
-        systems = sorted(filter(None, options.get("--with-file-system", "").split("+")))
+        # ROMIO takes an argument of a file system after a colon
+        named = [one.partition(":")[0] for one in options.get("--with-file-system", "").split("+")]
+        systems = sorted({*named} & {*FILE_SYSTEMS})
         said.append("file_systems=" + ("none" if off("romio") else ",".join(systems) or "auto"))
         for variant, stem in [(one, soname) for one, _, _, soname in GPUS] + [
             ("xpmem", "libxpmem")
         ]:
             said.append(("+" if linked(stem) else "~") + variant)
         said.append("~fortran" if off("fortran") else "+fortran")
-        said.append("+debug" if "dbg" in options.get("--enable-g", "") else "~debug")
+        symbols = {*options.get("--enable-g", "").split(",")} & {
+            "debug",
+            "dbg",
+            "all",
+            "most",
+            "yes",
+        }
+        said.append("+debug" if symbols else "~debug")
         pathless = options.get("--with-wrapper-dl-type") == "none"
         said.append("~wrapperrpath" if pathless else "+wrapperrpath")
         return said

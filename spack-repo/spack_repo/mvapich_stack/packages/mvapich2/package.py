@@ -603,13 +603,17 @@ class Mvapich2(MpichBased, AutotoolsPackage):
 
     def ranks(self, launch, program, count=2):
         """Output of `program` started by the words of `launch`."""
-        # A wrong launcher or device hangs rather than fails.
-        words = ["180", *launch, program, str(count)]
-        variables = {}
+        # mrail ends in MPI_Init where it has fewer cores than ranks, and binds them.
+        variables = {"MV2_ENABLE_AFFINITY": "0"}
         if self.spec.satisfies("~wrapperrpath"):
             # the program does not know where the library is: a module or `spack load` tells it
             there = os.environ.get("LD_LIBRARY_PATH", "")
             variables["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
+        # mpirun_rsh hands on what stands before the program, the others the environment.
+        by_rsh = [f"{name}={value}" for name, value in variables.items()]
+        rsh = by_rsh if launch[0].endswith("mpirun_rsh") else []
+        # A wrong launcher or device hangs rather than fails.
+        words = ["180", *launch, *rsh, program, str(count)]
         print(" ".join(words[1:]))
         timeout = which("timeout", required=True)
         output = timeout(*words, output=str, error=str, extra_env=variables)
