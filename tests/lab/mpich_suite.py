@@ -158,9 +158,8 @@ class Suite:
         version.chmod(0o755)
         words = [f"MPICHVERSION={version}", f"--with-mpi={self.mpi}", "--enable-cxx"]
         # Left alone it links a GPU's libraries where the machine has them: tests start slowly.
-        words += [
-            "--disable-maintainer-mode"
-        ]  # MVAPICH2's would look for scripts of its whole source
+        # MVAPICH2's would look for scripts of its whole source.
+        words += ["--disable-maintainer-mode"]
         words += ["--enable-romio", *(f"--without-{gpu}" for gpu in ("cuda", "hip", "ze")), *more]
         configure = self.source / "configure"
         if self.logged("configure", configure, *words):
