@@ -380,13 +380,18 @@ class Mvapich2(MpichBased, AutotoolsPackage):
         """Skip an attribute whose key is gone, where a communicator is freed, instead of crashing.
 
         Reported to the makers' list in January 2023 (mvapich-discuss, MPIR_Attr_delete_list). And
-        let nemesis over TCP compile: 2.3.7 and 2.3.7-1 name a variable that is not there, and
-        leave the loop that asks for a host's address after one try.
+        let nemesis over TCP compile: 2.3.7 and 2.3.7-1 name a variable that is not there, leave
+        the loop that asks for a host's address after one try, and print an address wrongly.
         """
         if self.spec.satisfies("@2.3.7:"):
-            tcp = "src/mpid/ch3/channels/nemesis/netmod/tcp/tcp_init.c"
-            filter_file("mpierrno != 0", "mpi_errno != 0", tcp, string=True)
-            filter_file("if (!mpi_errno);", "if (!mpi_errno)", tcp, string=True)
+            tcp = "src/mpid/ch3/channels/nemesis/netmod/tcp/tcp_"
+            for file, old, new in (
+                ("init.c", "mpierrno != 0", "mpi_errno != 0"),
+                ("init.c", "if (!mpi_errno);", "if (!mpi_errno)"),
+                ("getip.c", "char* ip[INET_ADDRSTRLEN]", "char ip[INET_ADDRSTRLEN]"),
+                ("getip.c", "inet_ntop(AF_INET, addr,", "inet_ntop(AF_INET, &addr,"),
+            ):
+                filter_file(old, new, tcp + file, string=True)
         code = join_path("src", "mpi", "attr", "attrutil.c")
         filter_file(
             r"^(\s*)(mpi_errno = MPIR_Call_attr_delete\( handle, p \);)",
