@@ -648,10 +648,11 @@ class Mvapich2(MpichBased, AutotoolsPackage):
         """
         names = {str(self.version), str(self.version).partition("-")[0]}
         version = "|".join(re.escape(name) for name in sorted(names))
+        device = ":".join(DEVICES[self.fabric].split(":")[:2])  # nemesis does not say its network
         return [
             r"(?m)^world of 2$",
             rf"(?m)^MVAPICH2 Version *:\s+(?:{version})(?![0-9.-])",
-            rf"(?m)^MVAPICH2 Device *:\s+{re.escape(DEVICES[self.fabric])}\s*$",
+            rf"(?m)^MVAPICH2 Device *:\s+{re.escape(device)}\s*$",
         ]
 
     def test_world(self):
