@@ -261,9 +261,11 @@ def test_the_run_environment_names_the_provider_and_the_compilers(answers):
     plain, tcp, inside = (answers["run"][text] for text in QUESTIONS["run"][:3])
     assert plain["MPI_HOME"] == "/of/mvapich"
     assert plain["MPICC"] == "/of/mvapich/bin/mpicc"
+    assert plain["MPIFC"] == "/of/mvapich/bin/mpifort"
     assert "FI_PROVIDER" not in plain
     assert plain["UCX_TLS"] == "^tcp"
     assert tcp["FI_PROVIDER"] == "tcp"
+    assert "MPIFC" not in tcp
     assert "/of/mvapich/libexec/osu-micro-benchmarks/mpi/pt2pt" in tcp["PATH"].split(":")
     assert inside["FI_PROVIDER"] == "mverbs;ofi_ucr"
 
