@@ -20,6 +20,7 @@ What is in the record was seen: a row that was not built says so. A line holds
     seconds                        of the installation by Spack's own clock (ccache may have helped)
     source, sha256                 whose bytes were built; empty when nothing was
     printed                        what the stand-alone test printed, in short
+    recipe                         hash of the recipe's package.py
     date
 With --suite what ran is put through folders of MPICH's test suite, out of that source, on at most
 two ranks (tests/lab/mpich-suite says more): what is no known failure fails the row.
@@ -46,6 +47,9 @@ from ruamel.yaml import YAML
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
+sys.path.append(str(TOP / "tools" / "derived"))
+from recipes_record import recipe_hash  # noqa: E402 - of the tool that reads what is written here
+
 LOOPBACK = HERE.parent / "slurm" / "loopback"
 SUITE = HERE.parent / "lab" / "mpich_suite.py"
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
@@ -255,6 +259,7 @@ class Machine:
             "sha256": "",
             "printed": "",
             "outcome": problem or "as asked",
+            "recipe": recipe_hash(package),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         }
 

@@ -300,3 +300,12 @@ def test_without_a_launcher_the_tests_are_skipped():
     package.spec, package.prefix = Spec(asked_of(process_managers=("none",))), Prefix("/mpi")
     with pytest.raises(Exception, match="something outside this build"):
         package.launch()
+
+
+@pytest.mark.parametrize(
+    ("device", "fabric"),
+    [("ch3:mrail", "mrail"), ("ch3:nemesis:tcp", "nemesistcp"), ("ch3:psm3", ""), ("ch4:ofi", "")],
+)
+def test_an_external_of_another_device_does_not_pass_for_the_default(device: str, fabric: str):
+    text = f"MVAPICH2 Version:\t2.3.7\nMVAPICH2 configure:\t'--with-device={device}'\n"
+    assert Mvapich2.fabric_said(text) == fabric

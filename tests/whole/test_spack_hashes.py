@@ -23,6 +23,7 @@ INHERITING = {
 NOTHING_BUILT = {"mvapich2_gdr", "mvapich2_x"}
 # What an MPI does for others, as builtin's mpich does for its kin: none of it builds the MPI.
 FOR_OTHERS = "spack_repo.mvapich_stack.build_systems.mpich_based"
+CHECKS = "spack_repo.mvapich_stack.build_systems.mpich_checked"
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +67,35 @@ def test_nothing_that_is_built_imports_what_is_not_hashed():
         folder = path.parent.name
         assert not list(path.parent.glob("[!p]*.py")), folder
         if folder in (*BUILT, "mpich_testsuite", "osu_micro_benchmarks"):
-            assert set(ours) <= {FOR_OTHERS}, folder
+            assert set(ours) <= {FOR_OTHERS, CHECKS}, folder
         elif folder not in NOTHING_BUILT and f"{folder.replace('_', '-')}@" in str(INHERITING):
             assert all(".build_systems." in one for one in ours), folder
 
 
-def test_what_is_not_hashed_is_for_dependents_and_users_alone():
-    tree = ast.parse((OURS / "build_systems" / "mpich_based.py").read_text())
-    methods = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    assert methods == {
-        "libs",
-        "setup_mpi_wrapper_variables",
-        "setup_run_environment",
-        "setup_dependent_build_environment",
-        "setup_dependent_package",
-    }
+def test_what_is_not_hashed_refuses_tests_or_is_for_dependents_alone():
+    for file, methods in (
+        (
+            "mpich_based.py",
+            {
+                "libs",
+                "setup_mpi_wrapper_variables",
+                "setup_run_environment",
+                "setup_dependent_build_environment",
+                "setup_dependent_package",
+            },
+        ),
+        (
+            "mpich_checked.py",
+            {"refuse_unknown_options", "refuse_unoptimised", "compiled", "srun", "run_ranks"},
+        ),
+    ):
+        tree = ast.parse((OURS / "build_systems" / file).read_text())
+        assert {one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)} == methods
+        writes = [
+            node.lineno
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and (getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
+            in ("filter_file", "write", "copy", "install", "mkdirp", "symlink")
+        ]
+        assert not writes, file

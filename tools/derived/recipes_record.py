@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from mvstack.model.constraint import Constraint, parse, variant, words
 from mvstack.report.seen import read_rows
+from mvstack.support import hashes
 from mvstack.support.home import DATA
 
 RECORD = DATA / "spack-repo" / "record.jsonl"
@@ -24,6 +25,7 @@ class Row(BaseModel):
     ``spec`` is the concrete root, or what was asked for where it did not become one. ``state`` is
     "" for a spec that neither concretized nor was to be refused. ``outcome`` says what went
     otherwise than it should have; ``source`` whose bytes were built, unless they are upstream's.
+    ``recipe`` is the hash of the recipe that was tried, see :func:`recipe_hash`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -37,6 +39,7 @@ class Row(BaseModel):
     printed: str = ""
     source: str = ""
     outcome: str = ""
+    recipe: str = ""
 
     @model_validator(mode="after")
     def _spec_is_known(self) -> Row:
@@ -58,6 +61,11 @@ class Row(BaseModel):
         """The version of the root; "" where it has none."""
         return self.root.versions[0].lstrip("=") if self.root.versions else ""
 
+    @property
+    def by_this_recipe(self) -> bool:
+        """Whether the recipe is still what it was then."""
+        return self.recipe == recipe_hash(self.package)
+
     @cached_property
     def words(self) -> frozenset[str]:
         """The values of the root's variants, each as a spec writes it."""
@@ -66,6 +74,13 @@ class Row(BaseModel):
             for key, value in self.root.variants.items()
             for one in words(value)
         )
+
+
+def recipe_hash(package: str) -> str:
+    """Of the recipe of ``package``, without comments, docstrings and layout."""
+    folder = package.replace("-", "_")
+    (path,) = (DATA / "spack-repo").glob(f"spack_repo/*/packages/{folder}/package.py")
+    return hashes.of_files([path])[:12]
 
 
 def read_record(path: Path = RECORD) -> list[Row]:

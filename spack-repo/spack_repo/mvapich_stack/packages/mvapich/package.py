@@ -12,6 +12,7 @@ from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
 from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
+from spack_repo.mvapich_stack.build_systems.mpich_checked import MpichChecked
 
 from spack.package import *
 
@@ -110,7 +111,7 @@ SPELLINGS = {
 }
 
 
-class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
+class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPackage):
     """MPI over libfabric (netmod=ofi) or UCX (netmod=ucx) by The Ohio State University.
 
     The variant `fabrics` says which networks it must drive; the libfabric or UCX beneath it is
@@ -154,7 +155,9 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
     )
     variant(
         "embedded",
-        values=any_combination_of("libfabric", "ucx", "hwloc"),
+        default="none",
+        values=("none", "libfabric", "ucx", "hwloc"),
+        multi=True,
         description="Libraries taken from the copies in MVAPICH's source",
         sticky=True,
     )
@@ -285,28 +288,37 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
                 when=f"netmod=ucx fabrics={_fabric}",
                 msg=f"{_fabric} would not be driven: use ucx {_needed}",
             )
-    for _when, _needed in (
-        ("netmod=ucx", "ucx thread_multiple"),
-        ("netmod=ucx @4.0:", "ucx cma"),
-        ("netmod=ucx +xpmem", "ucx xpmem"),
-        ("netmod=ucx +cuda", "ucx cuda"),
-        ("netmod=ucx +cuda", "ucx gdrcopy"),
-        ("netmod=ucx +rocm", "ucx rocm"),
-        ("netmod=ofi +cuda", "libfabric cuda"),
-        ("netmod=ofi +rocm", "libfabric rocm"),
-        ("netmod=ofi +level_zero", "libfabric level_zero"),
+    _lost = "GPU buffers would not be known beneath"
+    for _when, _library, _word, _why in (
+        ("netmod=ucx", "ucx", "thread_multiple", "UCX would not serve several threads"),
+        ("netmod=ucx @4.0:", "ucx", "cma", "MVAPICH 4 copies between processes by CMA"),
+        ("netmod=ucx +xpmem", "ucx", "xpmem", "UCX would copy without XPMEM"),
+        ("netmod=ucx +cuda", "ucx", "cuda", _lost),
+        ("netmod=ucx +cuda", "ucx", "gdrcopy", "small GPU messages would be slow"),
+        ("netmod=ucx +rocm", "ucx", "rocm", _lost),
+        ("netmod=ofi +cuda", "libfabric", "cuda", _lost),
+        ("netmod=ofi +rocm", "libfabric", "rocm", _lost),
+        ("netmod=ofi +level_zero", "libfabric", "level_zero", _lost),
     ):
-        _library, _word = _needed.split()
-        conflicts(
-            f"^{_library} ~{_word}",
-            when=_when,
-            msg=f"{_when} needs it beneath: use {_library} +{_word}",
-        )
+        conflicts(f"^{_library} ~{_word}", when=_when, msg=f"{_why}: use {_library} +{_word}")
+    # Where the libfabric at hand lacks what a fabric needs, Spack would sooner have `embedded` be
+    # none and something else at once than break a requirement. Then it says this, too.
+    for _word in ("libfabric", "ucx", "hwloc"):
+        for _fabric, _needed in LIBFABRIC.items():
+            conflicts(
+                f"embedded={_word}",
+                when=f"embedded=none netmod=ofi fabrics={_fabric}",
+                msg=f"{_fabric} would not be driven: use libfabric {_needed}",
+            )
     conflicts("embedded=libfabric", when="netmod=ucx", msg="use netmod=ofi, or embed ucx")
     conflicts("embedded=ucx", when="netmod=ofi", msg="use netmod=ucx, or embed libfabric")
     for _fabric, _provider, _why in (
         ("slingshot-11", "cxi", "the embedded libfabric has no cxi provider"),
-        ("psm3", "psm3", "its psm3 provider fails when a program ends (RELEASE_NOTES)"),
+        (
+            "psm3",
+            "psm3",
+            "the embedded libfabric's psm3 fails when a program ends (RELEASE_NOTES)",
+        ),
     ):
         _use = f"use embedded=none, with libfabric fabrics={_provider}"
         conflicts("embedded=libfabric", when=f"fabrics={_fabric}", msg=f"{_why}: {_use}")
@@ -706,46 +718,20 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
     @run_before("configure")
     def every_option_is_known(self):
         """Refuse what no configure script of this source takes: it would be ignored silently."""
-        source, known = self.stage.source_path, set()
-        inside = [
-            one for one in ("libfabric", "ucx", "hwloc") if self.spec.satisfies(f"embedded={one}")
+        own = [
+            f"modules/{one}"
+            for one in ("libfabric", "ucx", "hwloc")
+            if self.spec.satisfies(f"embedded={one}")
         ]
-        foreign = tuple(one for one in FOREIGN if one.split("/")[-1] not in inside)
-        for folder, folders, files in os.walk(source):
-            if os.path.relpath(folder, source).startswith(foreign):
-                folders[:] = []
-            elif "configure" in files:
-                with open(os.path.join(folder, "configure"), errors="replace") as script:
-                    block = re.search(r"^ac_user_opts='(.*?)'$", script.read(), re.M | re.S)
-                known.update(block.group(1).split() if block else [])
-        unknown = []
-        for word in self.configure_args():
-            name = re.sub("^--disable-", "--enable-", word.split("=")[0])
-            name = re.sub("^--without-", "--with-", name)
-            if word.startswith("--") and name[2:].replace("-", "_") not in known:
-                unknown.append(word)
-        if unknown:
-            raise InstallError(
-                f"configure of {self.spec.format('{name}@{version}')} does not know "
-                f"{', '.join(unknown)}: the recipe and this source do not fit"
-            )
+        self.refuse_unknown_options(tuple(one for one in FOREIGN if one not in own))
 
     @run_after("configure")
     def every_part_is_optimised(self):
         """Refuse Makefiles without the -O level that was asked for."""
-        for part in (".", "src/mpl", "src/mpi/romio", "src/pm/hydra", "modules/yaksa"):
-            makefile = os.path.join(self.stage.source_path, part, "Makefile")
-            told_by_flag_handler = part == "src/mpl" and self.spec.satisfies("@:3")
-            if told_by_flag_handler or not os.path.exists(makefile):
-                continue
-            with open(makefile, errors="replace") as made:
-                line = re.search(r"^CFLAGS\s*=(.*)$", made.read(), re.M)
-            levels = re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line[1]) if line else []
-            if levels[-1:] != [self.optimisation]:
-                raise InstallError(
-                    f"{makefile}: CFLAGS says {levels or 'no -O at all'}, "
-                    f"asked for {self.optimisation}"
-                )
+        parts = [".", "src/mpi/romio", "src/pm/hydra", "modules/yaksa"]
+        if self.spec.satisfies("@4.0:"):
+            parts.append("src/mpl")  # of 3.0 flag_handler tells it
+        self.refuse_unoptimised(parts)
 
     def must_define(self, part, header, words):
         """Refuse what the configure of a part went on without: thing → its word in a header."""
@@ -831,10 +817,7 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
 
     def ranks(self, wrapper, source, count=2, **variables):
         """What ranks of a source of the folder test/ print, started as this build's are."""
-        # Beside this file, so that a recipe which inherits this one finds it as well.
-        path = join_path(os.path.dirname(__file__), "test", source)
-        program = join_path(os.getcwd(), os.path.splitext(source)[0])
-        Executable(join_path(self.prefix.bin, wrapper))("-O1", path, "-o", program)
+        program = self.compiled(wrapper, source)
         mpiexec = join_path(self.prefix.bin, "mpiexec")
         if self.spec.satisfies("process_managers:=remshell"):
             raise SkipTest("remshell starts ranks by ssh, also on this host")
@@ -844,30 +827,7 @@ class Mvapich(MpichBased, AutotoolsPackage, CudaPackage, ROCmPackage):
             launch = self.srun()
         else:
             raise SkipTest("process_managers=none: something outside this build starts its ranks")
-        if self.spec.satisfies("~wrapperrpath"):
-            # the program does not know where the library is: a module or `spack load` tells it
-            there = os.environ.get("LD_LIBRARY_PATH", "")
-            variables["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
-        words = [*launch, "-n", str(count), program, str(count)]
-        print(*[f"{name}={value}" for name, value in variables.items()], *words)
-        # A wrong provider or PMI hangs rather than fails.
-        output = Executable(words[0])(
-            *words[1:], output=str, error=str, timeout=180, extra_env=variables
-        )
-        print(output)
-        return output
-
-    def srun(self):
-        """srun with its --mpi; skips where Slurm could not start two ranks soon."""
-        slurm = self.spec["slurm"].prefix.bin
-        sinfo = Executable(join_path(slurm, "sinfo"))
-        said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
-        # Outside of an allocation it goes to the default partition, whose name ends in an
-        # asterisk; a state that ends in one is of nodes that do not respond.
-        free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
-        if not free and not os.environ.get("SLURM_JOB_ID"):
-            raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
-        return [join_path(slurm, "srun"), f"--mpi={self.slurms_word}"]
+        return self.run_ranks([*launch, "-n", str(count)], program, count, variables)
 
     def test_world(self):
         """two ranks see one world of two, and the library is the one asked for"""

@@ -15,6 +15,7 @@ import socket
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
+from spack_repo.mvapich_stack.build_systems.mpich_checked import MpichChecked
 
 from spack.package import *
 
@@ -69,7 +70,7 @@ THREADS = {"runtime": "multiple", "yes": "multiple", "no": "single"}
 FOREIGN = ("test", "maint", "limic2-0.5.6", "osu_benchmarks")
 
 
-class Mvapich2(MpichBased, AutotoolsPackage):
+class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
     """MPI over verbs (mrail), PSM, PSM2, libfabric or TCP by The Ohio State University.
 
     For fabrics that its own verbs device serves best: iWARP, Broadcom RoCE, Rockport,
@@ -234,11 +235,13 @@ class Mvapich2(MpichBased, AutotoolsPackage):
 
     @classmethod
     def determine_version(cls, exe):
-        """The version, from `mpichversion`; None where another product answers."""
-        said = re.search(
-            r"^MVAPICH2 Version\s*:\s*(\S+)", Executable(exe)(output=str, error=str), re.M
-        )
-        return said[1] if said else None
+        """The version, from `mpichversion`; None where another product answers.
+
+        None, too, for a device that is no value of `fabrics`: it would pass for the default.
+        """
+        text = Executable(exe)(output=str, error=str)
+        said = re.search(r"^MVAPICH2 Version\s*:\s*(\S+)", text, re.M)
+        return said[1] if said and cls.fabric_said(text) else None
 
     @classmethod
     def determine_variants(cls, exes, version):
@@ -251,15 +254,28 @@ class Mvapich2(MpichBased, AutotoolsPackage):
             found.append(" ".join([*said, "+omb" if omb else "~omb"]))
         return found
 
+    @staticmethod
+    def options_said(text):
+        """Options of configure from the text of `mpichversion`: name → value, "" where none."""
+        line = re.search(r"^MVAPICH2 configure\s*:\s*(.*)$", text, re.M)
+        words = [word.strip("'\"").partition("=") for word in line[1].split()] if line else []
+        return {name: value for name, _, value in words}
+
+    @classmethod
+    def fabric_said(cls, text):
+        """The value of `fabrics` from the text of `mpichversion`; empty for another device."""
+        options = cls.options_said(text)
+        device = re.search(r"^MVAPICH2 Device\s*:\s*(\S+)", text, re.M)
+        # The configure line has the networks of nemesis; the device may be a default, unsaid.
+        asked = options.get("--with-device") or (device[1] if device else "ch3:mrail")
+        if asked == "ch3:psm":
+            return "psm" if "--with-psm" in options else "psm2"
+        return next((one for one, known in DEVICES.items() if known == asked), "")
+
     @classmethod
     def variants_said(cls, text):
         """Variants from the text of `mpichversion`."""
-        line = re.search(r"^MVAPICH2 configure\s*:\s*(.*)$", text, re.M)
-        device = re.search(r"^MVAPICH2 Device\s*:\s*(\S+)", text, re.M)
-        options = {}
-        for word in line[1].split() if line else []:
-            name, _, value = word.strip("'\"").partition("=")
-            options[name] = value
+        options, fabric = cls.options_said(text), cls.fabric_said(text)
 
         def on(name, default):
             """Whether a feature is switched on, said as --enable, --disable or =no."""
@@ -269,13 +285,7 @@ class Mvapich2(MpichBased, AutotoolsPackage):
                 return options[f"--enable-{name}"] != "no"
             return default
 
-        # The configure line has the networks of nemesis; the device may be a default, unsaid.
-        asked = options.get("--with-device") or (device[1] if device else "ch3:mrail")
-        fabrics = [one for one, known in DEVICES.items() if known == asked]
-        if asked == "ch3:psm" and "--with-psm" not in options:
-            fabrics = ["psm2"]
-        said = ["fabrics=" + fabrics[0]] if fabrics else []
-
+        said = [f"fabrics={fabric}"] if fabric else []
         pm = re.split("[:,]", options.get("--with-pm") or "hydra,mpirun")
         said.append("process_managers=" + (",".join(sorted(pm)) if pm != ["no"] else "none"))
         if pm == ["slurm"]:
@@ -301,7 +311,7 @@ class Mvapich2(MpichBased, AutotoolsPackage):
             ("hwlocv2", options.get("--with-hwloc") == "v2"),
         ):
             said.append(("+" if value else "~") + name)
-        said += cls.mrail_said(options) if fabrics == ["mrail"] else ["~cuda"]
+        said += cls.mrail_said(options) if fabric == "mrail" else ["~cuda"]
         return said
 
     @classmethod
@@ -527,42 +537,13 @@ class Mvapich2(MpichBased, AutotoolsPackage):
     @run_before("configure")
     def every_option_is_known(self):
         """Refuse what no configure script of this source takes: it would be ignored silently."""
-        source, known = self.stage.source_path, set()
-        for folder, folders, files in os.walk(source):
-            if os.path.relpath(folder, source).startswith(FOREIGN):
-                folders[:] = []
-            elif "configure" in files:
-                with open(os.path.join(folder, "configure"), errors="replace") as script:
-                    block = re.search(r"^ac_user_opts='(.*?)'$", script.read(), re.M | re.S)
-                known.update(block.group(1).split() if block else [])
-        unknown = []
-        for word in self.configure_args():
-            name = re.sub("^--disable-", "--enable-", word.split("=")[0])
-            name = re.sub("^--without-", "--with-", name)
-            if name[2:].replace("-", "_") not in known:
-                unknown.append(word)
-        if unknown:
-            raise InstallError(
-                f"configure of {self.spec.format('{name}@{version}')} does not know "
-                f"{', '.join(unknown)}: the recipe and this source do not fit"
-            )
+        self.refuse_unknown_options(FOREIGN)
 
     @run_after("configure")
     def every_part_is_optimised(self):
         """Refuse Makefiles without the -O level that was asked for."""
         # Not src/mpl: its Makefile says no level, the compiler wrapper adds it (flag_handler).
-        for part in (".", "src/mpi/romio", "src/pm/hydra"):
-            makefile = os.path.join(self.stage.source_path, part, "Makefile")
-            if not os.path.exists(makefile):
-                continue
-            with open(makefile, errors="replace") as made:
-                line = re.search(r"^CFLAGS\s*=(.*)$", made.read(), re.M)
-            levels = re.findall(r"(?:^|\s)-(O[0-9sgz]?|Ofast)(?=\s|$)", line[1]) if line else []
-            if levels[-1:] != [self.optimisation]:
-                raise InstallError(
-                    f"{makefile}: CFLAGS says {levels or 'no -O at all'}, "
-                    f"asked for {self.optimisation}"
-                )
+        self.refuse_unoptimised((".", "src/mpi/romio", "src/pm/hydra"))
 
     # --- use ----------------------------------------------------------------------------------
 
@@ -589,15 +570,7 @@ class Mvapich2(MpichBased, AutotoolsPackage):
         """Words that start ranks on this host, as this build's ranks are started."""
         spec, here = self.spec, self.prefix.bin
         if spec.satisfies("process_managers=slurm"):
-            slurm = spec["slurm"].prefix.bin
-            sinfo = Executable(join_path(slurm, "sinfo"))
-            said = sinfo("-h", "-o", "%P %a %T", output=str, error=str, fail_on_error=False)
-            # Outside of an allocation it goes to the default partition, whose name ends in an
-            # asterisk; a state that ends in one is of nodes that do not respond.
-            free = re.search(r"^\S+\* up (idle|mixed)$", said, re.M)
-            if not free and not os.environ.get("SLURM_JOB_ID"):
-                raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
-            return [join_path(slurm, "srun"), f"--mpi={self.slurms_word}", "-n", str(count)]
+            return [*self.srun(), "-n", str(count)]
         if self.managers[:1] == ["mpirun"]:
             return self.by_mpirun_rsh(count)
         if self.managers == ["remshell"]:
@@ -615,30 +588,7 @@ class Mvapich2(MpichBased, AutotoolsPackage):
     def ranks(self, launch, program, count=2):
         """Output of `program` started by the words of `launch`."""
         # mrail ends in MPI_Init where it has fewer cores than ranks, and binds them.
-        variables = {"MV2_ENABLE_AFFINITY": "0"}
-        if self.spec.satisfies("~wrapperrpath"):
-            # the program does not know where the library is: a module or `spack load` tells it
-            there = os.environ.get("LD_LIBRARY_PATH", "")
-            variables["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
-        # mpirun_rsh hands on what stands before the program, the others the environment.
-        by_rsh = [f"{name}={value}" for name, value in variables.items()]
-        rsh = by_rsh if launch[0].endswith("mpirun_rsh") else []
-        # A wrong launcher or device hangs rather than fails.
-        words = ["180", *launch, *rsh, program, str(count)]
-        print(" ".join(words[1:]))
-        timeout = which("timeout", required=True)
-        output = timeout(*words, output=str, error=str, extra_env=variables)
-        print(output)
-        return output
-
-    def compiled(self, wrapper, source):
-        """Path of the program made of a source that the recipe of mvapich keeps for its tests."""
-        folder = join_path(os.path.dirname(os.path.dirname(__file__)), "mvapich", "test")
-        program = join_path(os.getcwd(), os.path.splitext(source)[0])
-        Executable(join_path(self.prefix.bin, wrapper))(
-            "-O1", join_path(folder, source), "-o", program
-        )
-        return program
+        return self.run_ranks(launch, program, count, {"MV2_ENABLE_AFFINITY": "0"})
 
     @property
     def expected(self):
