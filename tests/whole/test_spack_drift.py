@@ -1,5 +1,7 @@
 """Our two repositories in a stock Spack over builtin as it is pinned, as it is newest, and to come.
 
+The last also in the Spack to come.
+
 What moved away beneath them is said by name: a recipe that does not load, a finding of `spack
 audit`, a rule of upstream's style, a mend that is no longer needed, a spec that is refused.
 """
@@ -23,16 +25,17 @@ SAMPLE = {
     "scalasca ^mvapich": "mvapich_stack_mends",
     "zlib": "builtin",
 }
-VERSIONS = ("pinned", "release", "develop")
+VERSIONS = ("pinned", "release", "develop", "develop in Spack's develop")
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def there(request, tmp_path_factory):
     """What Spack answers there: (version's name, the clone of spack-packages, the answers)."""
-    stock = Stock(tmp_path_factory.mktemp("stock"))
+    stock = Stock(tmp_path_factory.mktemp("stock"), newest="Spack" in request.param)
     name = "the pinned release"
     if request.param != "pinned":
-        name, stock.packages = clone_of(stock.kept, request.param)
+        name, stock.packages = clone_of(stock.kept, request.param.split()[0])
+    name += f" in {stock.name}"
     stock.takes(stock.packages)
     for repository in (MENDS, STACK):
         stock.run("repo", "add", str(repository))
