@@ -21,7 +21,7 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
         "UCX_LOG_LEVEL": "info",
         "OMPI_MCA_opal_common_ofi_verbose": "1",
     }
-    tags = {"smoke", "correct"}
+    tags = {"quick", "smoke", "correct"}
 
     @run_after("setup")
     def use_the_fabric(self):

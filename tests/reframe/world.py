@@ -15,7 +15,7 @@ class WorldSize(rfm.RegressionTest, MvapichStackMixin):
 
     ranks = parameter([1, 2, 4], loggable=True)
     sourcepath = "world.c"
-    tags = {"smoke", "correct"}
+    tags = {"quick", "smoke", "correct"}
 
     @run_after("init")
     def ask_for_ranks(self):

@@ -24,10 +24,7 @@ from mvstack.test.run import failed_checks, run_tests
 app = options.commands()
 
 
-@app.command(
-    epilog="Examples: mvstack install local --yes   ·   mvstack install local --profile full   ·   "
-    "mvstack install local lammps gromacs"
-)
+@app.command(epilog="Examples: mvstack install --profile full   ·   mvstack install local lammps")
 def install(
     system: options.System = "local",
     packages: options.Packages = None,
@@ -149,10 +146,11 @@ def up(
         show_plan(plan, found, Console(highlight=False))
     rows = flow.carry_out(found, plan, request, shown)
     tree = Path(plan.tree)
-    tested = any((tree / "records" / "results").glob("*.json"))
+    counts = gather(tree).counts
+    again = "smoke" if counts["fail"] + counts["missing"] else "quick"  # is it still as planned?
     failed: MvstackError | None
     try:
-        tags = ["smoke"] if tested and not rows else []
+        tags = [again] if counts["pass"] and not rows else []
         failed = failed_checks(run_tests(plan.as_dict(), tags, shown))
     except CheckFailed as error:
         failed = error

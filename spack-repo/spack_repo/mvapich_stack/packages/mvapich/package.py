@@ -688,10 +688,10 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
             io.append(f"--with-daos={self.root('daos')}")
         # The level is always said: `ndebug` alone leaves configure's default, and `opt` means 03
         # (zero three) to 4.0, which is no level at all.
-        # Its default, O2,sse2, also fills the cells of shared memory by streaming stores
-        # (mpl_trmem.c, iqueue_send.h). That function alone, 512 B to 64 KiB handed from one core
-        # of an EPYC to the other, took 2.2 to 4.9 times as long as memcpy (2026-11-23).
-        # alwaysinline is no default: it belongs to --enable-fast=all, and was not timed.
+        # Its default, O2,sse2, also fills the cells of shared memory by streaming stores: whole
+        # builds with and without it were equally fast (docs/performance.md), and that function
+        # alone, from one core of an EPYC to the other, took 2.2 to 4.9 times as long as memcpy.
+        # alwaysinline is no default: it belongs to --enable-fast=all.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
         return [
             "--with-device=ch4:" + spec.variants["netmod"].value,
