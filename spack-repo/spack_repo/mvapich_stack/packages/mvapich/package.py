@@ -691,7 +691,7 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
         # Its default, O2,sse2, also fills the cells of shared memory by streaming stores: whole
         # builds with and without it were equally fast (docs/performance.md), and that function
         # alone, from one core of an EPYC to the other, took 2.2 to 4.9 times as long as memcpy.
-        # alwaysinline is no default: it belongs to --enable-fast=all.
+        # alwaysinline is no default: it belongs to --enable-fast=all, and did not compile in time.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
         return [
             "--with-device=ch4:" + spec.variants["netmod"].value,
