@@ -3,16 +3,22 @@
 The MPI is that of QEMU's image (tests/images/release.py). MVSTACK_TEST_VERBS_MPI names prefixes of
 more, built with hydra for x86_64_v3 or less: the emulated processors have no AVX-512. For each the
 machines are started once, and everything is run in one story.
+
+With MVSTACK_TEST_VERBS_RECORD=1 what came of each goes into tests/lab/verbs-record.jsonl, in the
+place of its older lines: status, seconds, the adapters' packets, bytes over TCP by rank, and how
+many collectives were right.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -27,6 +33,7 @@ from fabric import over_tcp  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 MORE = [Path(one) for one in os.environ.get("MVSTACK_TEST_VERBS_MPI", "").split()]
+RECORD = TESTS / "lab" / "verbs-record.jsonl"
 RDMA = 1000  # packets of 4,096 bytes: 32 MiB are some 4,000 of each way, a start less than 100
 
 STORY = r"""
@@ -53,6 +60,11 @@ class Job:
     said: str
 
     @property
+    def right(self) -> int:
+        """How many collectives were right."""
+        return len(re.findall("^right ", self.said, re.M))
+
+    @property
     def tcp(self) -> list[int]:
         """Bytes that each rank's TCP sockets carried, of 32 MiB, as the kernel counted."""
         return [int(one) for one in re.findall(r"(\d+) of \d+ bytes over TCP", self.said)]
@@ -76,6 +88,8 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     planned, tcp = f"FI_PROVIDER={roce.libfabric.provider}", "FI_PROVIDER=tcp"
     if "ch4:ucx" in device:
         planned, tcp = "UCX_TLS=^tcp", "UCX_TLS=tcp,self,sysv"
+    elif "ch4:ofi" in device and not re.search("=> .*libfabric", linked(mpi)):
+        planned = "FI_PROVIDER=mverbs;ofi_ucr"  # of the libfabric in MVAPICH
     elif "ch3:mrail" in device:
         planned, tcp = "MV2_USE_RoCE=1", ""  # verbs are its only network
     lines = [
@@ -95,13 +109,36 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     for counts in (place / "said").glob("*.counts"):
         status, packets, seconds = map(int, counts.read_text().split())
         found[counts.stem] = Job(status, packets, seconds, counts.with_suffix("").read_text())
-    for name, one in found.items():
-        right = len(re.findall("^right ", one.said, re.M))
-        print(
-            f"{mpi.name} {name}: status {one.status}, {one.seconds} s, {one.packets} packets, "
-            f"bytes over TCP {one.tcp}, {right} right"
-        )
+    words = dict(re.findall(r"^M\w+ (Version|Device)\s*:\s*(\S+)", device, re.M))
+    library = re.match("[A-Z0-9]+", device)[0]  # MPICH, MVAPICH or MVAPICH2
+    name = f"{library} {words['Version']} {words['Device']}, {planned}"
+    rows = [
+        {"mpi": name, "job": job, **asdict(one), "tcp": one.tcp, "right": one.right}
+        for job, one in sorted(found.items())
+    ]
+    for row in rows:
+        del row["said"]
+        print(json.dumps(row))
+    if os.environ.get("MVSTACK_TEST_VERBS_RECORD"):
+        record(name, rows)
     return found
+
+
+def linked(mpi: Path) -> str:
+    """What the MPI's library is linked with."""
+    library = next(mpi.glob("lib*/libmpi.so"))
+    return subprocess.run(["ldd", library], capture_output=True, text=True).stdout
+
+
+def record(name: str, rows: list[dict[str, object]]) -> None:
+    """Put the rows of an MPI into the record, with the date and the commit."""
+    git = ["git", "-C", str(TESTS), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    when = {"date": datetime.now(UTC).date().isoformat(), "commit": commit}
+    lines = RECORD.read_text().splitlines() if RECORD.exists() else []
+    kept = [line for line in lines if json.loads(line)["mpi"] != name]
+    new = [json.dumps(row | when, sort_keys=True) for row in rows]
+    RECORD.write_text("\n".join(sorted([*kept, *new])) + "\n")
 
 
 def test_as_the_policy_sets_it_everything_goes_over_rdma(jobs):
@@ -125,7 +162,7 @@ def test_left_alone_the_kernels_count_and_the_adapters_agree(jobs):
 def test_collectives_are_right(jobs):
     job = jobs["right"]
     assert job.status == 0, job.said
-    assert len(re.findall(r"^right ", job.said, re.M)) == 225 and "wrong" not in job.said
+    assert job.right == 225 and "wrong" not in job.said
     assert job.packets > RDMA
 
 
@@ -133,7 +170,7 @@ def test_a_cut_link_gives_no_wrong_value_and_is_not_silent(jobs):
     """It is down for three seconds in mid-run: soft RoCE sends again, UCX ends the program, or
     what was sent is lost and the check names the collective that hangs."""
     job = jobs["cut"]
-    right = len(re.findall(r"^right ", job.said, re.M))
+    right = job.right
     assert "wrong" not in job.said and job.packets > RDMA and right > 0
     named = re.search(r"^hung \w+ ", job.said, re.M)
     assert (job.status == 0 and right == 705) or named or job.status not in (0, 124), job.said

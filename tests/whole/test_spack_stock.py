@@ -108,6 +108,23 @@ def test_our_mvapich_installs_from_a_tarball_in_a_mirror(stock: Stock) -> None:
     subprocess.run([*ranks[:-1], str(graph)], check=True, timeout=60)
 
 
+def test_an_environment_of_ones_own_goes_through_the_gate(stock: Stock) -> None:
+    """Also where Spack has found the C library by itself; and without a lock nothing passes."""
+    stock.run("repo", "add", str(STACK))
+    folder = stock.folder / "environment"
+    folder.mkdir()
+    (folder / "spack.yaml").write_text("spack: {specs: [mvapich fabrics=tcp], view: false}")
+    verify = ["-e", str(folder), "python", str(TOP / "spack-repo" / "verify.py")]
+    with pytest.raises(AssertionError, match="nothing is concretized"):
+        stock.run(*verify)
+    stock.run("-e", str(folder), "concretize")
+    assert "0 differences" in stock.run(*verify)
+    lock = folder / "spack.lock"
+    lock.write_text(lock.read_text().replace('"netmod":"ucx"', '"netmod":"ofi"'))
+    with pytest.raises(AssertionError, match="variant"):
+        stock.run(*verify)
+
+
 def test_a_rendered_environment_is_solved_by_hand(stock: Stock) -> None:
     """By the commands of its first lines, on the operating system that it is for."""
     rendered = TOP / "environments" / "rendered" / "qemu-debian12" / "mvapich" / "spack"

@@ -151,9 +151,7 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
         description="Kernels that pack datatypes on the GPU; without: --enable-cuda=basic",
     )
     variant("regcache", default=True, description="Keep memory registered for the next message")
-    variant(
-        "hwlocv2", default=False, description="Of the two hwloc in the source version 2, not 1"
-    )
+    variant("hwlocv2", default=False, description="Build with hwloc 2, not 1: the source has both")
     variant("hwloc_graphics", default=False, description="hwloc looks for OpenCL, GL and NVML")
     variant("omb", default=True, description="Also the OSU Micro-Benchmarks of the source")
     variant("alloca", default=False, description="Temporary memory on the stack")
@@ -197,10 +195,13 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
     depends_on("psm", when="fabrics=psm")
     depends_on("opa-psm2", when="fabrics=psm2")
     depends_on("libfabric", when="fabrics=nemesisofi")
-    # CUDA 13 asks cuCtxCreate for one argument more.
-    depends_on("cuda@:12", when="+cuda")
+    depends_on("cuda", when="+cuda")
+    conflicts(
+        "^cuda@13:",
+        when="+cuda",
+        msg="CUDA 13 asks cuCtxCreate for one argument more: use cuda@:12, or mvapich +cuda",
+    )
     depends_on("slurm", when="process_managers=slurm")
-    depends_on("slurm +pmix", when="process_managers=slurm pmi_version=pmix")
     conflicts(
         "^slurm ~pmix",
         when="process_managers=slurm pmi_version=pmix",

@@ -138,6 +138,8 @@ class MvapichPlus(RpmByHand, MpichBased, Package):
     depends_on("ucx", when="netmod=ucx")
     depends_on("ucx +cuda", when="netmod=ucx gpu=cuda")
     depends_on("ucx +rocm", when="netmod=ucx +rocm")
+    for _word in ("verbs", "rc", "dc", "ud", "mlx5_dv", "rdmacm", "cma", "thread_multiple"):
+        conflicts(f"^ucx ~{_word}", when="netmod=ucx", msg=f"use ucx +{_word}: it is for OFED")
     depends_on("slurm", when="process_managers=slurm")
     depends_on("libpciaccess")
     depends_on("libxml2")
