@@ -269,11 +269,12 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
     depends_on("cray-pmi", when="pmi=cray")
     depends_on("slurm", when="process_managers=slurm")
     # A conflict and no requirement, so that its message is said of an external without it.
-    conflicts(
-        "^slurm ~pmix",
-        when="process_managers=slurm pmi=pmix",
-        msg="srun serves no PMIx without it: use slurm +pmix, or pmi=pmi2",
-    )
+    for _without in ("^slurm ~pmix", "^slurm@:21"):  # older ones have no such variant
+        conflicts(
+            _without,
+            when="process_managers=slurm pmi=pmix",
+            msg="srun serves no PMIx without it: use slurm@22-05: +pmix, or pmi=pmi2",
+        )
     depends_on("hip", when="+rocm")
     depends_on("hsa-rocr-dev", when="+rocm")
     depends_on("oneapi-level-zero", when="+level_zero")

@@ -202,11 +202,12 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
         msg="CUDA 13 asks cuCtxCreate for one argument more: use cuda@:12, or mvapich +cuda",
     )
     depends_on("slurm", when="process_managers=slurm")
-    conflicts(
-        "^slurm ~pmix",
-        when="process_managers=slurm pmi_version=pmix",
-        msg="srun serves no PMIx without it: use slurm +pmix, or pmi_version=pmi2",
-    )
+    for _without in ("^slurm ~pmix", "^slurm@:21"):  # older ones have no such variant
+        conflicts(
+            _without,
+            when="process_managers=slurm pmi_version=pmix",
+            msg="srun serves no PMIx without it: use slurm@22-05: +pmix, or pmi_version=pmi2",
+        )
     depends_on("pmix", when="pmi_version=pmix")
     depends_on("pmix", when="process_managers=jsm")
     depends_on("flux-core", when="process_managers=flux")
