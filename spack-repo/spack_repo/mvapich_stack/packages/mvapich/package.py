@@ -104,6 +104,8 @@ DEPRECATED = {
     ),
     "alloca": (False, "MVAPICH 3 and later have no such option: leave +alloca out"),
 }
+# Compilers that take for errors what older ones warned of. Those over Clang 16 were not tried.
+STRICT = ("gcc@14:", "llvm@16:", "aocc@4.1:", "intel-oneapi-compilers@2024:")
 # Other words of configure for values of the recipe.
 SPELLINGS = {
     "threads": {"runtime": "multiple", "yes": "multiple", "default": "multiple", "no": "single"},
@@ -558,8 +560,8 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
             if self.spec.satisfies("%c=gcc@15:"):
                 # C23, its default, knows no functions without prototypes.
                 flags.append("-std=gnu17")
-            if self.spec.satisfies("@:3 %c=gcc@14:"):
-                # Errors since GCC 14, warnings before. (4.0, built by GCC 12, warns of none.)
+            if any(self.spec.satisfies(f"@:3 %c={one}") for one in STRICT):
+                # (4.0, built by GCC 12, warns of none.)
                 flags += [
                     "-Wno-error=" + one
                     for one in (

@@ -64,6 +64,8 @@ MRAIL = {
     "xrc": ("", "--disable-xrc"),
 }
 
+# Compilers that take for errors what older ones warned of. Those over Clang 16 were not tried.
+STRICT = ("gcc@14:", "llvm@16:", "aocc@4.1:", "intel-oneapi-compilers@2024:")
 # Other words of configure for values of `threads`.
 THREADS = {"runtime": "multiple", "yes": "multiple", "no": "single"}
 # Folders whose configure scripts belong to tests, or to the kernel module.
@@ -363,8 +365,7 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
             if self.spec.satisfies("%c=gcc@15:"):
                 # C23, its default, knows no functions without prototypes.
                 flags.append("-std=gnu17")
-            if self.spec.satisfies("%c=gcc@14:"):
-                # Errors since GCC 14, warnings before.
+            if any(self.spec.satisfies(f"%c={one}") for one in STRICT):
                 for one in (
                     "implicit-function-declaration",
                     "implicit-int",
