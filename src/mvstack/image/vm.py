@@ -26,7 +26,9 @@ _BOOT = "cat /proc/sys/kernel/random/boot_id"
 @cache
 def accelerator() -> str:
     """``kvm`` where it works, else ``tcg``, which emulates and is several times slower."""
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    # KVM without the processor's help (PVM) does start a guest, which then gets nowhere
+    if not flags & {"vmx", "svm"} or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "16"]
     command += ["-display", "none", "-nodefaults", "-monitor", "stdio", "-S"]
