@@ -15,7 +15,7 @@ class WorldSize(rfm.RegressionTest, MvapichStackMixin):
 
     ranks = parameter([1, 2, 4], loggable=True)
     sourcepath = "world.c"
-    tags = {"quick", "smoke", "correct"}
+    tags = {"smoke", "correct"}
 
     @run_after("init")
     def ask_for_ranks(self):
