@@ -42,14 +42,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlay import make_overlay
+from overlay import make_overlay, recipe_hash
 from ruamel.yaml import YAML
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-sys.path.append(str(TOP / "tools" / "derived"))
-from recipes_record import recipe_hash  # noqa: E402 - of the tool that reads what is written here
-
 LOOPBACK = HERE.parent / "slurm" / "loopback"
 SUITE = HERE.parent / "lab" / "mpich_suite.py"
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
@@ -201,7 +198,12 @@ class Machine:
         """Counts of folders of MPICH's suite over a build, and what went wrong."""
         loaded = self.call("load", "--sh", "/" + answer["hash"])[1]  # as its user has it
         sets = dict(re.findall(r"^export (\w+)=(.*?);?$", loaded, re.M))
-        words = ["--source", str(asked.suite), "--work", str(self.work / f"{row.id}.suite")]
+        words = [
+            "--source",
+            str(asked.suite),
+            "--work",
+            str(self.work / f"{row.id}.{answer['hash'][:7]}"),
+        ]
         words += ["--lists", "testlist"]  # not the generated datatypes: an hour of them
         words += [word for one in asked.suite_folder for word in ("--only", one)]
         words += [

@@ -8,7 +8,11 @@ a repository of its own namespace around it, outside the checkout.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "derived"))
+from recipes_record import recipe_hash  # of the tool that reads what is recorded
 
 NAMESPACE = "mvapich_stack_accepted"
 
@@ -22,6 +26,7 @@ from spack.package import *
 class {klass}(Upstreams):
     """{name} with the hashes of accepted tarballs."""
 
+    recipe = "{recipe}"  # else Spack takes what another recipe built for this one's
 {versions}
 '''
 
@@ -45,6 +50,12 @@ def make_overlay(folder: Path, accepted: dict[tuple[str, str], str]) -> Path:
         package.mkdir(parents=True, exist_ok=True)
         klass = "".join(part.capitalize() for part in name.split("-"))
         (package / "package.py").write_text(
-            RECIPE.format(name=name, module=module, klass=klass, versions="\n".join(versions))
+            RECIPE.format(
+                name=name,
+                module=module,
+                klass=klass,
+                recipe=recipe_hash(name),
+                versions="\n".join(versions),
+            )
         )
     return top

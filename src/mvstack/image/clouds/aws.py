@@ -224,10 +224,14 @@ class Aws:
             remove(ec2, Leftover("instance", name, how.build, image.name, "", self.region))
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
-        """See :class:`Cloud`. Other accounts no longer see it listed after that day."""
+        """See :class:`Cloud`. Other accounts no longer see it listed after that day.
+
+        A copy that the build made and nobody published ends with the others.
+        """
         found = self._everywhere(image, version)
-        for region, ami in found.items():
-            must_be_published(image, version, tags_of(ami).get(STATE, ""), region)
+        must_be_published(
+            image, version, tags_of(self._home(image, version)).get(STATE, ""), self.region
+        )
         for region, ami in found.items():
             self._ends(region, ami["ImageId"], last.isoformat())
             self._tag(region, ami, {**tags_of(ami), END: last.isoformat()})
