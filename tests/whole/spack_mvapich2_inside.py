@@ -32,8 +32,8 @@ def with_gcc(version, name):
     number = int(version)
 
     def satisfies(text):
-        # Of the form %c=gcc@14:
-        return number >= int(text.rpartition("@")[2].rstrip(":"))
+        # Of the form %c=gcc@14:, or of another compiler
+        return "gcc" in text and number >= int(text.rpartition("@")[2].rstrip(":"))
 
     spec = types.SimpleNamespace(satisfies=satisfies)
     package = types.SimpleNamespace(spec=spec, optimisation="O2")
@@ -61,7 +61,8 @@ def patched():
     code.parent.mkdir(parents=True)
     Path(folder, "attrutil.c").replace(code)
     os.chdir(folder)
-    recipe.patch(types.SimpleNamespace())
+    spec = types.SimpleNamespace(satisfies=lambda text: False)  # nemesis has its own files
+    recipe.patch(types.SimpleNamespace(spec=spec))
     return code.read_text()
 
 

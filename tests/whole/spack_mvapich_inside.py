@@ -62,14 +62,18 @@ def arguments(text):
 
 
 def required(text):
-    """Dependencies that a spec brings: what is asked of each."""
+    """Dependencies that a spec brings, and of each requirement about one what is preferred."""
     spec = package(text).spec
-    return sorted(
+    asked = [
         str(dependency.spec)
         for when, dependencies in recipe.dependencies.items()
         if spec.satisfies(when)
         for dependency in dependencies.values()
-    )
+    ]
+    for when, requirements in recipe.requirements.items():
+        if spec.satisfies(when):
+            asked += [str(wanted[0]).removeprefix("^") for wanted, _, _ in requirements]
+    return sorted(asked)
 
 
 def forbidden(text):
