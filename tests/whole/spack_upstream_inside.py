@@ -1,6 +1,7 @@
 """Runs inside a stock Spack over a patched spack-packages: do the patched recipes load and solve?
 
-The words after the file: the names with commas between, and a spec. Prints JSON.
+The words after the file: the names with commas between, and the specs. Prints JSON: what the audit
+found, and for each spec the namespace and the MPI of its answer.
 """
 
 import json
@@ -11,7 +12,8 @@ import spack.concretize
 import spack.repo
 import spack.spec
 
-names, text = sys.argv[-2].split(","), sys.argv[-1]
+words = sys.argv[sys.argv.index("--") + 1 :]
+names, specs = words[0].split(","), words[1:]
 for name in names:
     spack.repo.PATH.get_pkg_class(name)
 findings = [
@@ -19,6 +21,8 @@ findings = [
     for tag, errors in spack.audit.run_group("packages", pkgs=names)
     for error in errors
 ]
-root = spack.concretize.concretize_one(spack.spec.Spec(text))
-words = root.format("{name}{@version}{variants}")
-print(json.dumps({"audit": findings, "namespace": root.namespace, "root": words}))
+answers = {}
+for text in specs:
+    root = spack.concretize.concretize_one(spack.spec.Spec(text))
+    answers[text] = root["mpi"].format("{namespace}.{name}{@version}{variants}")
+print(json.dumps({"audit": findings, "answers": answers}))

@@ -1,4 +1,4 @@
-"""The patches for spack-packages: each applies to its develop, loads there, and one solves."""
+"""The patches for spack-packages: each applies to its develop, loads there, and solves."""
 
 import json
 import subprocess
@@ -9,7 +9,15 @@ from spack_stock import TOP, Stock, clone_of
 
 PATCHES = sorted((TOP / "spack-repo" / "upstream").glob("*.patch"))
 INSIDE = Path(__file__).with_name("spack_upstream_inside.py")
-SPEC = "mvapich netmod=ucx process_managers=slurm pmi=pmix"
+# A spec, and what its MPI must have.
+SPECS = {
+    "mvapich netmod=ucx process_managers=slurm pmi=pmix": "pmi=pmix",
+    "hypre +cuda cuda_arch=80 +gpu-aware-mpi ^mvapich netmod=ucx": "+cuda",
+    "hypre +rocm amdgpu_target=gfx90a +gpu-aware-mpi ^mvapich": "amdgpu_target:=gfx90a",
+    "sphexa +cuda cuda_arch=80 ^mvapich": "+cuda",
+    "abinit +gpu_aware_mpi +cuda cuda_arch=80 ^mvapich": "+cuda",
+    "py-torch +cuda cuda_arch=80 +mpi ^mvapich +cuda": "+cuda",
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +46,19 @@ def test_a_patch_applies_to_develop(develop, patch):
     assert done.returncode == 0, f"{name}: {done.stderr}"
 
 
-def test_the_patched_recipes_load_and_one_concretizes(stock, develop):
+def test_the_patched_recipes_load_and_concretize(stock, develop):
     _, folder = develop
     for patch in PATCHES:
         assert apply(folder, patch).returncode == 0, patch.name
     stock.takes(folder)
     names = ",".join(patch.stem.replace("_", "-") for patch in PATCHES)
-    said = stock.run("python", str(INSIDE), names, SPEC)
+    said = stock.run("python", str(INSIDE), "--", names, *SPECS)
     found = json.loads(said.splitlines()[-1])
     assert found["audit"] == []
-    assert found["namespace"] == "builtin"
-    assert "pmi=pmix" in found["root"]
+    for text, wanted in SPECS.items():
+        answer = found["answers"][text]
+        assert answer.startswith("builtin.mvapich@"), text
+        assert wanted in answer, text
 
 
 def test_the_page_names_every_patch():
