@@ -24,5 +24,6 @@ findings = [
 answers = {}
 for text in specs:
     root = spack.concretize.concretize_one(spack.spec.Spec(text))
-    answers[text] = root["mpi"].format("{namespace}.{name}{@version}{variants}")
+    mpi = root if root.package.provides("mpi") else root["mpi"]
+    answers[text] = mpi.format("{namespace}.{name}{@version}{variants}")
 print(json.dumps({"audit": findings, "answers": answers}))
