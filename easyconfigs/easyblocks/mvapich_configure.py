@@ -76,6 +76,15 @@ def generation(name, version):
     return 4 if tuple(numbers) >= (4, 1) else 3
 
 
+def default_level(name, version):
+    """The -O level of a build that asks for none.
+
+    Of 4.x it is O3: at O2 GCC leaves the loops of reductions as they are, and MPI_Reduce takes up
+    to 1.7 times as long (docs/performance.md). Of the others it was not measured.
+    """
+    return "O3" if name == "MVAPICH" and generation(name, version) == 4 else "O2"
+
+
 def c_options(name, version, gcc):
     """What GCC of this first number must be told to take the product's C.
 
@@ -141,6 +150,10 @@ def transport_options(name, version, params, options):
     if "ofi" in device:
         option = "--with-libfabric" if "--with-libfabric" in options.flags else "--with-ofi"
         found.append(_where(option, params["libfabric"]))
+        if name == "MVAPICH" and generation(name, version) == 4:
+            # Left alone, 4.0 takes its queue mvp_shm within a node: 2 MiB for each pair of ranks,
+            # all of it zeroed by every rank (32 GiB for 128 ranks; docs/performance.md).
+            found.append("--with-ch4-posix-eager-modules=iqueue")
     if "ucx" in device:
         found.append(_where("--with-ucx", params["ucx"]))
     if generation(name, version) == 2:

@@ -19,6 +19,7 @@ from mvapich_configure import (  # noqa: E402
     c_options,
     compiling_with_slurms_pmi2,
     configure_options,
+    default_level,
     known_options,
     level_of_makefile,
     option_names,
@@ -149,6 +150,20 @@ def test_slurm_is_left_out_unless_asked_for(product):
 def test_the_level_of_optimisation_is_always_said(product, level):
     (said,) = [one for one in line_for(product, optimisation=level) if "--enable-fast" in one]
     assert level in said.partition("=")[2].split(",")
+
+
+def test_reductions_of_4_0_are_compiled_as_fast_as_gcc_can():
+    levels = {product: default_level(*product) for product in DEVICES}
+    assert {one for one, level in levels.items() if level == "O3"} == {
+        ("MVAPICH", "4.0"),
+        ("MVAPICH", "4.1"),
+    }
+
+
+def test_within_a_node_4_0_takes_the_queue_that_grows_by_rank_and_not_by_pair():
+    said = "--with-ch4-posix-eager-modules=iqueue"
+    assert said in line_for(("MVAPICH", "4.0"), device="ch4:ofi")
+    assert said not in line_for(("MVAPICH", "4.0"), device="ch4:ucx")  # UCX has its own
 
 
 def test_4_0_is_told_without_and_not_disable_for_gpus():

@@ -103,6 +103,19 @@ def test_spack_is_asked_for_nothing_beneath_it() -> None:
     assert "libfabric" not in packages["packages"]
 
 
+@pytest.mark.parametrize(("fabric", "queue"), [("efa", "iqueue"), ("infiniband", None)])
+def test_within_a_node_a_sites_mvapich_4_takes_the_queue_that_grows_by_rank_and_not_by_pair(
+    fabric: str, queue: str | None
+) -> None:
+    own = 'mvapich: {version: "4.0", prefix: /sw/mvapich}'
+    facts = {"os": "rocky9", "target": "zen4", "fabric": fabric, "gpu": "none"}
+    (mpi,) = planned(own, **facts).mpi
+    said = mpi.environment.get("MPIR_CVAR_CH4_SHM_POSIX_EAGER")
+    assert (said and said["value"]) == queue
+    ours = planned("cmake: {prefix: /usr}", **facts).mpi[0]  # built with that queue alone
+    assert "MPIR_CVAR_CH4_SHM_POSIX_EAGER" not in ours.environment
+
+
 def test_easybuild_gets_a_module_over_it() -> None:
     files = render(planned(**FRONTIER, builder="easybuild"))
     text = files["easyconfigs/MVAPICH-Plus-4.1-GCC-12.2.0-ofi.eb"]
