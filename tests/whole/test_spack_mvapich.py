@@ -120,7 +120,15 @@ def test_configure_knows_every_option_that_it_is_given(answers, text):
 @pytest.mark.parametrize("text", SPECS)
 def test_every_build_is_told_a_level_that_exists(answers, text):
     level = option(answers["arguments"][text], "--enable-fast").split(",")[0]
-    assert level == ("O0" if "+debug" in text else "O2")
+    usual = "O2" if text.startswith("mvapich@=3.") else "O3"
+    assert level == ("O0" if "+debug" in text else usual)
+
+
+@pytest.mark.parametrize("text", SPECS)
+def test_within_a_node_4_takes_the_queue_that_grows_by_rank_and_not_by_pair(answers, text):
+    queue = option(answers["arguments"][text], "--with-ch4-posix-eager-modules")
+    ofi = "netmod=ofi" in text and not text.startswith("mvapich@=3.")
+    assert queue == ("iqueue" if ofi else None)
 
 
 @pytest.mark.parametrize("text", SPECS)
@@ -219,7 +227,7 @@ def test_both_fortrans_take_mismatched_arguments(answers):
     assert (new["FFLAGS"], new["FCFLAGS"]) == (flag, flag)
     assert "FFLAGS" not in old
     assert "FCFLAGS" not in old
-    assert {new[f"MPICHLIB_{name}"] for name in ("CFLAGS", "CXXFLAGS", "FCFLAGS")} == {"-O2"}
+    assert {new[f"MPICHLIB_{name}"] for name in ("CFLAGS", "CXXFLAGS", "FCFLAGS")} == {"-O3"}
 
 
 def test_new_compilers_are_told_which_c_this_is(answers):
