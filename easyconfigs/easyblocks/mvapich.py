@@ -21,7 +21,6 @@ from easybuild.easyblocks.generic.mvapich_configure import (
     c_options,
     compiling_with_slurms_pmi2,
     configure_options,
-    default_level,
     known_options,
     level_of_makefile,
     option_names,
@@ -158,7 +157,7 @@ class EB_MVAPICH(EB_MPICH):
                     CUSTOM,
                 ],
                 "error_checking": ["runtime", "Check of arguments: no, runtime, all", CUSTOM],
-                "optimisation": [None, "Compiler's level: O0 to O3; O3 for 4.x, O2 before", CUSTOM],
+                "optimisation": ["O2", "Compiler's level, O0 to O3, for the whole library", CUSTOM],
                 "omb": [
                     False,
                     "Also build the OSU Micro-Benchmarks that the source brings",
@@ -221,7 +220,6 @@ class EB_MVAPICH(EB_MPICH):
         params = {name: self.cfg[name] for name in names}
         for name, software in LIBRARIES.items():
             params[name] = self.cfg[name] or get_software_root(software) or "system"
-        params["optimisation"] = params["optimisation"] or default_level(self.name, self.version)
         if params["gpu"] == "cuda":
             params["gpu_root"] = params["gpu_root"] or get_software_root("CUDA")
         if params["pmi"] == "pmix":
@@ -253,11 +251,10 @@ class EB_MVAPICH(EB_MPICH):
         itself but not to its parts (mpl, ROMIO, hydra), which would be compiled without any.
         """
         super().correct_mpich_build_env()
-        level = self.parameters()["optimisation"]
         for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
             variable = f"MPICHLIB_{name}"
             kept = [flag for flag in os.getenv(variable, "").split() if not flag.startswith("-O")]
-            env.setvar(variable, " ".join([f"-{level}", *kept]))
+            env.setvar(variable, " ".join([f"-{self.cfg['optimisation']}", *kept]))
         for name in ("FFLAGS", "FCFLAGS"):
             env.setvar(name, ARGUMENT_MISMATCH if self.gcc() >= 10 else "")
         if self.cfg["gpu"] == "rocm":
@@ -296,7 +293,7 @@ class EB_MVAPICH(EB_MPICH):
         self.put_programs_first()
         super().configure_step()
         self.let_slurms_pmi2_compile()
-        wanted = self.parameters()["optimisation"]
+        wanted = self.cfg["optimisation"]
         checked = 0
         for folder in (".", "src/mpl", "src/mpi/romio", "modules/yaksa"):
             makefile = Path(self.start_dir) / folder / "Makefile"

@@ -76,15 +76,6 @@ def generation(name, version):
     return 4 if tuple(numbers) >= (4, 1) else 3
 
 
-def default_level(name, version):
-    """The -O level of a build that asks for none.
-
-    Of 4.x it is O3: at O2 GCC leaves the loops of reductions as they are, and MPI_Reduce takes up
-    to 1.7 times as long (docs/performance.md). Of the others it was not measured.
-    """
-    return "O3" if name == "MVAPICH" and generation(name, version) == 4 else "O2"
-
-
 def c_options(name, version, gcc):
     """What GCC of this first number must be told to take the product's C.
 

@@ -19,7 +19,6 @@ from mvapich_configure import (  # noqa: E402
     c_options,
     compiling_with_slurms_pmi2,
     configure_options,
-    default_level,
     known_options,
     level_of_makefile,
     option_names,
@@ -150,14 +149,6 @@ def test_slurm_is_left_out_unless_asked_for(product):
 def test_the_level_of_optimisation_is_always_said(product, level):
     (said,) = [one for one in line_for(product, optimisation=level) if "--enable-fast" in one]
     assert level in said.partition("=")[2].split(",")
-
-
-def test_reductions_of_4_0_are_compiled_as_fast_as_gcc_can():
-    levels = {product: default_level(*product) for product in DEVICES}
-    assert {one for one, level in levels.items() if level == "O3"} == {
-        ("MVAPICH", "4.0"),
-        ("MVAPICH", "4.1"),
-    }
 
 
 def test_within_a_node_4_0_takes_the_queue_that_grows_by_rank_and_not_by_pair():

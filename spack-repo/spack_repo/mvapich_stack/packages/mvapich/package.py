@@ -541,16 +541,10 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
 
     @property
     def optimisation(self):
-        """The level of the whole library: that of the user's cflags; O0 with +debug; O3 for 4.x.
-
-        At O2 GCC leaves the loops of reductions as they are, and MPI_Reduce takes up to 1.7 times
-        as long. Of 3.0 it was not measured.
-        """
+        """The level of the whole library: that of the user's cflags, or O2; O0 with +debug."""
         asked = [flag[1:] for flag in self.spec.compiler_flags.get("cflags", ())]
         levels = [flag for flag in asked if re.fullmatch("O[0-3]", flag)]
-        if levels or self.spec.satisfies("+debug"):
-            return levels[-1] if levels else "O0"
-        return "O3" if self.spec.satisfies("@4.0:") else "O2"
+        return levels[-1] if levels else ("O0" if self.spec.satisfies("+debug") else "O2")
 
     def flag_handler(self, name, flags):
         """Let GCC 14 and 15 take C that older ones took; by the wrappers, so mpicc is clean."""
@@ -587,7 +581,8 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
             env.set("ac_cv_header_tm_h", "no")  # its hydra does not hear --without-pbs
         # --enable-fast reaches the MPI itself, and not its parts (mpl, ROMIO, hydra).
         for name in ("CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS"):
-            env.set("MPICHLIB_" + name, "-" + self.optimisation)
+            # GCC leaves the loops of reductions as they are at O2, unless this is said.
+            env.set("MPICHLIB_" + name, f"-{self.optimisation} -ftree-vectorize")
         if self.spec.satisfies("+fortran %fortran=gcc@10:"):
             # One call of MPI_Send with reals and one with integers in a file: what mpif.h programs
             # do, an error since gfortran 10. In the environment, so that mpifort says it too.
