@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from mvstack.cli.main import app
 from mvstack.measure import bench, mpis
+from mvstack.measure.results import draw
 from mvstack.support.errors import InvalidInput, Missing
 
 TINY = ["--sizes", "8:64", "--rounds", "2"]
@@ -152,3 +154,13 @@ def test_ranks_are_bound_to_cores_of_their_own(world: Path) -> None:
         seen.add(done.stdout)
     if len(os.sched_getaffinity(0)) > 1:
         assert len(seen) == 2 and all(len(json.loads(one)) == 1 for one in seen)
+
+
+def test_the_long_path_of_a_prefix_leaves_room_for_the_plot(tmp_path: Path) -> None:
+    name = "prefix:/apps/spack/opt/linux-x86_64_v3/mvapich-4.0-t4snq27irfbhb2vppb2shbj27wz66i7s"
+    row = {"size": 8, "value": 1.0, "low": 0.9, "high": 1.1}
+    one = {"op": "latency", "unit": "us", "higher_is_better": False, "figures": {name: [row]}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # that the layout fails is said by a warning
+        draw({"operations": [{**one, "ahead": {}}] * 3}, tmp_path / "plot.svg")
+    assert "<svg" in (tmp_path / "plot.svg").read_text()

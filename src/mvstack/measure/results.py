@@ -122,7 +122,9 @@ def draw(data: dict[str, Any], file: Path) -> None:
         axes = figure.add_subplot(lines, 3, place, title=title, xlabel="bytes")
         for mpi, rows in one["figures"].items():
             at, value, low, high = zip(*(row.values() for row in rows), strict=True)
-            axes.plot(at, value, marker=".", label=mpi, linewidth=2 if mpi in one["ahead"] else 1)
+            label = mpi if len(mpi) < 40 else f"{mpi[:16]}…{mpi[-20:]}"  # a prefix is long
+            width = 2 if mpi in one["ahead"] else 1
+            axes.plot(at, value, marker=".", label=label, linewidth=width)
             axes.fill_between(at, low, high, alpha=0.2)
         axes.set(xscale="log", yscale="log")
         axes.grid(True, alpha=0.4)
