@@ -157,7 +157,10 @@ def test_ranks_are_bound_to_cores_of_their_own(world: Path) -> None:
 
 
 def test_the_long_path_of_a_prefix_leaves_room_for_the_plot(tmp_path: Path) -> None:
-    name = "prefix:/apps/spack/opt/linux-x86_64_v3/mvapich-4.0-t4snq27irfbhb2vppb2shbj27wz66i7s"
+    name = (
+        "prefix:/apps/spack/2026.11/opt/linux-rocky9-zen4/gcc-14.3.0/"
+        + "mvapich-4.0-t4snq27irfbhb2vppb2shbj27wz66i7s"
+    )
     row = {"size": 8, "value": 1.0, "low": 0.9, "high": 1.1}
     one = {"op": "latency", "unit": "us", "higher_is_better": False, "figures": {name: [row]}}
     with warnings.catch_warnings():
