@@ -709,8 +709,7 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
             io.append(f"--with-daos={self.root('daos')}")
         # The level is always said: `ndebug` alone leaves configure's default, and `opt` means 03
         # (zero three) to 4.0, which is no level at all.
-        # Its default, O2,sse2, also fills the cells of shared memory by streaming stores: whole
-        # builds with and without it were equally fast (docs/performance.md), and that function
+        # Its default, O2,sse2, also fills the cells of iqueue by streaming stores: that function
         # alone, from one core of an EPYC to the other, took 2.2 to 4.9 times as long as memcpy.
         # alwaysinline is no default: it belongs to --enable-fast=all, and did not compile in time.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
