@@ -1,7 +1,7 @@
 """Runs inside a stock Spack over a patched spack-packages: do the patched recipes load and solve?
 
 The words after the file: the names with commas between, and the specs. Prints JSON: what the audit
-found, and for each spec the namespace and the MPI of its answer.
+found, and for each spec the namespace and the MPI of its answer, and the C++ flags of its recipe.
 """
 
 import json
@@ -25,5 +25,6 @@ answers = {}
 for text in specs:
     root = spack.concretize.concretize_one(spack.spec.Spec(text))
     mpi = root if root.package.provides("mpi") else root["mpi"]
-    answers[text] = mpi.format("{namespace}.{name}{@version}{variants}")
+    flags = root.package.flag_handler("cxxflags", [])[0] or []
+    answers[text] = " ".join([mpi.format("{namespace}.{name}{@version}{variants}"), *flags])
 print(json.dumps({"audit": findings, "answers": answers}))

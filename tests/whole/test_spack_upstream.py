@@ -9,14 +9,14 @@ from spack_stock import TOP, Stock, clone_of
 
 PATCHES = sorted((TOP / "spack-repo" / "upstream").glob("*.patch"))
 INSIDE = Path(__file__).with_name("spack_upstream_inside.py")
-# A spec, and what its MPI must have.
+# A spec, and what its MPI must have, or its recipe must add to the C++ flags.
 SPECS = {
     "mvapich netmod=ucx process_managers=slurm pmi=pmix": "pmi=pmix",
     "hypre +cuda cuda_arch=80 +gpu-aware-mpi ^mvapich netmod=ucx": "+cuda",
     "hypre +rocm amdgpu_target=gfx90a +gpu-aware-mpi ^mvapich": "amdgpu_target:=gfx90a",
     "sphexa +cuda cuda_arch=80 ^mvapich": "+cuda",
     "abinit +gpu_aware_mpi +cuda cuda_arch=80 ^mvapich": "+cuda",
-    "py-torch +cuda cuda_arch=80 +mpi ^mvapich +cuda": "+cuda",
+    "py-torch +cuda cuda_arch=80 +mpi ^mvapich +cuda": "-DMPIX_CUDA_AWARE_SUPPORT=1",
 }
 
 
