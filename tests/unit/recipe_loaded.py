@@ -84,7 +84,7 @@ def loaded(path: Path) -> types.ModuleType:
     for line in text.splitlines():
         if line.startswith("from spack_repo."):
             name = line.split()[1]
-            if name.startswith("spack_repo.mvapich_stack.build_systems.mpich"):
+            if name.startswith("spack_repo.mvapich_stack.build_systems.m"):
                 stand_ins[name] = loaded(shared / (name.rpartition(".")[2] + ".py"))
             parts = name.split(".")
             for end in range(1, len(parts) + 1):

@@ -44,9 +44,7 @@ def launch_of(folder: str, said: str) -> Any:
     package.spec, package.prefix = Spec(), types.SimpleNamespace(bin="/mpi/bin")
     own = types.SimpleNamespace(prefix=package.prefix, package=None, satisfies=Spec().satisfies)
     package.spec.update(slurm=own, mpi=own)
-    if folder == "mvapich":
-        return package.srun()
-    return package.launch() if folder == "mvapich2" else package.launcher(2)
+    return package.launcher(2) if folder == "osu_micro_benchmarks" else package.launch()
 
 
 def could(folder: str, said: str) -> bool:

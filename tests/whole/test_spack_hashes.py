@@ -22,8 +22,11 @@ INHERITING = {
 }
 NOTHING_BUILT = {"mvapich2_gdr", "mvapich2_x"}
 # What an MPI does for others, as builtin's mpich does for its kin: none of it builds the MPI.
-FOR_OTHERS = "spack_repo.mvapich_stack.build_systems.mpich_based"
-CHECKS = "spack_repo.mvapich_stack.build_systems.mpich_checked"
+SHARED = "spack_repo.mvapich_stack.build_systems"
+FOR_OTHERS, CHECKS, *FOUND = (
+    f"{SHARED}.{name}"
+    for name in ("mpich_based", "mpich_checked", "mvapich_found", "mvapich2_found")
+)
 
 
 @pytest.fixture(scope="module")
@@ -67,30 +70,33 @@ def test_nothing_that_is_built_imports_what_is_not_hashed():
         folder = path.parent.name
         assert not list(path.parent.glob("[!p]*.py")), folder
         if folder in (*BUILT, "mpich_testsuite", "osu_micro_benchmarks"):
-            assert set(ours) <= {FOR_OTHERS, CHECKS}, folder
+            assert set(ours) <= {FOR_OTHERS, CHECKS, *FOUND}, folder
         elif folder not in NOTHING_BUILT and f"{folder.replace('_', '-')}@" in str(INHERITING):
             assert all(".build_systems." in one for one in ours), folder
 
 
-def test_what_is_not_hashed_refuses_tests_or_is_for_dependents_alone():
+def test_what_is_not_hashed_reads_refuses_tests_or_is_for_dependents_alone():
     for file, methods in (
         (
-            "mpich_based.py",
-            {
-                "libs",
-                "setup_mpi_wrapper_variables",
-                "setup_run_environment",
-                "setup_dependent_build_environment",
-                "setup_dependent_package",
-            },
+            "mpich_based",
+            "libs setup_mpi_wrapper_variables setup_run_environment "
+            "setup_dependent_build_environment setup_dependent_package",
         ),
         (
-            "mpich_checked.py",
-            {"refuse_unknown_options", "refuse_unoptimised", "compiled", "srun", "run_ranks"},
+            "mpich_checked",
+            "refuse_unknown_options refuse_unoptimised launch by_mpirun_rsh srun ranks expected "
+            "test_world test_world_mpirun_rsh test_world_fortran test_any_source test_what_it_says",
         ),
+        (
+            "mpich_found",
+            "determine_variants needed_by_libmpi options_said is_on common_said",
+        ),
+        ("mvapich_found", "determine_version variants_said linked launcher_said"),
+        ("mvapich2_found", "determine_version fabric_said variants_said mrail_said"),
     ):
-        tree = ast.parse((OURS / "build_systems" / file).read_text())
-        assert {one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)} == methods
+        tree = ast.parse((OURS / "build_systems" / f"{file}.py").read_text())
+        names = {one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)}
+        assert names == set(methods.split()), file
         writes = [
             node.lineno
             for node in ast.walk(tree)

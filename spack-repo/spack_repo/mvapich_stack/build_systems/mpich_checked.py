@@ -6,6 +6,7 @@ alone.
 
 import os
 import re
+import socket
 
 from spack.package import *
 
@@ -13,8 +14,13 @@ from spack.package import *
 class MpichChecked(PackageBase):
     """Refusals around configure, and ranks for stand-alone tests, of an MPI over MPICH.
 
-    The recipe has `optimisation` (O2 …) and `slurms_word` (what srun --mpi= must say).
+    The recipe has `optimisation` (O2 …), `slurms_word` (what srun --mpi= must say), `managers`
+    (process managers that are built; the first is the one to use), `calls_itself` and `device`
+    (what mpichversion says that it is).
     """
+
+    #: variables of each run in which four ranks receive from any source
+    any_source_ways = ({},)
 
     def refuse_unknown_options(self, foreign):
         """Refuse what no configure script of this source takes: it would be ignored silently.
@@ -58,13 +64,23 @@ class MpichChecked(PackageBase):
 
     # --- stand-alone tests: `spack test run` ----------------------------------------------------
 
-    def compiled(self, wrapper, source):
-        """The program made of a source that the recipe of mvapich keeps for these tests."""
-        packages = os.path.join(os.path.dirname(os.path.dirname(__file__)), "packages")
-        path = join_path(packages, "mvapich", "test", source)
-        program = join_path(os.getcwd(), os.path.splitext(source)[0])
-        Executable(join_path(self.prefix.bin, wrapper))("-O1", path, "-o", program)
-        return program
+    def launch(self, count=2):
+        """Words that start ranks on this host, as this build's ranks are started."""
+        if self.spec.satisfies("process_managers=slurm"):
+            return [*self.srun(), "-n", str(count)]
+        if not self.managers:
+            raise SkipTest("process_managers=none: something outside this build starts its ranks")
+        if self.managers[0] == "mpirun":
+            return self.by_mpirun_rsh(count)
+        if self.managers == ["remshell"]:
+            raise SkipTest("remshell starts ranks by ssh, also on this host")
+        return [join_path(self.prefix.bin, "mpiexec"), "-n", str(count)]
+
+    def by_mpirun_rsh(self, count=2):
+        """Words that start ranks here through no ssh: it is left out for the host's own name
+        alone, not for localhost (seen with 2.3.7)."""
+        rsh, here = join_path(self.prefix.bin, "mpirun_rsh"), socket.gethostname()
+        return [rsh, "-np", str(count), *count * [here]]
 
     def srun(self):
         """srun with its --mpi; skips where Slurm could not start two ranks soon."""
@@ -78,20 +94,69 @@ class MpichChecked(PackageBase):
             raise SkipTest(f"srun starts this build's ranks, and has no node to: {said}")
         return [join_path(slurm, "srun"), f"--mpi={self.slurms_word}"]
 
-    def run_ranks(self, launch, program, count, variables):
-        """What `count` ranks of a program print, started by the words of `launch`."""
+    def ranks(self, wrapper, source, launch, variables=()):
+        """What ranks of a source print, which the recipe of mvapich keeps for these tests."""
+        packages = os.path.join(os.path.dirname(os.path.dirname(__file__)), "packages")
+        path = join_path(packages, "mvapich", "test", source)
+        program = join_path(os.getcwd(), os.path.splitext(source)[0])
+        Executable(join_path(self.prefix.bin, wrapper))("-O1", path, "-o", program)
+        # MVAPICH2 and 3.0 end in MPI_Init where they have fewer cores than ranks, and bind them.
+        sets = {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0", **dict(variables)}
         if self.spec.satisfies("~wrapperrpath"):
             # the program does not know where the library is: a module or `spack load` tells it
             there = os.environ.get("LD_LIBRARY_PATH", "")
-            variables["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
-        said = [f"{name}={value}" for name, value in variables.items()]
+            sets["LD_LIBRARY_PATH"] = f"{self.prefix.lib}:{there}".rstrip(":")
+        said = [f"{name}={value}" for name, value in sets.items()]
         # mpirun_rsh hands on what stands before the program, the others the environment.
-        rsh = said if launch[0].endswith("mpirun_rsh") else []
-        words = [*launch, *rsh, program, str(count)]
+        rsh = launch[0].endswith("mpirun_rsh")
+        count = launch[launch.index("-np" if rsh else "-n") + 1]
+        words = [*launch, *(said if rsh else []), program, count]
         print(*([] if rsh else said), *words)
         # A wrong provider, device or PMI hangs rather than fails.
         output = Executable(words[0])(
-            *words[1:], output=str, error=str, timeout=180, extra_env=variables
+            *words[1:], output=str, error=str, timeout=180, extra_env=sets
         )
         print(output)
         return output
+
+    @property
+    def expected(self):
+        """What rank 0 must print: a world of two, this version, this device.
+
+        A re-release may say the name of the first: 2.3.7-1 says 2.3.7 (seen, of its GA tree).
+        """
+        names = {str(self.version), str(self.version).partition("-")[0]}
+        version = "|".join(re.escape(name) for name in sorted(names))
+        return [
+            r"(?m)^world of 2$",
+            rf"(?m)^{self.calls_itself} Version *:\s+(?:{version})(?![0-9.-])",
+            rf"(?m)^{self.calls_itself} Device *:\s+{re.escape(self.device)}\s*$",
+        ]
+
+    def test_world(self):
+        """two ranks see one world of two, and the library is the one asked for"""
+        check_outputs(self.expected, self.ranks("mpicc", "world.c", self.launch()))
+
+    def test_world_mpirun_rsh(self):
+        """the same, started by mpirun_rsh where it was built beside another launcher"""
+        if "mpirun" not in self.managers[1:]:
+            raise SkipTest("mpirun_rsh was not built, or test_world is started by it")
+        check_outputs(self.expected, self.ranks("mpicc", "world.c", self.by_mpirun_rsh()))
+
+    def test_world_fortran(self):
+        """two ranks of a program that uses mpi_f08"""
+        if self.spec.satisfies("~fortran"):
+            raise SkipTest("built without Fortran")
+        output = self.ranks("mpifort", "worldf.f90", self.launch())
+        check_outputs([r"(?m)^fortran world of 2$"], output)
+
+    def test_any_source(self):
+        """four ranks receive from any source, each way that this build's ranks reach each other"""
+        for variables in self.any_source_ways:
+            output = self.ranks("mpicc", "any_source.c", self.launch(4), variables)
+            check_outputs([r"(?m)^any source of 4$"], output)
+
+    def test_what_it_says(self):
+        """mpichversion says the version and the device without being launched"""
+        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
+        check_outputs(self.expected[1:], said)

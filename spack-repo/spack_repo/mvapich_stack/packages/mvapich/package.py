@@ -5,7 +5,6 @@ candidate; 4.1: taken from 4.0) and is held in easyconfigs/easyblocks/mvapich_op
 test compares. All that decides a build stands in this file: Spack's package hash is of it alone.
 """
 
-import os
 import re
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
@@ -13,6 +12,7 @@ from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.rocm import ROCmPackage
 from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
 from spack_repo.mvapich_stack.build_systems.mpich_checked import MpichChecked
+from spack_repo.mvapich_stack.build_systems.mvapich_found import MvapichFound
 
 from spack.package import *
 
@@ -106,14 +106,9 @@ DEPRECATED = {
 }
 # Compilers that take for errors what older ones warned of. Those over Clang 16 were not tried.
 STRICT = ("gcc@14:", "llvm@16:", "aocc@4.1:", "intel-oneapi-compilers@2024:")
-# Other words of configure for values of the recipe.
-SPELLINGS = {
-    "threads": {"runtime": "multiple", "yes": "multiple", "default": "multiple", "no": "single"},
-    "error_checking": {"yes": "all", "none": "no"},
-}
 
 
-class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPackage):
+class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPackage, ROCmPackage):
     """MPI over libfabric (netmod=ofi) or UCX (netmod=ucx) by The Ohio State University.
 
     The variant `fabrics` says which networks it must drive; the libfabric or UCX beneath it is
@@ -128,6 +123,9 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
     license("mpich2", checked_by="mvapich-stack")
 
     executables = ["^mpichversion$"]
+    calls_itself = "MVAPICH"
+    known_file_systems = FILE_SYSTEMS
+    linked_for = {name: soname for name, _, _, soname in GPUS}
 
     # Not a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab: the first tarball that
     # upstream published as 4.1, and replaced. A mirror may still have it.
@@ -362,131 +360,6 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
     conflicts("platform=windows", msg="MVAPICH is for Linux: use msmpi")
 
     filter_compiler_wrappers("mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", relative_root="bin")
-
-    # --- a build of the site's own, as an external --------------------------------------------
-
-    @classmethod
-    def determine_version(cls, exe):
-        """The version, from `mpichversion`; None for MPICH's, or MVAPICH2's.
-
-        MVAPICH-Plus says the same of itself; its folders tell, as they do to its own recipe.
-        """
-        if re.search(r"mvapich[-_/]?plus", os.path.realpath(exe)):
-            return None
-        text = Executable(exe)(output=str, error=str)
-        said = re.search(r"^MVAPICH Version\s*:\s*(\S+)", text, re.M)
-        return said.group(1) if said else None
-
-    @classmethod
-    def determine_variants(cls, exes, version):
-        """The variants of each build, from what it says of itself, its library and its files.
-
-        Which fabrics the transport beneath it drives cannot be seen: state `fabrics` by hand.
-        """
-        found = []
-        for exe in exes:
-            prefix = os.path.dirname(os.path.dirname(os.path.realpath(exe)))
-            omb = os.path.isdir(os.path.join(prefix, "libexec", "osu-micro-benchmarks"))
-            text = Executable(exe)(output=str, error=str)
-            said = cls.variants_said(text, cls.needed_by_libmpi(prefix))
-            found.append(" ".join([*said, "+omb" if omb else "~omb"]))
-        return found
-
-    @staticmethod
-    def needed_by_libmpi(prefix):
-        """The sonames that the libmpi.so below a prefix names."""
-        for folder in ("lib", "lib64"):
-            library = os.path.join(prefix, folder, "libmpi.so")
-            if os.path.exists(library):
-                with open(library, "rb") as elf:
-                    parsed = parse_elf(elf, dynamic_section=True)
-                return [name.decode() for name in parsed.dt_needed_strs]
-        return []
-
-    @classmethod
-    def variants_said(cls, text, needed):
-        """Variants from the text of `mpichversion` and the libraries that libmpi.so needs."""
-        line = re.search(r"^MVAPICH configure\s*:\s*(.*)$", text, re.M)
-        options = {}  # name → value, "" when none
-        # configure says its words bare or in quotes, and quotes that are none of a pair among them
-        for word in line.group(1).split() if line else []:
-            name, _, value = word.strip("'\"").partition("=")
-            if value != "no" or name == "--with-pm" or name.startswith("--enable-"):
-                options[name] = value  # any other --with-x=no is --without-x
-        device = re.search(r"^MVAPICH Device\s*:\s*ch4:(.*)$", text, re.M)
-        # Asked for ch4:ucx,ofi, the library says "ch4:ucx ofi"; the first is its default.
-        words = re.split("[ ,:]+", device.group(1).strip()) if device else []
-        netmod = words[0] if words else ""
-
-        def linked(stem):
-            return any(name.startswith(stem + ".so") for name in needed)
-
-        def off(name):
-            return f"--disable-{name}" in options or options.get(f"--enable-{name}") == "no"
-
-        said = [f"netmod={netmod}"] if netmod else []
-        inside = [
-            name
-            for name, stem, wanted in (
-                ("hwloc", "libhwloc", True),
-                ("libfabric", "libfabric", netmod == "ofi"),
-                ("ucx", "libucp", netmod == "ucx"),
-            )
-            if needed and wanted and not linked(stem)
-        ]
-        said.append("embedded=" + (",".join(inside) or "none"))
-        said += cls.launcher_said(options)
-        old = re.search(r"^MVAPICH Version\s*:\s*3\.", text, re.M)
-        for variant, option, default in (
-            ("threads", "threads", "multiple"),
-            ("error_checking", "error-checking", "all" if old else "runtime"),
-        ):
-            value = "no" if off(option) else options.get(f"--enable-{option}") or default
-            said.append(f"{variant}={SPELLINGS[variant].get(value, value)}")
-        said.append(f"datatype_engine={options.get('--with-datatype-engine') or 'auto'}")
-        # ROMIO takes an argument of a file system after a colon
-        named = [one.partition(":")[0] for one in options.get("--with-file-system", "").split("+")]
-        systems = sorted({*named} & {*FILE_SYSTEMS})
-        said.append("file_systems=" + ("none" if off("romio") else ",".join(systems) or "auto"))
-        for variant, stem in [(one, soname) for one, _, _, soname in GPUS] + [
-            ("xpmem", "libxpmem")
-        ]:
-            said.append(("+" if linked(stem) else "~") + variant)
-        said.append("~fortran" if off("fortran") else "+fortran")
-        symbols = {*options.get("--enable-g", "").split(",")} & {
-            "debug",
-            "dbg",
-            "all",
-            "most",
-            "yes",
-        }
-        said.append("+debug" if symbols else "~debug")
-        pathless = options.get("--with-wrapper-dl-type") == "none"
-        said.append("~wrapperrpath" if pathless else "+wrapperrpath")
-        return said
-
-    @staticmethod
-    def launcher_said(options):
-        """The variants pmi and process_managers, from options of configure."""
-        pmi, manager = options.get("--with-pmi", ""), options.get("--with-pm", "")
-        word = pmi.split("/")[0]
-        if options.get("--with-pmix") or pmi == "pmix":
-            word = "pmix"
-        elif pmi == "cray" or "cray" in options.get("--with-pmi2", ""):
-            word = "cray"
-        elif options.get("--with-pmi2"):
-            word = "pmi2"
-        elif pmi == "slurm":
-            word = "pmi1"
-        elif word not in ("pmi1", "pmi2"):
-            word = "simple"
-        # --with-slurm alone tells hydra where Slurm's lists of hosts come from.
-        if "slurm" in (manager, pmi, options.get("--with-pmilib")):
-            return [f"pmi={word}", "process_managers=slurm"]
-        if manager in ("no", "none"):
-            return [f"pmi={word}", "process_managers=none"]
-        named = ",".join(one for one in re.split("[:,]", manager) if one not in ("", "mpirun"))
-        return [f"pmi={word}", *([f"process_managers={named}"] if named else [])]
 
     # --- sources ------------------------------------------------------------------------------
 
@@ -829,58 +702,21 @@ class Mvapich(MpichBased, MpichChecked, AutotoolsPackage, CudaPackage, ROCmPacka
         return {"pmix": "pmix", "pmi1": "none"}.get(pmi, "pmi2")
 
     @property
-    def fabrics(self):
-        """The fabrics that are asked for."""
-        return [one for one in LIBFABRIC if self.spec.satisfies(f"fabrics={one}")]
+    def device(self):
+        """What mpichversion says its device is."""
+        return "ch4:" + self.spec.variants["netmod"].value
 
-    # --- stand-alone tests: `spack test run mvapich` -------------------------------------------
-
-    def ranks(self, wrapper, source, count=2, **variables):
-        """What ranks of a source of the folder test/ print, started as this build's are."""
-        program = self.compiled(wrapper, source)
-        if self.spec.satisfies("@:3"):
-            # It ends in MPI_Init where it has fewer cores than ranks, and binds them.
-            variables["MVP_ENABLE_AFFINITY"] = "0"
-        mpiexec = join_path(self.prefix.bin, "mpiexec")
-        if self.spec.satisfies("process_managers:=remshell"):
-            raise SkipTest("remshell starts ranks by ssh, also on this host")
-        if os.path.exists(mpiexec):
-            launch = [mpiexec]
-        elif self.spec.satisfies("process_managers=slurm"):
-            launch = self.srun()
-        else:
-            raise SkipTest("process_managers=none: something outside this build starts its ranks")
-        return self.run_ranks([*launch, "-n", str(count)], program, count, variables)
-
-    def test_world(self):
-        """two ranks see one world of two, and the library is the one asked for"""
-        check_outputs(
-            [
-                r"(?m)^world of 2$",
-                rf"(?m)^MVAPICH Version *:\s+{re.escape(str(self.version))}(?![0-9.])",
-                rf"(?m)^MVAPICH Device *:\s+ch4:{self.spec.variants['netmod'].value}\s*$",
-            ],
-            self.ranks("mpicc", "world.c"),
-        )
-
-    def test_world_fortran(self):
-        """two ranks of a program that uses mpi_f08"""
-        if self.spec.satisfies("~fortran"):
-            raise SkipTest("built without Fortran")
-        check_outputs([r"(?m)^fortran world of 2$"], self.ranks("mpifort", "worldf.f90"))
-
-    def test_any_source(self):
-        """four ranks receive from any source: by memory and netmod, and by the netmod alone"""
+    @property
+    def any_source_ways(self):
+        """Runs of the stand-alone test: by memory and netmod, and by the netmod alone."""
         ways = [{}, {"MPIR_CVAR_NOLOCAL": "1"}]  # which has each as if on a node of its own
         if self.spec.satisfies("@4.0:"):
             # Ranks of odd and of even numbers as if on two nodes. These share a file of 3.0's
             # collectives, and MPI_Init ends in a bus error.
             ways.append({"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"})
-        for variables in ways:
-            output = self.ranks("mpicc", "any_source.c", 4, **variables)
-            check_outputs([r"(?m)^any source of 4$"], output)
+        return ways
 
-    def test_what_it_says(self):
-        """mpichversion says the version and the device without being launched"""
-        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
-        check_outputs([rf"MVAPICH Version *:\s+{re.escape(str(self.version))}"], said)
+    @property
+    def fabrics(self):
+        """The fabrics that are asked for."""
+        return [one for one in LIBFABRIC if self.spec.satisfies(f"fabrics={one}")]

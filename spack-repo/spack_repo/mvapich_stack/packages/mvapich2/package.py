@@ -11,11 +11,11 @@ that decides a build stands in this file: Spack's package hash is of it alone.
 
 import os
 import re
-import socket
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 from spack_repo.mvapich_stack.build_systems.mpich_based import MpichBased
 from spack_repo.mvapich_stack.build_systems.mpich_checked import MpichChecked
+from spack_repo.mvapich_stack.build_systems.mvapich2_found import Mvapich2Found
 
 from spack.package import *
 
@@ -66,13 +66,11 @@ MRAIL = {
 
 # Compilers that take for errors what older ones warned of. Those over Clang 16 were not tried.
 STRICT = ("gcc@14:", "llvm@16:", "aocc@4.1:", "intel-oneapi-compilers@2024:")
-# Other words of configure for values of `threads`.
-THREADS = {"runtime": "multiple", "yes": "multiple", "no": "single"}
 # Folders whose configure scripts belong to tests, or to the kernel module.
 FOREIGN = ("test", "maint", "limic2-0.5.6", "osu_benchmarks")
 
 
-class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
+class Mvapich2(MpichBased, MpichChecked, Mvapich2Found, AutotoolsPackage):
     """MPI over verbs (mrail), PSM, PSM2, libfabric or TCP by The Ohio State University.
 
     For fabrics that its own verbs device serves best: iWARP, Broadcom RoCE, Rockport,
@@ -87,6 +85,9 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
     license("BSD-3-Clause AND mpich2", checked_by="mvapich-stack")
 
     executables = ["^mpichversion$"]
+    calls_itself = "MVAPICH2"
+    known_file_systems = FILE_SYSTEMS
+    devices, mrail_options = DEVICES, MRAIL
 
     version("2.3.7-2", sha256="03fc160c81a1d522b1e7c6723841e27fcab04d527484e4242d3e66d7c5024205")
     version("2.3.7-1", sha256="fdd971cf36d6476d007b5d63d19414546ca8a2937b66886f24a1d9ca154634e4")
@@ -234,114 +235,6 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
     conflicts("platform=windows", msg="MVAPICH2 is for Linux: use msmpi")
 
     filter_compiler_wrappers("mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", relative_root="bin")
-
-    # --- a build of the site's own, as an external --------------------------------------------
-
-    @classmethod
-    def determine_version(cls, exe):
-        """The version, from `mpichversion`; None where another product answers.
-
-        None, too, for a device that is no value of `fabrics`: it would pass for the default.
-        """
-        text = Executable(exe)(output=str, error=str)
-        said = re.search(r"^MVAPICH2 Version\s*:\s*(\S+)", text, re.M)
-        return said[1] if said and cls.fabric_said(text) else None
-
-    @classmethod
-    def determine_variants(cls, exes, version):
-        """The variants of each build, from the text of its `mpichversion`."""
-        found = []
-        for exe in exes:
-            prefix = os.path.dirname(os.path.dirname(os.path.realpath(exe)))
-            omb = os.path.isdir(os.path.join(prefix, "libexec", "osu-micro-benchmarks"))
-            said = cls.variants_said(Executable(exe)(output=str, error=str))
-            found.append(" ".join([*said, "+omb" if omb else "~omb"]))
-        return found
-
-    @staticmethod
-    def options_said(text):
-        """Options of configure from the text of `mpichversion`: name → value, "" where none."""
-        line = re.search(r"^MVAPICH2 configure\s*:\s*(.*)$", text, re.M)
-        words = [word.strip("'\"").partition("=") for word in line[1].split()] if line else []
-        return {name: value for name, _, value in words}
-
-    @classmethod
-    def fabric_said(cls, text):
-        """The value of `fabrics` from the text of `mpichversion`; empty for another device."""
-        options = cls.options_said(text)
-        device = re.search(r"^MVAPICH2 Device\s*:\s*(\S+)", text, re.M)
-        # The configure line has the networks of nemesis; the device may be a default, unsaid.
-        asked = options.get("--with-device") or (device[1] if device else "ch3:mrail")
-        if asked == "ch3:psm":
-            return "psm" if "--with-psm" in options else "psm2"
-        return next((one for one, known in DEVICES.items() if known == asked), "")
-
-    @classmethod
-    def variants_said(cls, text):
-        """Variants from the text of `mpichversion`."""
-        options, fabric = cls.options_said(text), cls.fabric_said(text)
-
-        def on(name, default):
-            """Whether a feature is switched on, said as --enable, --disable or =no."""
-            if f"--disable-{name}" in options:
-                return False
-            if f"--enable-{name}" in options:
-                return options[f"--enable-{name}"] != "no"
-            return default
-
-        said = [f"fabrics={fabric}"] if fabric else []
-        pm = re.split("[:,]", options.get("--with-pm") or "hydra,mpirun")
-        said.append("process_managers=" + (",".join(sorted(pm)) if pm != ["no"] else "none"))
-        if pm == ["slurm"]:
-            word = options.get("--with-pmi", "pmi2").split("/")[0]
-            said.append("pmi_version=" + {"simple": "pmi1"}.get(word, word))
-        threads = "no" if not on("threads", True) else options.get("--enable-threads")
-        said.append("threads=" + THREADS.get(threads or "", threads or "multiple"))
-        said.append("ch3_rank_bits=" + options.get("--with-ch3-rank-bits", "16"))
-        checking = options.get("--enable-error-checking") or "all"
-        checking = "no" if not on("error-checking", True) else checking
-        said.append("error_checking=" + {"yes": "all"}.get(checking, checking))
-        if not on("romio", True):
-            said.append("file_systems=none")
-        else:
-            systems = options.get("--with-file-system", "").split("+")
-            said.append("file_systems=" + (",".join(sorted(filter(None, systems))) or "auto"))
-        debug = bool({"dbg", "all", "yes", "most"} & set(options.get("--enable-g", "").split(",")))
-        for name, value in (
-            ("debug", debug),
-            ("wrapperrpath", on("wrapper-rpath", True)),
-            ("alloca", on("alloca", False)),
-            ("regcache", on("registration-cache", True)),
-            ("hwlocv2", options.get("--with-hwloc") == "v2"),
-        ):
-            said.append(("+" if value else "~") + name)
-        said += cls.mrail_said(options) if fabric == "mrail" else ["~cuda"]
-        return said
-
-    @classmethod
-    def mrail_said(cls, options):
-        """Variants of fabrics=mrail that the configure line decides; others stay unsaid."""
-        said = []
-        cuda = options.get("--enable-cuda", "no") if "--enable-cuda" in options else "no"
-        said.append("~cuda" if cuda == "no" else "+cuda")
-        if cuda != "no":
-            said.append("~cuda_kernels" if cuda == "basic" else "+cuda_kernels")
-        for name, (enable, disable) in MRAIL.items():
-            # Where one spelling says nothing, whatever is said means the other, see MRAIL.
-            option = (enable or disable).split("-", 3)[-1]
-            any_way = [f"--{way}-{option}" in options for way in ("enable", "disable")]
-            off = f"--disable-{option}" in options or options.get(f"--enable-{option}") == "no"
-            if name in ("cma", "limic2"):
-                without = f"--without-{name}" in options or options.get(f"--with-{name}") == "no"
-                asked = f"--with-{name}" in options or name == "cma"
-                said.append(("+" if asked and not without else "~") + name)
-            elif not disable:
-                said.append(("+" if any(any_way) else "~") + name)
-            elif not enable:
-                said.append(("~" if any(any_way) else "+") + name)
-            elif any(any_way):
-                said.append(("~" if off else "+") + name)
-        return said
 
     # --- compilers ----------------------------------------------------------------------------
 
@@ -567,73 +460,7 @@ class Mvapich2(MpichBased, MpichChecked, AutotoolsPackage):
         word = self.spec.variants["pmi_version"].value
         return {"pmi1": "none"}.get(word, word)
 
-    # --- stand-alone tests: `spack test run mvapich2` ------------------------------------------
-
-    def launch(self, count=2):
-        """Words that start ranks on this host, as this build's ranks are started."""
-        spec, here = self.spec, self.prefix.bin
-        if spec.satisfies("process_managers=slurm"):
-            return [*self.srun(), "-n", str(count)]
-        if self.managers[:1] == ["mpirun"]:
-            return self.by_mpirun_rsh(count)
-        if self.managers == ["remshell"]:
-            raise SkipTest("remshell starts ranks by ssh, also on this host")
-        if self.managers and self.managers[0] in ("hydra", "gforker", "remshell"):
-            return [join_path(here, "mpiexec"), "-n", str(count)]
-        raise SkipTest("something outside this build starts its ranks: process_managers=none")
-
-    def by_mpirun_rsh(self, count=2):
-        """Words that start ranks here through no ssh: it is left out for the host's own name
-        alone, not for localhost (seen with 2.3.7)."""
-        rsh, here = join_path(self.prefix.bin, "mpirun_rsh"), socket.gethostname()
-        return [rsh, "-np", str(count), *count * [here]]
-
-    def ranks(self, launch, program, count=2):
-        """Output of `program` started by the words of `launch`."""
-        # mrail ends in MPI_Init where it has fewer cores than ranks, and binds them.
-        return self.run_ranks(launch, program, count, {"MV2_ENABLE_AFFINITY": "0"})
-
     @property
-    def expected(self):
-        """What rank 0 must print: a world of two, this version, this device.
-
-        A re-release may say the name of the first: 2.3.7-1 says 2.3.7 (seen, of its GA tree).
-        """
-        names = {str(self.version), str(self.version).partition("-")[0]}
-        version = "|".join(re.escape(name) for name in sorted(names))
-        device = ":".join(DEVICES[self.fabric].split(":")[:2])  # nemesis does not say its network
-        return [
-            r"(?m)^world of 2$",
-            rf"(?m)^MVAPICH2 Version *:\s+(?:{version})(?![0-9.-])",
-            rf"(?m)^MVAPICH2 Device *:\s+{re.escape(device)}\s*$",
-        ]
-
-    def test_world(self):
-        """two ranks see one world of two, and the library is the one asked for"""
-        launch = self.launch()
-        output = self.ranks(launch, self.compiled("mpicc", "world.c"))
-        check_outputs(self.expected, output)
-
-    def test_world_mpirun_rsh(self):
-        """the same, started by mpirun_rsh where it was built beside another launcher"""
-        if "mpirun" not in self.managers[1:]:
-            raise SkipTest("mpirun_rsh was not built, or test_world is started by it")
-        program = self.compiled("mpicc", "world.c")
-        check_outputs(self.expected, self.ranks(self.by_mpirun_rsh(), program))
-
-    def test_world_fortran(self):
-        """two ranks of a program that uses mpi_f08"""
-        launch = self.launch()
-        output = self.ranks(launch, self.compiled("mpifort", "worldf.f90"))
-        check_outputs([r"(?m)^fortran world of 2$"], output)
-
-    def test_any_source(self):
-        """four ranks receive from any source"""
-        launch = self.launch(4)
-        output = self.ranks(launch, self.compiled("mpicc", "any_source.c"), 4)
-        check_outputs([r"(?m)^any source of 4$"], output)
-
-    def test_what_it_says(self):
-        """mpichversion says the version and the device without being launched"""
-        said = Executable(join_path(self.prefix.bin, "mpichversion"))(output=str, error=str)
-        check_outputs(self.expected[1:], said)
+    def device(self):
+        """What mpichversion says its device is: nemesis does not say its network."""
+        return ":".join(DEVICES[self.fabric].split(":")[:2])
