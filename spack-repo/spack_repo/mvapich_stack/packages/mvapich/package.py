@@ -416,7 +416,7 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     def optimisation(self):
         """The level of the whole library: that of the user's cflags, or O2; O0 with +debug."""
         asked = [flag[1:] for flag in self.spec.compiler_flags.get("cflags", ())]
-        levels = [flag for flag in asked if re.fullmatch("O[0-3]", flag)]
+        levels = [flag for flag in asked if re.fullmatch("O([0-3gsz]|fast)", flag)]
         return levels[-1] if levels else ("O0" if self.spec.satisfies("+debug") else "O2")
 
     def flag_handler(self, name, flags):
