@@ -83,7 +83,7 @@ def key_of(plan: Plan, recipes: list[str]) -> str:
     for path in every:  # what they inherit from
         texts += [path.read_text()] * any(f"build_systems.{path.stem} " in one for one in texts)
     own = [hashes.declared(text) for text in texts]
-    names, pins = [path.parent.name for path in every], spack_pins()
+    names, pins = [one.parent.name for one in every if one.stem == "package"], spack_pins()
     return hashes.of(asked, names, own, pins.spack.commit, pins.packages.commit)[:16]
 
 
