@@ -45,6 +45,9 @@ CLOUDS = {
     "azure": "{publisher: Debian, offer: debian-12, sku: 12-gen2, version: 0.20251112.2294}",
 }
 SLURM = "launcher: srun\n    externals:\n      slurm: {version: 22.05.8, prefix: /usr, mpi: [pmi2]}"
+SRUN = """#!/bin/bash
+exec /usr/bin/srun "${@/--mpi=*/--mpi=none}"
+"""
 UPDATE_GRUB = """#!/bin/bash
 GRUB_CMDLINE_LINUX_DEFAULT=''
 for file in /etc/default/grub.d/*.cfg; do source "$file"; done
@@ -181,6 +184,7 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
     system: Path,
     site: Path,
     folder: Path,
+    instance: Instance,
     disk: CloudDisk,
     world: World,
     emulator: Emulator,
@@ -189,7 +193,15 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
     build = ("image", "build", name, "--settings", site, "--root", ROOT, "--yes")
     place = folder / "images" / "2026.11" / IMAGE / VERSION
 
-    # a key that is left on the disk stops the build, and nothing is a candidate
+    # so does an srun that says another PMI, and a key that is left on the disk
+    srun = instance.disk / "usr/local/bin/srun"
+    srun.write_text(SRUN)
+    srun.chmod(0o755)
+    code, said = mvstack(*build)
+    assert code == 1 and "of them see a world of 2" in said, said
+    code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
+    assert code == 0 and "candidate" not in said
+    srun.unlink()
     disk.left = {"root/backup/id": "-----BEGIN OPENSSH PRIVATE KEY-----\n"}
     code, said = mvstack(*build)
     assert code == 1 and f"{IMAGE}:/root/backup/id: private key" in said, said
@@ -228,12 +240,17 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
         }))  # fmt: skip
         code, said = mvstack(*boot, "--settings", priced, "--budget", "4.99")
         assert code == 4 and "cost 5.00" in said and "Nothing was started" in said
+        # a machine whose kernel is not there is given up and ended, and is not tested
+        kernel_gone(disk.raw, folder / "machine" / "disk.qcow2")
+        code, said = mvstack(*boot[:-1], "4", "--settings", priced, "--budget", "5")
+        assert code == 1 and "4 minutes" in said, said
+        ended(started, 1)
+        assert mvstack(*unknown)[0] == 4
+        (folder / "machine" / "disk.qcow2").unlink()
+
         code, said = mvstack(*boot, "--settings", priced, "--budget", "5")
         assert code == 0 and f"{IMAGE} {VERSION}: tested" in said, said
-        deadline = time.monotonic() + 60
-        while not started.ended and time.monotonic() < deadline:
-            time.sleep(0.5)
-        assert (started.began, started.ended) == (1, 1), "it is ended, and was one"
+        ended(started, 2)
     code, said = mvstack("image", "clean", "--cloud", cloud, "--settings", site, "--older-than", 0)
     assert code == 0 and "nothing to clean" in said
     report = json.loads((place / "tests.json").read_text())
@@ -262,6 +279,31 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
         assert f"{IMAGE} {VERSION}: published;" in said and f"end {today}" in said
     code, said = mvstack("image", "delete", *of)
     assert code == 4 and "may still be used" in said
+
+
+def ended(started: Started, count: int) -> None:
+    """That ``count`` machines were started in all, and each was ended."""
+    deadline = time.monotonic() + 60
+    while started.ended < count and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert (started.began, started.ended) == (count, count)
+
+
+def kernel_gone(raw: Path, disk: Path) -> None:
+    """Make ``disk`` of ``raw``, without the kernel that it would start."""
+    broken = disk.with_suffix(".raw")
+    shutil.copyfile(raw, broken)
+    said = subprocess.run(["sfdisk", "--json", broken], check=True, capture_output=True).stdout
+    start = json.loads(said)["partitiontable"]["partitions"][-1]["start"] * 512
+    within = f"{broken}?offset={start}"
+    names = subprocess.run(["debugfs", "-R", "ls -p /boot", within], check=True,
+                           capture_output=True, text=True).stdout  # fmt: skip
+    kernels = [word for word in names.split("/") if word.startswith("vmlinuz")]
+    assert kernels, names
+    for name in kernels:
+        subprocess.run(["debugfs", "-w", "-R", f"rm /boot/{name}", within], check=True)
+    subprocess.run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", broken, disk], check=True)
+    broken.unlink()
 
 
 def network(emulator: Emulator) -> dict[str, str]:
