@@ -68,10 +68,11 @@ def install(
 
 
 def _line(row: dict[str, Any]) -> str:
-    """What became of a package: ``cached: HPCC 1.5.0 hpcc/1.5.0``."""
+    """What became of a package: ``cached: HPCC 1.5.0 hpcc/1.5.0``; or what would."""
     cached = row["result"] == "built" and row.get("from") == "binary cache"
     how = "cached" if cached else row["result"]
-    return f"{how}: {row['package']} {row['version']} {row.get('module', '')}".rstrip()
+    said = f"{how}: {row['package']} {row['version']} {row.get('module', '')}".rstrip()
+    return f"{said}, {row['takes']}" if "takes" in row else said
 
 
 @app.command(epilog="Examples: mvstack test   ·   mvstack test local --tag smoke --history")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mvstack.builders.base import Rendered, Row, Run, refuse_lost, refuse_unknown, rendered_here
 from mvstack.builders.easybuild import command as eb
+from mvstack.builders.easybuild.expected import expected
 from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.model.prerequisites import of_the_distribution
@@ -53,7 +54,9 @@ def install(plan: Plan, run: Run) -> list[Row]:
         offered = use.offers(run.caches, missing, plan, progress) if run.caches and missing else {}
         to_build = [item for item in missing if item.node.key not in offered]
         _refuse_others(plan, to_build, wanted, run.caches)
-        sources = _fetch(to_build, tree, run) if to_build else {}
+        takes = expected([item.node for item in to_build], tree)
+        takes += f"; {len(offered)} come from caches" * bool(offered)
+        sources = _fetch(to_build, tree, run, takes) if to_build else {}
         easybuild = _easybuild(plan, run, with_python=bool(to_build))
         _withdraw_changed(todo, plan)
 
@@ -162,11 +165,11 @@ def _withdraw_changed(todo: list[Work], plan: Plan) -> None:
         modules.withdraw(*changed, modules.core_file(Path(plan.tree), plan.release))
 
 
-def _fetch(missing: list[Work], tree: Path, run: Run) -> dict[str, list[Row]]:
+def _fetch(missing: list[Work], tree: Path, run: Run, takes: str) -> dict[str, list[Row]]:
     """Bring every source of what is missing into the mirror, before anything is built."""
     found: dict[str, list[Row]] = {}
     records = Records(tree)
-    with run.progress.step("sources", f"of {len(missing)} packages") as step:
+    with run.progress.step("sources", f"of {len(missing)} packages to build, {takes}") as step:
         for item in missing:
             for spec in specs_of(item.node.key, tree / "rendered"):
                 step.note(spec.filename)
