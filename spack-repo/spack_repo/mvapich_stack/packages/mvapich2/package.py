@@ -254,7 +254,8 @@ class Mvapich2(MpichBased, MpichChecked, Mvapich2Found, AutotoolsPackage):
         flags = list(flags or [])
         if name == "cflags":
             # configure keeps --enable-fast=O2 from src/mpl, which would be compiled with no -O.
-            flags.append(f"-{self.optimisation}")
+            # GCC leaves the loops of reductions as they are at O2, unless that is said.
+            flags += [f"-{self.optimisation}", "-ftree-vectorize"]
             if self.spec.satisfies("%c=gcc@15:"):
                 # C23, its default, knows no functions without prototypes.
                 flags.append("-std=gnu17")
