@@ -63,7 +63,10 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
         """One more variable puts all messages on another way. A site's MPI sets its own."""
         tuned = {} if "untuned 1" in text.splitlines() else self.mpi.get("tuning", {})
         rows = {**self.mpi.get("environment", {}), **tuned}
-        wanted = {name: row["value"] for name, row in rows.items()}
+        wanted = {
+            name: f"{self.tree}/rendered/{row['value']}" if "table" in row else row["value"]
+            for name, row in rows.items()
+        }
         wrong = unplanned(text, wanted, self.env_vars)
         if wrong and not self.mpi.get("provided"):
             raise SanityError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ruamel.yaml import YAML
 from mvstack.measure.tune import Request
 from mvstack.model.base import validated
 from mvstack.model.load import load_policy, load_release, load_system
-from mvstack.model.tuning import Tuned, load_tuning, tuned_file
+from mvstack.model.tuning import Tuned, load_tuning, table, tuned_file
 from mvstack.model.yamlfile import parse_yaml
 from mvstack.plan.easybuild import easybuild_graph
 from mvstack.plan.make import make_plan
@@ -175,10 +176,50 @@ LOAD = LUA.eval(
 function(text, doing, environment, record)
   local env = {os = {getenv = function(name) return environment[name] end}, setenv = record}
   env.mode = function() return doing end
+  env.myFileName = function() return "/tree/modules/Core/mvapich/4.1-ucx.lua" end
   assert(load(text, "module", "t", env))()
 end
 """
 )
+
+
+TABLE = "MPIR_CVAR_CH4_POSIX_COLL_SELECTION_TUNING_JSON_FILE"
+
+
+def test_a_table_lies_in_the_tree_by_its_content_wherever_the_tree_stands(site: Path) -> None:
+    own = site / "tuning" / "collectives" / "ours.json"
+    row = FOUND["sets"]["UCX_RNDV_THRESH"] | {"value": "collectives/ours.json"}
+    put(site, sets={TABLE: row})
+    with pytest.raises(InvalidInput, match=r"collectives/ours\.json: no such file"):
+        planned()
+    own.parent.mkdir()
+    values = []
+    for text in ("{}\n", '{"a": {}}\n'):
+        own.write_text(text)
+        plan = planned()
+        setting = plan.mpi[0].tuning[TABLE]
+        assert render(plan)[setting["value"]] == text
+        found: dict[str, str] = {}
+        module = template("tuned.lua", build=plan.mpi[0])
+        LOAD(module, "load", LUA.table_from({}), found.__setitem__)
+        assert found[TABLE] == f"/tree/rendered/{setting['value']}"
+        assert plan.tree not in module  # a cache's module serves every tree
+        values.append(setting["value"])
+    assert values[0] != values[1]
+
+
+def test_every_table_that_is_tried_is_there_and_names_what_mvapich_reads() -> None:
+    values = [value for row in load_tuning().tuning for value in row.values if table(value)]
+    assert values
+    for value in values:
+        path = table(value)
+        assert path and path.is_file()
+        words = re.findall(r'"algorithm=(\w+)"', path.read_text())
+        # MVAPICH 4.0, posix_init.c, create_container: for others, MPIR_Bcast_impl among them, the
+        # broadcast does nothing, unsaid
+        assert {re.sub(r"_(bcast|barrier|allreduce|reduce)_", "_X_", word) for word in words} == {
+            "MPIDI_POSIX_mpi_X_release_gather"
+        }
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from mvstack.measure.bench import OPERATIONS, Bench, Wrong
 from mvstack.measure.compare import Comparison, Over
 from mvstack.measure.results import drawn_ratios
 from mvstack.measure.statistics import Array, Interval, decide, interval
-from mvstack.model.tuning import Tunable, Tuning
+from mvstack.model.tuning import Tunable, Tuning, table
 from mvstack.plan.choose import Facts, holds
 from mvstack.support import hashes
 from mvstack.support.errors import CheckFailed, Missing, Refused
@@ -94,7 +94,8 @@ class Tuner:
         """The build with ``settings``, under the name of these."""
         bench = bench or self.bench
         words = " ".join(f"{name}={value}" for name, value in settings.items()) or PLAIN
-        environment = {**bench.mpi.environment, **settings}
+        values = {name: str(table(value) or value) for name, value in settings.items()}
+        environment = {**bench.mpi.environment, **values}
         mpi = replace(bench.mpi, name=words, environment=environment, ours=bool(settings))
         return replace(bench, mpi=mpi)
 

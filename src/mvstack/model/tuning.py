@@ -9,9 +9,11 @@ from mvstack.model.base import Reasoned, Strict, validated
 from mvstack.model.rules import When
 from mvstack.model.text import ModuleName, Text, Variable
 from mvstack.model.yamlfile import read_yaml
+from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import home
 
+TABLES = "collectives/"  # a value that begins so is a file of a folder of tuning
 UNTUNED = "MVAPICH_STACK_UNTUNED"  # set to 1 before a module is loaded, it sets nothing tuned
 
 
@@ -97,6 +99,11 @@ def load_tuning() -> Tuning:
     return validated(Tuning, read_yaml(home().file("policy", "tuning.yaml")))
 
 
+def table(value: str) -> Path | None:
+    """The file of which algorithm for which sizes that a value names; None for other values."""
+    return home().file("tuning", value) if value.startswith(TABLES) else None
+
+
 def tuned_file(folder: Path, system: str, partition: str, module: str) -> Path:
     """Where what was found for an MPI build stands below a folder of tuning."""
     return folder / system / partition / f"{module.replace('/', '-')}.yaml"
@@ -105,6 +112,7 @@ def tuned_file(folder: Path, system: str, partition: str, module: str) -> Path:
 def tuned(system: str, partition: str, module: str) -> dict[str, dict[str, Any]]:
     """The variables that were tuned for an MPI build: value, why and source of each; {} for none.
 
+    A value that names a table is the table's place below a tree's `rendered`, by its content.
     Raises InvalidInput for a file that is of another build, or sets what may never be set.
     """
     places = [tuned_file(one, system, partition, module) for one in home().folders("tuning")]
@@ -117,7 +125,7 @@ def tuned(system: str, partition: str, module: str) -> dict[str, dict[str, Any]]
         raise InvalidInput("mpi: a file is of one build", data.at("mpi"), allowed=module)
     if why := load_tuning().forbidden(settings):
         raise InvalidInput("a value that may never be set", data.at("sets"), because=why)
-    return {
+    rows = {
         name: {
             "value": one.value,
             "why": f"{one.gain.value:.2f} times as fast, measured here on {data.date}; {one.why}",
@@ -125,3 +133,11 @@ def tuned(system: str, partition: str, module: str) -> dict[str, dict[str, Any]]
         }
         for name, one in data.sets.items()
     }
+    for row in rows.values():
+        if path := table(row["value"]):
+            if not path.is_file():
+                todo = "a site's is in its folder tuning/collectives"
+                raise InvalidInput(f"{row['value']}: no such file", data.at("sets"), todo=todo)
+            content = hashes.of(path.read_text())[:12]
+            row |= {"table": row["value"], "value": f"tuning/{content}.json"}
+    return rows

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from pprint import pformat
 
+from mvstack.model.tuning import table
 from mvstack.plan import easyconfigs
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.graph import Node
@@ -36,6 +37,9 @@ def render(plan: Plan) -> dict[str, str]:
         f"modules/mvapich-stack/{plan.release}.lua": template("mvapich-stack.lua", plan=plan),
     }
     files |= spack_files(plan)
+    for row in (row for build in plan.mpi for row in build.tuning.values()):
+        if path := table(row.get("table", "")):
+            files[row["value"]] = path.read_text()
     if also := BY_BUILDER.get(plan.builder):
         files |= also(plan)
     return dict(sorted(files.items()))
