@@ -1,4 +1,4 @@
-"""The check Identity, in Lmod and ReFrame, on an MPI whose module sets what was tuned."""
+"""Checks of what was tuned, in Lmod and ReFrame, on an MPI whose module sets it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,25 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def identity(plan: dict[str, Any], folder: Path, **row: Any) -> dict[str, Any]:
+def run(check: str, plan: dict[str, Any], folder: Path, **row: Any) -> dict[str, Any]:
+    """The one case of a check; a benchmark's is latency."""
     changed = plan | {"mpi": [plan["mpi"][0] | row]}
     checks = folder / "checks"
     shutil.copytree(CHECKS, checks, ignore=shutil.ignore_patterns("apps", "__pycache__"))
     for path in checks.glob("*.py"):
-        if "simple_test" in path.read_text() and path.stem != "identity":
+        text = path.read_text()
+        if path.stem == "benchmarks" and check == "tuned":
+            path.write_text(text.replace("@rfm.simple_test", ""))
+        elif "simple_test" in text and path.stem != check:
             path.unlink()
+        else:
+            path.write_text(text.replace('["latency", "bandwidth", "allreduce"]', '["latency"]'))
     (case,) = run_checks(changed, folder / "out", [], checks=checks)["cases"]
     return dict(case)
+
+
+def identity(plan: dict[str, Any], folder: Path, **row: Any) -> dict[str, Any]:
+    return run("identity", plan, folder, **row)
 
 
 def test_what_was_tuned_and_planned_passes(plan: dict[str, Any], tmp_path: Path) -> None:
@@ -62,3 +72,23 @@ def test_a_module_that_lacks_one_fails(plan: dict[str, Any], tmp_path: Path) -> 
     more = {"UCX_TLS": {"value": "posix,self", "why": "", "source": ""}}
     case = identity(plan, tmp_path, tuning=TUNING | more)
     assert case["result"] == "fail" and "UCX_TLS is not set" in case["why"]
+
+
+@pytest.mark.parametrize(("value", "result"), [("16384", "pass"), ("tcp", "fail")])
+def test_what_is_slower_than_the_plain_build_fails(
+    plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, result: str
+) -> None:
+    if value == "tcp":
+        tuning = {"UCX_TLS": {"value": "tcp,self", "why": "measured", "source": "here"}}
+        module = Path(plan["tree"], "modules", "Core", f"{plan['mpi'][0]['module']}.lua")
+        before = module.read_text()
+        module.write_text(before + template("tuned.lua", build=SimpleNamespace(
+            module=plan["mpi"][0]["module"], tuning=tuning)))  # fmt: skip
+    else:
+        tuning = TUNING
+    case = run("tuned", plan, tmp_path, tuning=tuning)
+    if value == "tcp":
+        module.write_text(before)
+    assert case["result"] == result, case["why"]
+    assert [one["name"] for one in case["figures"]] == ["tuned_latency"]
+    assert ("times as fast with what was tuned as without" in case["why"]) == (result == "fail")

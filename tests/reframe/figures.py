@@ -5,7 +5,9 @@ Every reader takes the output and returns ``{bytes: value}``: us for latency and
 raises :class:`ValueError` with what to look at.
 """
 
+import math
 import re
+from statistics import median
 
 MEASURES = {"latency": "us", "bandwidth": "MB/s", "allreduce": "us"}
 # Column of IMB's table that holds the measure, by its heading.
@@ -71,6 +73,25 @@ def own(text, measure):
         raise ValueError(f"no table of mvstack_pingpong's {measure} in the output")
     rows = re.findall(r"^(\d+) ([\d.]+)$", text, re.M)
     return {int(size): float(value) for size, value in rows}
+
+
+def gain(text, measure):
+    """How many times as fast tuned rounds are as plain ones: the median, and that of each round.
+
+    Each is the geometric mean over sizes. ``text`` has ``round plain``, a benchmark's output,
+    ``round tuned``, the next, and so on; what follows ``round last`` is no round.
+    """
+    before, *rounds = re.split(r"^round (plain|tuned|last)$", text, flags=re.M)
+    kind = re.search(r"^benchmark (\w+)", before, re.M)[1]
+    found = {"plain": [], "tuned": [], "last": []}
+    for way, part in zip(rounds[::2], rounds[1::2], strict=True):
+        found[way].append(read(kind, part, measure) if way != "last" else {})
+    power = 1 if MEASURES[measure] == "us" else -1
+    every = [
+        math.exp(power * sum(math.log(plain[x] / tuned[x]) for x in plain) / len(plain))
+        for plain, tuned in zip(found["plain"], found["tuned"], strict=True)
+    ]
+    return median(every), every
 
 
 def title(kind, text):

@@ -54,6 +54,7 @@ def environment(mpi):
             *("mpi", *packages),
             *([f"gpu-{mpi['gpu']}"] if mpi["gpu"] != "none" else []),
             *(["rails"] if mpi.get("rails") else []),
+            *(["tuned"] if mpi.get("tuning") else []),
         ],
         "extras": {
             "tree": PLAN["tree"],

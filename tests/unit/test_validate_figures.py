@@ -100,3 +100,19 @@ def test_titles_name_program_and_version():
     assert figures.title("osu", captured("osu_latency")) == "OSU Micro-Benchmarks 7.5"
     assert figures.title("imb", captured("imb_latency")) == "IMB-MPI1 2021.11"
     assert "our own" in figures.title("own", "")
+
+
+@pytest.mark.parametrize(
+    ("measure", "name", "tuned", "gain"),
+    [("latency", "osu_latency", "2.0 4.0 8.0", 0.25), ("bandwidth", "osu_bw", "2.0 4.0 8.0", 4.0)],
+)
+def test_the_gain_of_what_was_tuned_is_the_median_of_the_rounds(measure, name, tuned, gain):
+    heading = {"latency": "Avg Latency(us)", "bandwidth": "Bandwidth (MB/s)"}[measure]
+    text = f"benchmark osu /x/{name}\n"
+    for value in tuned.split():
+        for way, figure in (("plain", "1.0"), ("tuned", value)):
+            text += f"round {way}\n# Size      {heading}\n8 {figure}\n16 {figure}\n"
+    text += f"round last\n# Size      {heading}\n8 1.0\n"
+    found, every = figures.gain(text, measure)
+    assert found == pytest.approx(gain)
+    assert len(every) == 3 and max(every) == pytest.approx({0.25: 0.5, 4.0: 8.0}[gain])

@@ -1,0 +1,57 @@
+"""What was tuned by measuring is still no slower than the plain build, where it was tuned."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function
+from reframe.core.exceptions import SanityError
+
+import figures
+from benchmarks import Benchmark
+
+ROUNDS = 5
+
+
+@rfm.simple_test
+class Tuned(Benchmark):
+    """Each benchmark in turns with what the module sets and without it; two ranks."""
+
+    needs = "tuning"
+    measure = parameter(["latency", "bandwidth", "allreduce"], loggable=True)
+    tags = {"bench", "nightly"}
+    time_limit = "600s"
+
+    @run_after("init")
+    def where_something_was_tuned(self):
+        self.valid_prog_environs = ["+mpi +tuned"]
+
+    @run_before("run", always_last=True)  # once the planned launcher is there
+    def in_turns(self):
+        self.job.num_tasks = self.num_tasks  # as ReFrame will set them
+        self.job.num_tasks_per_node = self.num_tasks_per_node
+        start = " ".join(self.job.launcher.command(self.job))
+        without = " ".join(f"-u {name}" for name in self.mpi["tuning"])
+        for way in ROUNDS * [f"env {without} ", ""]:
+            self.prerun_cmds = [
+                *self.prerun_cmds,
+                f"echo 'round {'plain' if way else 'tuned'}'",
+                f'{way}{start} "${{benchmark[@]}}"',
+            ]
+        self.prerun_cmds = [*self.prerun_cmds, "echo 'round last'"]
+
+    @sanity_function
+    def is_no_slower(self):
+        text = self.output()
+        try:
+            self.gain, every = figures.gain(text, self.measure)
+        except ValueError as error:
+            raise SanityError(str(error)) from None
+        if max(every) < 1:
+            raise SanityError(
+                f"{self.measure} is {self.gain:.2f} times as fast with what was tuned as without, "
+                f"and slower in each of {len(every)} rounds: run `mvstack tune` again, or take "
+                f"its file away"
+            )
+        return True
+
+    @run_before("performance")
+    def record(self):
+        self.record_figures([(f"tuned_{self.measure}", None, self.gain, "times as fast")])
