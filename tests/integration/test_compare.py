@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -75,6 +76,33 @@ def test_three_mpis_are_measured_in_turns_and_an_absent_one_is_named(
         turns = [r["mpi"] for r in rows if r.get("round") == number and r["op"] == "bw"]
         assert sorted(turns) == sorted(one["name"] for one in data["mpis"])
         assert turns[0] == data["mpis"][number % 3]["name"]  # each round begins with another
+
+
+def test_ours_is_measured_over_another_ucx_and_not_over_what_it_does_not_load(
+    world: Path, tmp_path: Path
+) -> None:
+    debian, other, none = (Path("/usr/lib/x86_64-linux-gnu"), tmp_path / "ucx-x", tmp_path / "none")
+    (other / "lib").mkdir(parents=True)
+    for file in debian.glob("libuc[pst]*.so*"):
+        shutil.copy(file, other / "lib", follow_symlinks=False)
+    none.mkdir()
+    ladder = ["--ladder", str(other), "--ladder", str(none)]
+    data = compared(world, tmp_path / "to", *ladder, "--ops", "latency,allreduce")
+    ours, rung = (one["name"] for one in data["mpis"])
+    if "ucx" not in ours:
+        pytest.skip("Debian's MPICH here is not over UCX")
+    assert rung == f"{ours} over {other}"
+    (absent,) = data["absent"]
+    assert absent["message"] == f"{ours} over {none}: it would run over its own"
+    assert set(of(data, "latency")["figures"]) == {ours, rung}
+    environment = mpis.over(mpis.ours(json.loads(
+        next((world / "root").glob("*/local/records/plan.json")).read_text()), {})[0], other
+    ).environment  # fmt: skip
+    traced = {**environment, "LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(tmp_path / "loader")}
+    subprocess.run(["mpiexec", "-n", "1", "mpichversion"], env=traced, check=True,
+                   capture_output=True)  # fmt: skip
+    loaded = "".join(path.read_text() for path in tmp_path.glob("loader.*"))
+    assert f"calling init: {other}/lib/libucp.so.0" in loaded
 
 
 def test_what_was_measured_is_not_measured_again(world: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``mvstack compare`` and ``mvstack tune``: measure MPIs, and what makes ours faster."""
 
+import itertools
 import json
 import shutil
 import time
@@ -76,6 +77,14 @@ def compare(
         list[str] | None,
         Option("--peer", help="Another MPI: pypi:…, system:…, module:… or prefix:DIR; repeat."),
     ] = None,
+    ladder: Annotated[
+        list[Path] | None,
+        Option(
+            "--ladder",
+            metavar="DIR",
+            help="Each installed MPI also over the libfabric or UCX of this prefix; repeat.",
+        ),
+    ] = None,
     ops: _Ops = None,
     rounds: Annotated[int, Option("--rounds", min=1, help="Measure everything so often.")] = 7,
     ranks: _Ranks = 2,
@@ -101,6 +110,9 @@ def compare(
     with shown.step("prepare", "the benchmarks, with each MPI's own compiler") as step:
         source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
         found = mpis.ours(plan, lines)
+        for one, prefix in itertools.product([*found], ladder or ()):
+            with gathered(absent):
+                found.append(mpis.over(one, prefix.absolute()))
         for word in dict.fromkeys(peer or ()):
             step.note(word)
             with gathered(absent):

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,32 @@ def ours(plan: dict[str, Any], launchers: Mapping[str, str]) -> list[Mpi]:
         identity = contents.get(name) or hashes.of(row)
         found.append(Mpi(name, "mpicc", launch, _loaded(load, name), identity, ours=True))
     return found
+
+
+def over(mpi: Mpi, prefix: Path) -> Mpi:
+    """``mpi`` with the libfabric or UCX of another prefix in the place of its own. Raises Missing.
+
+    Seen is what the dynamic loader takes: an MPI may name the path of its library for good.
+    """
+    name = f"{mpi.name} over {prefix}"
+    libraries = [one for stem in ("libfabric", "libucp") for one in prefix.glob(f"lib*/{stem}.so")]
+    before = mpi.environment.get("LD_LIBRARY_PATH", "")
+    first = ":".join(dict.fromkeys(str(one.parent) for one in libraries))
+    environment = {**mpi.environment, "LD_LIBRARY_PATH": f"{first}:{before}".rstrip(":")}
+    mpicc = run(["bash", "-c", f"command -v {shlex.quote(mpi.cc)}"], env=mpi.environment).text
+    linked = "\n".join(
+        run(["ldd", one], env=environment).text
+        for one in Path(mpicc.strip()).resolve().parents[1].glob("lib*/libmpi*.so*")
+    )
+    if not first or f"{prefix}/lib" not in linked:
+        lines = [
+            one.strip() for one in linked.splitlines() if "libfabric" in one or "libucp" in one
+        ]
+        found = " | ".join(lines) or "no libfabric and no libucp that it is linked to"
+        todo = "name a prefix with lib/libfabric.so or lib/libucp.so of the soname that it asks for"
+        raise Missing(f"{name}: it would run over its own", str(prefix), found=found, todo=todo)
+    return replace(mpi, name=name, environment=environment, identity=hashes.of(mpi.identity, first),
+                   ours=False)  # fmt: skip
 
 
 def peer_word(word: str) -> tuple[str, str]:
