@@ -582,8 +582,8 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
             io.append(f"--with-daos={self.root('daos')}")
         # The level is always said: `ndebug` alone leaves configure's default, and `opt` means 03
         # (zero three) to 4.0, which is no level at all.
-        # Its default, O2,sse2, also fills the cells of iqueue by streaming stores: that function
-        # alone, from one core of an EPYC to the other, took 2.2 to 4.9 times as long as memcpy.
+        # Its default, O2,sse2, also fills the cells of iqueue by streaming stores, which gain
+        # nothing: 0.98 to 1.00 times as fast (docs/performance.md).
         # alwaysinline is no default: it belongs to --enable-fast=all, and did not compile in time.
         fast = self.optimisation + ("" if spec.satisfies("+debug") else ",ndebug")
         return [
