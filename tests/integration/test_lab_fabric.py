@@ -106,6 +106,7 @@ def test_a_capture_says_the_same_elsewhere(small: Path, tmp_path: Path) -> None:
     os.utime(tmp_path / "before" / "ibnetdiscover", (1000, 1000))
     os.utime(tmp_path / "cap" / "ibnetdiscover", (1300, 1300))
     words = ("--from", "cap", "--since", "before", "--jobs", "--metrics", "now.prom", "--json")
+    words += ("--html", "now.html")
     said = mvstack("fabric", "check", small, *words, cwd=tmp_path)
     found = json.loads(said.stdout)["faults"]
     assert said.returncode == 1, said.stderr
@@ -117,6 +118,9 @@ def test_a_capture_says_the_same_elsewhere(small: Path, tmp_path: Path) -> None:
     metrics = (tmp_path / "now.prom").read_text()
     assert 'mvstack_fabric_faults{kind="switch"} 1' in metrics
     assert re.search(r'device="comet-01-l1",port="2".*counter="SymbolErrorCounter"} 77', metrics)
+
+    page = (tmp_path / "now.html").read_text()
+    assert '<h2>comet-02-l2 <span class="bad">missing</span></h2>' in page and "3 errors" in page
 
     told = mvstack("fabric", "check", f"{small}/cpu", "--from", "cap", cwd=tmp_path)
     assert told.returncode == 1 and "comet-02-l2: this switch is missing" in told.stderr

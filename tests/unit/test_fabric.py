@@ -9,11 +9,13 @@ import pytest
 from fabric_world import DESCRIBED, KINDS, Planter, tree_system, unlike
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 
 from mvstack.fabric.compare import Comparison, Fault
 from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
 from mvstack.fabric.links import Device, End, Fabric, Link, read_fabric
 from mvstack.fabric.names import cleaned, written
+from mvstack.fabric.page import page
 from mvstack.fabric.plan import described, fabric_text, planned
 from mvstack.model.load import load_system, parse_system
 from mvstack.model.system import System
@@ -288,6 +290,29 @@ def test_metrics_are_in_prometheus_format_and_quoted() -> None:
     assert all(line.startswith("# ") or sample.fullmatch(line) for line in lines), lines
     assert sum('odd\\"\\\\name' in line and line.endswith(" 77") for line in lines) == 1
     assert sum("link_gbps{" in line for line in lines) == 2 * len(plan.links)
+
+
+def test_the_page_has_each_switch_with_its_nodes_links_and_errors() -> None:
+    plan = planned(tree_system(2, racks=2, leaves=1, spines=0, up=0, cores=1, core_links=2))
+    site = read(plan)
+    clean = Comparison(plan, site, [])
+    shown = page(clean, clean.faults, RULES, "T")
+    assert shown.count("<section>") == len(clean.switches) and "No errors" in shown
+    assert 'class="bad"' not in shown and shown.count('class="node ') == len(clean.nodes) + 2
+    gone = next(x for x in site.links if all(site.devices[y.guid].switch for y in x.ends))
+    site.links.remove(gone)
+    node = next(x for x in site.devices.values() if not x.switch)
+    del site.devices[node.guid]
+    site.links = [x for x in site.links if node.guid not in [y.guid for y in x.ends]]
+    stranger = Device("f" * 16, "<script>", True, 36)
+    site.devices[stranger.guid] = stranger
+    seen = Comparison(plan, site, [])
+    shown = page(seen, seen.faults, RULES, "T")
+    assert "1 of 2 links" in shown
+    assert f'<span class="node missing">{node.label}</span>' in shown
+    assert "<script>" not in shown and "&lt;script&gt;" in shown
+    for fault in seen.faults:
+        assert escape(fault.says) in shown, fault
 
 
 def test_jobs_of_slurm_are_laid_over_nodes() -> None:

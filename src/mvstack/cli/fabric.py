@@ -13,6 +13,7 @@ from mvstack.fabric.compare import Comparison, Fault
 from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
 from mvstack.fabric.links import Fabric, read_fabric
 from mvstack.fabric.names import cleaned, written
+from mvstack.fabric.page import page
 from mvstack.fabric.plan import described as files_of
 from mvstack.fabric.plan import planned
 from mvstack.model.load import load_system
@@ -41,6 +42,7 @@ _FROM = Option("--from", metavar="DIR", help="Read a capture, and run no tool.")
 _LIKE = Option(metavar="DIR", help="Compare with this capture, not with the file.")
 _SINCE = Option(metavar="DIR", help="Judge counters, and use, by what came since this capture.")
 _METRICS = Option("--metrics", metavar="FILE", help="Write metrics for Prometheus (-: print).")
+_HTML = Option("--html", metavar="FILE", help="Write a page of switches, nodes and errors.")
 _JOBS = Option("--jobs", help="Say which jobs of Slurm are in the way of each error.")
 _CLEAN = Option("--to", metavar="FILE", help="Where the clean one goes; else it is printed.")
 Rail = Annotated[int, _RAIL]
@@ -93,6 +95,7 @@ def check(
     rail: Rail = 1,
     jobs: Annotated[bool, _JOBS] = False,
     metric: Annotated[Folder, _METRICS] = None,
+    html: Annotated[Folder, _HTML] = None,
     as_json: options.Json = False,
 ) -> None:
     """Name each error of the fabric: links, switches, cables, names, counters, and what to do."""
@@ -125,6 +128,8 @@ def check(
     if metric:
         text = metrics(seen, faults)
         typer.echo(text, nl=False) if str(metric) == "-" else write_atomically(metric, text)
+    if html:
+        write_atomically(html, page(seen, faults, rules, f"The fabric of {described.name}"))
     problems = []
     for one, its in zip(faults, meet, strict=True):
         because = f"in the way of {count(len(its), 'job')}: {few(its)}" if its else ""

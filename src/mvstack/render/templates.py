@@ -89,7 +89,7 @@ def jinja(folder: Path, autoescape: bool = False) -> Environment:
 def _compiled(name: str) -> Template:
     """A template, compiled once: that is most of what rendering costs."""
     path = next(path for place in PLACES if (path := place / f"{name}.j2").is_file())
-    environment = jinja(path.parent)
+    environment = jinja(path.parent, autoescape=name.endswith(".html"))
     environment.globals |= {"generated": generated, "site_lua": site_lua}
     filters = {"lua": lua, "lua_long": lua_long, "yaml": yaml, "quoted": quoted, "sh": shlex.quote}
     environment.filters |= {"one_line": one_line, **filters}
