@@ -4,6 +4,7 @@ Every candidate is a set of variables, measured in turns with the build as it is
 finds best is confirmed with other sizes and ranks, then without each of its variables.
 """
 
+import contextlib
 import json
 import runpy
 import sys
@@ -19,12 +20,12 @@ from mvstack.measure import statistics
 from mvstack.measure.bench import OPERATIONS, Bench, Wrong
 from mvstack.measure.compare import Comparison, Over
 from mvstack.measure.results import drawn_ratios
-from mvstack.measure.statistics import Array, Interval, decide, interval
+from mvstack.measure.statistics import LEAST, Array, Interval, decide, interval
 from mvstack.model.tuning import Tunable, Tuning, table
 from mvstack.plan.choose import Facts, holds
 from mvstack.support import hashes
 from mvstack.support.errors import CheckFailed, Missing, Refused
-from mvstack.support.progress import Progress
+from mvstack.support.progress import Progress, Step
 from mvstack.support.units import duration
 from mvstack.test.run import CHECKS
 
@@ -255,7 +256,9 @@ class Tuner:
         same by operation. Raises Over.
         """
         nothing: dict[str, Any] = {"sets": {}, "gain": None, "by": {}}
-        for settings in candidates[:TOP]:
+        for found in candidates[:TOP]:
+            with progress.step("confirm", "without what gains nothing") as step:
+                settings = self._needed(found, step)
             with progress.step("confirm", self._with(settings).mpi.name):
                 if self._confirmed(settings, {}):
                     break
@@ -278,6 +281,19 @@ class Tuner:
         gains = self.gains(settings, {}, "confirm")
         by = {label: interval(one).as_dict() for label, one in gains.items()}
         return {"sets": sets, "gain": self.whole(gains).as_dict(), "by": by}
+
+    def _needed(self, settings: Settings, step: Step) -> Settings:
+        """``settings`` without those of which the two rounds of the search see no gain.
+
+        A candidate has them by chance, and to confirm each takes minutes. Raises Over.
+        """
+        for name in [*settings]:
+            fewer = {key: value for key, value in settings.items() if key != name}
+            step.note(name)
+            with contextlib.suppress(Wrong):  # it is wrong, or hangs, without it
+                if fewer and self.whole(self.gains(settings, fewer, "search")).value < LEAST:
+                    settings = fewer
+        return settings
 
     def _confirmed(self, settings: Settings, than: Settings) -> bool:
         """Whether it is faster than ``than``; where it is not, why is among the rejected."""
