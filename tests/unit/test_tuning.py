@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import prod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lupa.lua54 import LuaRuntime
 from ruamel.yaml import YAML
 
-from mvstack.measure.tune import Request
+from mvstack.measure.tune import Request, Settings, Tuner
 from mvstack.model.base import validated
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.tuning import Tuned, load_tuning, table, tuned_file
@@ -26,6 +29,7 @@ from mvstack.render.partition import render
 from mvstack.render.templates import labelled, template
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import DATA, VARIABLE
+from mvstack.support.progress import Progress
 
 POLICY, RELEASE = load_policy(), load_release()
 MODULE = "mvapich/4.1-ucx"
@@ -154,6 +158,30 @@ def test_what_is_tried_fits_the_build(device: str, fabric: str, there: str, abse
     row = planned().as_dict()["mpi"][0] | {"device": device, "fabric": fabric, "version": "4.0"}
     names = Request(["latency"], 2, 8, row, load_tuning()).tunables
     assert there in names and absent not in names
+
+
+def test_what_gains_nothing_is_dropped_before_it_is_confirmed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worth = {"UCX_TLS": 1.3, "UCX_RNDV_THRESH": 1.0, "UCX_POSIX_SEG_SIZE": 1.001}
+    phases: list[tuple[str, int]] = []
+
+    def gains(self: Tuner, settings: Settings, than: Settings, phase: str) -> dict[str, Any]:
+        phases.append((phase, len(settings)))
+        ratio = prod(worth[x] for x in settings) / prod(worth[x] for x in than)
+        return {"latency on 2 ranks": np.full(100, ratio)}
+
+    monkeypatch.setattr(Tuner, "gains", gains)
+    monkeypatch.setattr(Tuner, "_with", lambda self, settings: self.bench)
+    tuner = object.__new__(Tuner)
+    row = planned().as_dict()["mpi"][0] | {"device": "ch4:ucx", "fabric": "shm", "version": "4.0"}
+    tuner.request, tuner.rejected = Request(["latency"], 2, 8, row, load_tuning()), []
+    tuner.bench = SimpleNamespace(mpi=SimpleNamespace(name="x"))  # type: ignore[assignment]
+    candidate = {"UCX_TLS": "posix,self", "UCX_RNDV_THRESH": "4096", "UCX_POSIX_SEG_SIZE": "32768"}
+    found = tuner.confirm([candidate], Progress(mode="quiet"))
+    assert list(found["sets"]) == ["UCX_TLS"] and found["gain"]["value"] == pytest.approx(1.3)
+    assert [x for x in phases if x[0] == "search"] == [("search", 3), ("search", 3), ("search", 2)]
+    assert {count for phase, count in phases if phase == "confirm"} == {1}
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
