@@ -151,6 +151,8 @@ class Tuner:
             return
         low, high = 3 * max(low // 2, 2), 3 * max(high // 4, 4)  # no size is a power of two
         yield ranks, names, (low, high), 7
+        if phase == "one" and self.crowded:
+            return  # of one variable among others: the whole is asked that
         if many := [name for name in names if OPERATIONS[name].ranks != 2]:
             if self.crowded:  # ranks that wait for a core take their time
                 yield self.other, many, (low, max(low, min(high, CROWD))), 3
@@ -275,9 +277,14 @@ class Tuner:
         for name, value in settings.items():
             fewer = {key: other for key, other in settings.items() if key != name}
             with progress.step("confirm", f"what {name} gains"):
-                gain = self.whole(self.gains(settings, fewer, "confirm")).as_dict()
+                gain = self.whole(self.gains(settings, fewer, "one" if fewer else "confirm"))
             row = self.request.tunables[name]
-            sets[name] = {"value": value, "gain": gain, "why": row.why, "source": row.source}
+            sets[name] = {
+                "value": value,
+                "gain": gain.as_dict(),
+                "why": row.why,
+                "source": row.source,
+            }
         gains = self.gains(settings, {}, "confirm")
         by = {label: interval(one).as_dict() for label, one in gains.items()}
         return {"sets": sets, "gain": self.whole(gains).as_dict(), "by": by}
@@ -298,7 +305,7 @@ class Tuner:
     def _confirmed(self, settings: Settings, than: Settings) -> bool:
         """Whether it is faster than ``than``; where it is not, why is among the rejected."""
         try:
-            gains = self.gains(settings, than, "confirm")
+            gains = self.gains(settings, than, "one" if than else "confirm")
             kept, why = decide({name: interval(x) for name, x in gains.items()}, self.whole(gains))
         except Wrong as wrong:
             kept, why = False, str(wrong)
