@@ -198,7 +198,7 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
     srun.write_text(SRUN)
     srun.chmod(0o755)
     code, said = mvstack(*build)
-    assert code == 1 and "of them see a world of 2" in said, said
+    assert code == 6 and "of them see a world of 2" in said, said
     code, said = mvstack("image", "list", "--cloud", cloud, "--settings", site)
     assert code == 0 and "candidate" not in said
     srun.unlink()
