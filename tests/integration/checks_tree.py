@@ -66,7 +66,10 @@ def empty_tree(tree: Path) -> dict[str, Any]:
 
 
 def installed_plan() -> dict[str, Any] | None:
-    """The plan of the newest tree that `mvstack install` made for this machine, if there is one."""
+    """The plan of the newest tree that `mvstack install` made for this machine, if there is one.
+
+    That below MVSTACK_ROOT goes before others.
+    """
     roots = [
         os.environ.get("MVSTACK_ROOT", ""),
         "/opt/mvapich-stack",
@@ -75,9 +78,9 @@ def installed_plan() -> dict[str, Any] | None:
     plans = [
         path
         for root in filter(None, roots)
-        for path in sorted(Path(root).expanduser().glob("*/local/records/plan.json"))
+        for path in sorted(Path(root).expanduser().glob("*/local/records/plan.json"))[::-1]
     ]
-    for path in reversed(plans):
+    for path in plans:
         plan: dict[str, Any] = json.loads(path.read_text())
         # Half-installed trees have a plan too, and no module yet.
         if all(
