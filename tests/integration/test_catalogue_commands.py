@@ -27,7 +27,7 @@ from mvstack.tree.modules import lmod_command
 
 from commands import BLOCK, SHELL, row_of, rows  # isort: skip  # shown_commands.py says where it is
 
-TEXT = ("text", "yaml", "ini", "json", "python")
+TEXT = ("text", "yaml", "ini", "json", "python", "nginx")
 OURS = re.compile(r"(?:\./)?mvstack (?P<words>.*)")
 
 

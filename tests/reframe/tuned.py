@@ -16,7 +16,7 @@ class Tuned(Benchmark):
 
     needs = "tuning"
     measure = parameter(["latency", "bandwidth", "allreduce"], loggable=True)
-    tags = {"bench", "nightly"}
+    tags = {"smoke", "bench"}
     time_limit = "600s"
 
     @run_after("init")
