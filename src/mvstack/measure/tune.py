@@ -242,7 +242,11 @@ class Tuner:
             why = one.user_attrs.get("wrong") or f"{one.value:.2f} times as fast in the search"
             if (one.value or 0) <= 1 and (len(json.loads(words)) == 1 or not one.value):
                 self.rejected.append({"settings": json.loads(words), "why": why})
-        return [json.loads(words) for words, one in [*ways.items()][::-1] if (one.value or 0) > 1]
+        # the worst first: of each variable the value that alone gains most is the last
+        alone = [json.loads(words) for words, one in ways.items() if (one.value or 0) > LEAST]
+        together = {name: x[name] for x in alone if len(x) == 1 for name in x}
+        best = [json.loads(words) for words, one in ways.items() if (one.value or 0) > 1][::-1]
+        return [together, *best] if len(together) > 1 and together not in best else best
 
     def _score(self, settings: Settings) -> float:
         if not settings:
