@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lupa.lua54 import LuaRuntime
 from ruamel.yaml import YAML
 
-from mvstack.measure.tune import Request, Settings, Tuner
+from mvstack.measure.tune import Request, Settings, Tuner, together
 from mvstack.model.base import validated
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.tuning import Tuned, load_tuning, table, tuned_file
@@ -158,6 +158,20 @@ def test_what_is_tried_fits_the_build(device: str, fabric: str, there: str, abse
     row = planned().as_dict()["mpi"][0] | {"device": device, "fabric": fabric, "version": "4.0"}
     names = Request(["latency"], 2, 8, row, load_tuning()).tunables
     assert there in names and absent not in names
+
+
+def test_what_gains_alone_is_put_together() -> None:
+    values = {
+        '{"A": "2"}': 1.2,
+        '{"A": "1"}': 1.1,
+        '{"B": "x"}': 1.3,
+        '{"C": "y"}': 1.005,
+        '{"D": "z"}': 0.0,
+        '{"A": "1", "E": "w"}': 1.9,
+        "{}": 1.0,
+    }
+    assert together(values) == {"A": "2", "B": "x"}
+    assert together({}) == {}
 
 
 def test_what_gains_nothing_is_dropped_before_it_is_confirmed(

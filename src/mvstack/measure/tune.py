@@ -46,6 +46,12 @@ def _words(trial: "Trial | FrozenTrial") -> str:
     return json.dumps({name: value for name, value in sorted(trial.params.items()) if value})
 
 
+def together(values: dict[str, float]) -> Settings:
+    """Of each variable the value that gains most alone, of those that gain; ``values`` by words."""
+    alone = [json.loads(x) for x in sorted(values, key=values.__getitem__) if values[x] > LEAST]
+    return {name: one[name] for one in alone if len(one) == 1 for name in one}
+
+
 def fault(failed: list[dict[str, Any]], of: str, than: str) -> str:
     """What is wrong ``of`` an MPI, among rows that failed; "" for what hangs with ``than``, too."""
     ends = {row["op"] for row in failed if row["mpi"] == than}
@@ -242,11 +248,9 @@ class Tuner:
             why = one.user_attrs.get("wrong") or f"{one.value:.2f} times as fast in the search"
             if (one.value or 0) <= 1 and (len(json.loads(words)) == 1 or not one.value):
                 self.rejected.append({"settings": json.loads(words), "why": why})
-        # the worst first: of each variable the value that alone gains most is the last
-        alone = [json.loads(words) for words, one in ways.items() if (one.value or 0) > LEAST]
-        together = {name: x[name] for x in alone if len(x) == 1 for name in x}
         best = [json.loads(words) for words, one in ways.items() if (one.value or 0) > 1][::-1]
-        return [together, *best] if len(together) > 1 and together not in best else best
+        one_by_one = together({words: one.value or 0 for words, one in ways.items()})
+        return [one_by_one, *best] if len(one_by_one) > 1 and one_by_one not in best else best
 
     def _score(self, settings: Settings) -> float:
         if not settings:
