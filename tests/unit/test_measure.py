@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mvstack.measure import bench, mpis, statistics
@@ -156,6 +156,8 @@ def test_what_is_no_result_is_told(name: str, text: str, why: str) -> None:
         OPERATIONS[name].read(text)
 
 
+@example(".")
+@example("8 .")
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     for operation in OPERATIONS.values():

@@ -27,8 +27,8 @@ from mvstack.test.run import CHECKS
 LIMIT = 120.0  # seconds that one run may take; what takes longer hangs
 OWN = [CHECKS / "src" / "collectives.c", CHECKS / "src" / "identity.c"]
 VERIFIERS = (Path(__file__).with_name("verify.c"), *OWN)
-COLUMNS = re.compile(r"^(\d+)((?:[ \t]+[\d.]+)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
-ALONE = re.compile(r"avg: ([\d.]+) ms|^[ \t]*([\d.]+)[ \t]*$", re.M)
+COLUMNS = re.compile(r"^(\d+)((?:[ \t]+\d+(?:\.\d*)?)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
+ALONE = re.compile(r"avg: (\d+(?:\.\d*)?) ms|^[ \t]*(\d+(?:\.\d*)?)[ \t]*$", re.M)
 
 
 class Wrong(Exception):
