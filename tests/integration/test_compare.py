@@ -87,13 +87,18 @@ def test_ours_is_measured_over_another_ucx_and_not_over_what_it_does_not_load(
         shutil.copy(file, other / "lib", follow_symlinks=False)
     none.mkdir()
     ladder = ["--ladder", str(other), "--ladder", str(none)]
+    done = CliRunner().invoke(app, words(world, tmp_path / "to", "--ladder", "/nowhere"))
+    assert isinstance(done.exception, InvalidInput) and "no such folder" in str(done.exception)
     data = compared(world, tmp_path / "to", *ladder, "--ops", "latency,allreduce")
     ours, rung = (one["name"] for one in data["mpis"])
     if "ucx" not in ours:
         pytest.skip("Debian's MPICH here is not over UCX")
     assert rung == f"{ours} over {other}"
     (absent,) = data["absent"]
-    assert absent["message"] == f"{ours} over {none}: it would run over its own"
+    assert absent["message"] == (
+        f"{ours} over {none}: there is no libfabric or UCX that this MPI would load"
+    )
+    assert absent["found"] == "it loads /lib/x86_64-linux-gnu/libucp.so.0"
     assert set(of(data, "latency")["figures"]) == {ours, rung}
     environment = mpis.over(mpis.ours(json.loads(
         next((world / "root").glob("*/local/records/plan.json")).read_text()), {})[0], other

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,21 +76,44 @@ def test_a_module_that_lacks_one_fails(plan: dict[str, Any], tmp_path: Path) -> 
     assert case["result"] == "fail" and "UCX_TLS is not set" in case["why"]
 
 
-@pytest.mark.parametrize(("value", "result"), [("16384", "pass"), ("tcp", "fail")])
-def test_what_is_slower_than_the_plain_build_fails(
-    plan: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, result: str
-) -> None:
-    if value == "tcp":
-        tuning = {"UCX_TLS": {"value": "tcp,self", "why": "measured", "source": "here"}}
-        module = Path(plan["tree"], "modules", "Core", f"{plan['mpi'][0]['module']}.lua")
-        before = module.read_text()
-        module.write_text(before + template("tuned.lua", build=SimpleNamespace(
-            module=plan["mpi"][0]["module"], tuning=tuning)))  # fmt: skip
-    else:
-        tuning = TUNING
-    case = run("tuned", plan, tmp_path, tuning=tuning)
-    if value == "tcp":
+@contextlib.contextmanager
+def also_set(plan: dict[str, Any], tuning: dict[str, dict[str, str]]) -> Iterator[None]:
+    """The module sets ``tuning``, too."""
+    name = plan["mpi"][0]["module"]
+    module = Path(plan["tree"], "modules", "Core", f"{name}.lua")
+    before = module.read_text()
+    build = SimpleNamespace(module=name, tuning=tuning)
+    module.write_text(before + template("tuned.lua", build=build))
+    try:
+        yield
+    finally:
         module.write_text(before)
+
+
+def test_a_table_is_named_by_its_place_in_the_tree(plan: dict[str, Any], tmp_path: Path) -> None:
+    row = {"value": "tuning/0123.json", "table": "collectives/x.json", "why": "", "source": ""}
+    more = {"MPIR_CVAR_OF_NO_MPI_JSON_FILE": row}  # Debian's MPICH reads tables of another kind
+    table = Path(plan["tree"], "rendered", "tuning", "0123.json")
+    with also_set(plan, more):
+        case = identity(plan, tmp_path / "planned", tuning=TUNING | more)
+        assert case["result"] == "pass", case["why"]
+        other = {name: one | {"value": "tuning/4567.json"} for name, one in more.items()}
+        case = identity(plan, tmp_path / "other", tuning=TUNING | other)
+        assert case["result"] == "fail" and f"JSON_FILE is {table}" in case["why"]
+
+
+@pytest.mark.parametrize(
+    ("tuning", "result"),
+    [
+        (TUNING, "pass"),
+        ({"UCX_TLS": {"value": "tcp,self", "why": "measured", "source": "here"}}, "fail"),
+    ],
+)
+def test_what_is_slower_than_the_plain_build_fails(
+    plan: dict[str, Any], tmp_path: Path, tuning: dict[str, dict[str, str]], result: str
+) -> None:
+    with also_set(plan, tuning):
+        case = run("tuned", plan, tmp_path, tuning=tuning)
     assert case["result"] == result, case["why"]
     assert [one["name"] for one in case["figures"]] == ["tuned_latency"]
     assert ("times as fast with what was tuned as without" in case["why"]) == (result == "fail")

@@ -84,7 +84,8 @@ def loaded(path: Path) -> types.ModuleType:
     for line in text.splitlines():
         if line.startswith("from spack_repo."):
             name = line.split()[1]
-            if name.startswith("spack_repo.mvapich_stack.build_systems.m"):
+            ours = "spack_repo.mvapich_stack.build_systems."
+            if name.startswith((f"{ours}mpich", f"{ours}mvapich")):
                 stand_ins[name] = loaded(shared / (name.rpartition(".")[2] + ".py"))
             parts = name.split(".")
             for end in range(1, len(parts) + 1):

@@ -55,7 +55,7 @@ def installed(data: dict[str, Any]) -> tuple[Plan, list[Installed]]:
     """
     plan = plan_of(data)
     tree = Path(plan.tree)
-    known, rows = Records(tree).hashes(), _builds(tree)
+    known, rows = Records(tree).hashes(), builds(tree)
     found = []
     for node in build_order(plan):
         file = tree / "modules" / node.file
@@ -102,7 +102,7 @@ def _companions(plan: Plan, planned: set[Path]) -> Iterator[Installed]:
             yield Installed(Node(*told, module=module), content, file, software, {})
 
 
-def _builds(tree: Path) -> dict[str, dict[str, Any]]:
+def builds(tree: Path) -> dict[str, dict[str, Any]]:
     """The last row of builds.jsonl that tells of a build, by easyconfig."""
     found: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(OSError):

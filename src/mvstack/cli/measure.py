@@ -102,6 +102,10 @@ def compare(
     _, plan = installed_here(system, release, root, "compare")
     for word in peer or ():
         mpis.peer_word(word)
+    for prefix in ladder or ():
+        if not prefix.is_dir():
+            todo = "name the folder above lib/ of a libfabric or UCX"
+            raise InvalidInput(f"--ladder {prefix}: no such folder", todo=todo)
     lines, bounds = mpis.launchers(launcher or []), _sizes(sizes)
     names = bench.operations(ops or [])
     shown, cache = options.progress(as_json, 1), state_dir() / "measure"
@@ -111,6 +115,7 @@ def compare(
         source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
         found = mpis.ours(plan, lines)
         for one, prefix in itertools.product([*found], ladder or ()):
+            step.note(f"{one.name} over {prefix}")
             with gathered(absent):
                 found.append(mpis.over(one, prefix.absolute()))
         for word in dict.fromkeys(peer or ()):

@@ -1,6 +1,7 @@
 """The MPIs that are measured: ours by their modules, and what a user could take instead."""
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -97,7 +98,7 @@ def ours(plan: dict[str, Any], launchers: Mapping[str, str]) -> list[Mpi]:
 def over(mpi: Mpi, prefix: Path) -> Mpi:
     """``mpi`` with the libfabric or UCX of another prefix in the place of its own. Raises Missing.
 
-    Seen is what the dynamic loader takes: an MPI may name the path of its library for good.
+    The dynamic loader is asked what it takes: an MPI may hold the path of its own library.
     """
     name = f"{mpi.name} over {prefix}"
     libraries = [one for stem in ("libfabric", "libucp") for one in prefix.glob(f"lib*/{stem}.so")]
@@ -105,19 +106,21 @@ def over(mpi: Mpi, prefix: Path) -> Mpi:
     first = ":".join(dict.fromkeys(str(one.parent) for one in libraries))
     environment = {**mpi.environment, "LD_LIBRARY_PATH": f"{first}:{before}".rstrip(":")}
     mpicc = run(["bash", "-c", f"command -v {shlex.quote(mpi.cc)}"], env=mpi.environment).text
-    linked = "\n".join(
-        run(["ldd", one], env=environment).text
+    linked = {
+        path
         for one in Path(mpicc.strip()).resolve().parents[1].glob("lib*/libmpi*.so*")
-    )
-    if not first or f"{prefix}/lib" not in linked:
-        lines = [
-            one.strip() for one in linked.splitlines() if "libfabric" in one or "libucp" in one
-        ]
-        found = " | ".join(lines) or "no libfabric and no libucp that it is linked to"
-        todo = "name a prefix with lib/libfabric.so or lib/libucp.so of the soname that it asks for"
-        raise Missing(f"{name}: it would run over its own", str(prefix), found=found, todo=todo)
-    return replace(mpi, name=name, environment=environment, identity=hashes.of(mpi.identity, first),
-                   ours=False)  # fmt: skip
+        for path in re.findall(
+            r"lib(?:fabric|ucp)\.so\S* => (\S+)", run(["ldd", one], env=environment).text
+        )
+    }
+    if not any(path.startswith(f"{prefix}/lib") for path in linked):
+        found = f"it loads {', '.join(sorted(linked))}" if linked else "it loads neither"
+        todo = "name a prefix whose lib/ has libfabric or libucp with the soname that it loads"
+        what = f"{name}: there is no libfabric or UCX that this MPI would load"
+        raise Missing(what, str(prefix), found=found, todo=todo)
+    dates = sorted(one.stat().st_mtime_ns for one in libraries)
+    identity = hashes.of(mpi.identity, first, dates)
+    return replace(mpi, name=name, environment=environment, identity=identity, ours=False)
 
 
 def peer_word(word: str) -> tuple[str, str]:

@@ -68,8 +68,7 @@ def decide(gains: dict[str, Interval], whole: Interval) -> tuple[bool, str]:
 
     ``gains`` are by operation and ranks, ``whole`` is their geometric mean; above 1 is faster.
     """
-    # ranks that wait for the scheduler's ticks are surely slower by nothing that matters
-    slower = {name: x for name, x in gains.items() if x.high < 1 and x.value < 1 / LEAST}
+    slower = {name: one for name, one in gains.items() if one.high < 1}
     if not whole.low > 1:  # nor nan, where nothing was measured
         return False, f"{whole} times as fast: within the spread"
     if whole.value < LEAST:

@@ -158,7 +158,7 @@ class Tuner:
         low, high = 3 * max(low // 2, 2), 3 * max(high // 4, 4)  # no size is a power of two
         yield ranks, names, (low, high), 7
         if phase == "one" and self.crowded:
-            return  # of one variable among others: the whole is asked that
+            return  # minutes for each variable; the whole set is measured there
         if many := [name for name in names if OPERATIONS[name].ranks != 2]:
             if self.crowded:  # ranks that wait for a core take their time
                 yield self.other, many, (low, max(low, min(high, CROWD))), 3
@@ -267,7 +267,7 @@ class Tuner:
         """
         nothing: dict[str, Any] = {"sets": {}, "gain": None, "by": {}}
         for found in candidates[:TOP]:
-            with progress.step("confirm", "without what gains nothing") as step:
+            with progress.step("drop", "variables that gain nothing") as step:
                 settings = self._needed(found, step)
             with progress.step("confirm", self._with(settings).mpi.name):
                 if self._confirmed(settings, {}):

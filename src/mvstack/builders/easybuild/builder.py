@@ -8,7 +8,7 @@ from typing import Any
 
 from mvstack.builders.base import Builder, Entry, Rendered, Row, graph_of
 from mvstack.builders.easybuild import bundle, install
-from mvstack.builders.easybuild.expected import expected
+from mvstack.builders.easybuild.expected import expected, times_known
 from mvstack.cache import gpg, push, store, unpack
 from mvstack.cache.place import NotBelieved, Place
 from mvstack.plan.easybuild import build_order
@@ -77,7 +77,7 @@ class EasyBuild(Builder):
         return "", [usage_of(rendered.files[one]) for one in files if one in rendered.files]
 
     def pending(self, plan: Plan) -> list[Row]:
-        tree = Path(plan.tree)
+        tree, times = Path(plan.tree), times_known(Path(plan.tree))
         return [
             {
                 "result": f"would build ({item.state.value})",
@@ -86,7 +86,7 @@ class EasyBuild(Builder):
                 "module": item.node.module,
                 "easyconfig": item.node.key,
                 "hash": item.node.content,
-                "takes": expected([item.node], tree),
+                "takes": expected([item.node], times),
             }
             for item in work(graph_of(plan), tree)
             if item.state is not State.PRESENT

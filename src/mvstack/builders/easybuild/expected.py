@@ -4,25 +4,34 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from mvstack.cache.pack import builds
 from mvstack.plan.graph import Node
 from mvstack.support.home import DATA
 from mvstack.support.units import duration
 
+Times = dict[str, tuple[float, str]]
 
-def expected(nodes: Sequence[Node], tree: Path) -> str:
-    """How long ``nodes`` take to build, and how many of them nobody has timed.
 
-    By the last build in ``tree``, else by easyconfigs/record.jsonl, which is of two cores.
+def times_known(tree: Path) -> Times:
+    """Seconds of earlier builds and where: in ``tree`` by easyconfig, else by name and version.
+
+    The others are of easyconfigs/record.jsonl, from a machine of two cores.
     """
-    seen = {}
-    for path in (DATA / "easyconfigs" / "record.jsonl", tree / "records" / "builds.jsonl"):
-        for line in path.read_text().splitlines() if path.is_file() else ():
-            row = json.loads(line)
-            ended = row.get("result") == "built" or row.get("builder") == "easybuild"
-            if ended and row["seconds"]:
-                where = "" if path.parent.name == "records" else " on 2 cores"
-                seen[row["package"].lower(), row["version"]] = row["seconds"], where
-    known = [seen.get((node.name.lower(), node.version)) for node in nodes]
+    text = (DATA / "easyconfigs" / "record.jsonl").read_text()
+    recorded = [row for row in map(json.loads, text.splitlines()) if row["builder"] == "easybuild"]
+    times: Times = {
+        f"{row['package'].lower()} {row['version']}": (row["seconds"], " on 2 cores")
+        for row in recorded
+        if row["seconds"]
+    }
+    return times | {
+        key: (row["seconds"], "") for key, row in builds(tree).items() if row.get("seconds")
+    }
+
+
+def expected(nodes: Sequence[Node], times: Times) -> str:
+    """How long ``nodes`` take to build, and how many of them nobody has timed."""
+    known = [times.get(x.key) or times.get(f"{x.name.lower()} {x.version}") for x in nodes]
     timed = [one for one in known if one]
     if not timed:
         return "not timed before"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mvstack.builders.base import Rendered, Row, Run, refuse_lost, refuse_unknown, rendered_here
 from mvstack.builders.easybuild import command as eb
-from mvstack.builders.easybuild.expected import expected
+from mvstack.builders.easybuild.expected import expected, times_known
 from mvstack.cache import use
 from mvstack.cache.use import Caches
 from mvstack.model.prerequisites import of_the_distribution
@@ -54,7 +54,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
         offered = use.offers(run.caches, missing, plan, progress) if run.caches and missing else {}
         to_build = [item for item in missing if item.node.key not in offered]
         _refuse_others(plan, to_build, wanted, run.caches)
-        takes = expected([item.node for item in to_build], tree)
+        takes = expected([item.node for item in to_build], times_known(tree))
         takes += f"; {len(offered)} come from caches" * bool(offered)
         sources = _fetch(to_build, tree, run, takes) if to_build else {}
         easybuild = _easybuild(plan, run, with_python=bool(to_build))
