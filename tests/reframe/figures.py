@@ -76,7 +76,8 @@ def own(text, measure):
 
 
 def gain(text, measure):
-    """How many times as fast tuned rounds are as plain ones: the median, and that of each round.
+    """How many times as fast tuned rounds are as plain ones: the median, and that of each round; and
+    the spread: by what factor a plain round usually differs from the plain round before it.
 
     Each is the geometric mean over sizes. ``text`` has ``round plain``, a benchmark's output,
     ``round tuned``, the next, and so on; what follows ``round last`` is no round.
@@ -87,11 +88,13 @@ def gain(text, measure):
     for way, part in zip(rounds[::2], rounds[1::2], strict=True):
         found[way].append(read(kind, part, measure) if way != "last" else {})
     power = 1 if MEASURES[measure] == "us" else -1
-    every = [
-        math.exp(power * sum(math.log(plain[x] / tuned[x]) for x in plain) / len(plain))
-        for plain, tuned in zip(found["plain"], found["tuned"], strict=True)
-    ]
-    return median(every), every
+
+    def faster(new, old):
+        return math.exp(power * sum(math.log(old[x] / new[x]) for x in old) / len(old))
+
+    every = list(map(faster, found["tuned"], found["plain"]))
+    steps = map(faster, found["plain"][1:], found["plain"])
+    return median(every), every, median(max(step, 1 / step) for step in steps)
 
 
 def title(kind, text):

@@ -54,7 +54,7 @@ def environment(mpi):
             *("mpi", *packages),
             *([f"gpu-{mpi['gpu']}"] if mpi["gpu"] != "none" else []),
             *(["rails"] if mpi.get("rails") else []),
-            *(["tuned"] if mpi.get("tuning") else []),
+            *(["tuned"] if mpi.get("tuning") and not UNTUNED else []),
         ],
         "extras": {
             "tree": PLAN["tree"],
@@ -73,6 +73,7 @@ def bindings_of_flux():
 
 
 PLAN, LMOD = read_plan(), find_lmod()
+UNTUNED = os.environ.get("MVAPICH_STACK_UNTUNED") == "1"  # then modules set nothing that was tuned
 MODULES = f"{PLAN['tree']}/modules/Core"
 os.environ["LMOD_CMD"] = f"{LMOD}/libexec/lmod"
 os.environ["MODULEPATH"] = MODULES

@@ -7,7 +7,7 @@ from reframe.core.exceptions import SanityError
 import figures
 from benchmarks import Benchmark
 
-ROUNDS = 5
+ROUNDS = 7
 
 
 @rfm.simple_test
@@ -41,14 +41,14 @@ class Tuned(Benchmark):
     def is_no_slower(self):
         text = self.output()
         try:
-            self.gain, every = figures.gain(text, self.measure)
+            self.gain, every, spread = figures.gain(text, self.measure)
         except ValueError as error:
             raise SanityError(str(error)) from None
-        if max(every) < 1:
+        if max(every) < 1 and self.gain * spread < 1:  # neutral settings: once in about 200 times
             raise SanityError(
                 f"{self.measure} is {self.gain:.2f} times as fast with what was tuned as without, "
-                f"and slower in each of {len(every)} rounds: run `mvstack tune` again, or take "
-                f"its file away"
+                f"and slower in each of {len(every)} rounds, which differ by {spread:.2f} without "
+                f"it: run `mvstack tune` again, or take its file away"
             )
         return True
 

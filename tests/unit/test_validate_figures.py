@@ -113,6 +113,17 @@ def test_the_gain_of_what_was_tuned_is_the_median_of_the_rounds(measure, name, t
         for way, figure in (("plain", "1.0"), ("tuned", value)):
             text += f"round {way}\n# Size      {heading}\n8 {figure}\n16 {figure}\n"
     text += f"round last\n# Size      {heading}\n8 1.0\n"
-    found, every = figures.gain(text, measure)
-    assert found == pytest.approx(gain)
+    found, every, spread = figures.gain(text, measure)
+    assert found == pytest.approx(gain) and spread == 1
     assert len(every) == 3 and max(every) == pytest.approx({0.25: 0.5, 4.0: 8.0}[gain])
+
+
+@pytest.mark.parametrize("plain", [(1, 2, 1, 2), (4, 2, 1, 0.5)])
+def test_the_spread_is_by_what_plain_rounds_differ(plain):
+    text = "benchmark osu /x/osu_latency\n" + "".join(
+        f"round {way}\n# Size      Avg Latency(us)\n8 {figure}\n16 {figure}\n"
+        for one in plain
+        for way, figure in (("plain", one), ("tuned", 7 * one))
+    )
+    found, _, spread = figures.gain(text, "latency")
+    assert (found, spread) == (pytest.approx(1 / 7), pytest.approx(2))

@@ -238,6 +238,15 @@ def test_gpu_and_fabric_are_features(site):
     assert {"mpi", "gpu-cuda"} <= features[0] and "gpu-cuda" not in features[1]
 
 
+def test_tuned_is_a_feature_where_the_module_sets_what_was_tuned(site, monkeypatch):
+    plan = copy.deepcopy(PLAN)
+    plan["mpi"][0]["tuning"] = {"UCX_RNDV_THRESH": "16384"}
+    assert "tuned" in site(plan)["environments"][0]["features"]
+    assert "tuned" not in site(plan)["environments"][1]["features"]
+    monkeypatch.setenv("MVAPICH_STACK_UNTUNED", "1")
+    assert "tuned" not in site(plan)["environments"][0]["features"]
+
+
 def test_packages_are_features_of_the_mpi_that_they_stand_on(site):
     plan = copy.deepcopy(PLAN)
     one, other = (build["module"] for build in plan["mpi"][:2])
