@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit"))
 from image_tree import debian, put, rpm_family
 from sbom_valid import errors
 
-from mvstack.image import purl
 from mvstack.image.components import Component, Facts, Source, components, known_facts
 from mvstack.image.sbom import Subject, sbom
 from mvstack.support.errors import InvalidInput
@@ -152,12 +151,3 @@ def test_an_image_of_an_rpm_family(tmp_path: Path) -> None:
     package = next(row for row in spdx["packages"] if row["name"] == "mvtest")
     assert package["versionInfo"] == "2:1.2-3.el9"
     assert package["licenseComments"] == "the package says: GPLv2+ and BSD"
-
-
-def test_package_urls_are_read_by_others_as_they_were_meant() -> None:
-    from packageurl import PackageURL
-
-    text = purl.purl("generic", "", "c++ x", "1+2~3", {"download_url": "https://x.org/a?b&c=d"})
-    read = PackageURL.from_string(text)
-    assert (read.name, read.version) == ("c++ x", "1+2~3")
-    assert read.qualifiers == {"download_url": "https://x.org/a?b&c=d"}

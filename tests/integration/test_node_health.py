@@ -332,8 +332,59 @@ def test_another_instance_type_than_the_image_was_made_for(p5):
     status, lines = p5.look()
     assert status == 0
     assert unknown(lines) == [
-        "unknown machine: p5en.48xlarge (expected p5.48xlarge, whose figures these are)"
+        "unknown machine: p5en.48xlarge (expected p5.48xlarge, whose figures are known)"
     ]
+
+
+SMALL, LARGE = "Standard_HB120-16rs_v3", "Standard_HB120-more_v3"
+
+
+def sizes(node: Node) -> None:
+    """The image of ``node`` serves two more sizes: fewer cores, and more memory with two links."""
+    file = node.root / "etc/mvapich-stack/expected"
+    more = f"machine={SMALL}\ncores=2\nmachine={LARGE}\nmemory_gb=896\nlinks=2\n"
+    file.write_text(file.read_text() + more)
+
+
+@pytest.mark.parametrize(
+    ("size", "cores", "gib", "ports"),
+    [("Standard_HB120rs_v3", 4, 440, 1), (SMALL, 2, 440, 1), (LARGE, 4, 880, 2)],
+)
+def test_each_size_of_an_image_is_held_to_its_own_figures(hbv3, size, cores, gib, ports):
+    sizes(hbv3)
+    hbv3.program("/usr/bin/curl", size)
+    assert bad(hbv3.look()[1]) or size == HBV3["machine"]
+    hbv3.cores(cores)
+    for cpu in range(cores, 4):
+        (hbv3.root / f"sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list").unlink()
+    hbv3.memory(gib)
+    for number in range(1, ports):
+        hbv3.port(f"mlx5_ib{number}")
+    status, lines = hbv3.look()
+    assert (status, bad(lines), unknown(lines)) == (0, [], [])
+    assert f"ok machine: {size}" in lines and f"ok cores: {cores} physical" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("says", "status"), [("Standard_F2", 0), ("", 0), ("", 28), ("Standard", 0)]
+)
+def test_a_size_that_nobody_knows_is_held_to_no_figure(hbv3, says, status):
+    sizes(hbv3)
+    hbv3.program("/usr/bin/curl", says, status)
+    status, lines = hbv3.look()
+    assert (status, bad(lines)) == (0, [])
+    known = f"expected {HBV3['machine']} or {SMALL} or {LARGE}, whose figures are known"
+    assert unknown(lines)[0] == f"unknown machine: {says or 'not named'} ({known})"
+    assert [line.split(":")[0] for line in unknown(lines)[1:]] == [
+        *("unknown cores", "unknown memory", "unknown network")
+    ]
+
+
+def test_the_firmware_names_the_size_on_aws(p5):
+    file = p5.root / "etc/mvapich-stack/expected"
+    file.write_text(file.read_text() + "machine=p5.4xlarge\ncores=99\n")
+    p5.write("/sys/class/dmi/id/product_name", "p5.4xlarge\n")
+    assert [line.split("(")[0] for line in bad(p5.look()[1])] == ["bad cores: 4 physical cores "]
 
 
 @pytest.mark.parametrize("fabric", ["tcp", "shm"])

@@ -76,9 +76,9 @@ def own(text, measure):
 
 
 def gain(text, measure):
-    """How many times as fast tuned rounds are as plain ones: the median, and that of each round; and
-    the spread: by what factor a plain round usually differs from the plain round before it.
+    """How many times as fast tuned rounds are as plain ones: the median, and that of each round.
 
+    And the spread: by what factor a plain round usually differs from the plain round before it.
     Each is the geometric mean over sizes. ``text`` has ``round plain``, a benchmark's output,
     ``round tuned``, the next, and so on; what follows ``round last`` is no round.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from discover_roots import make, tool
+from discover_roots import make, system_of, tool
 
 from mvstack.discover import look, system_yaml
 from mvstack.discover.capture import Capture
@@ -79,6 +79,16 @@ def test_libfabric_has_providers_that_find_no_adapter_here(root: Capture) -> Non
     assert libfabric.providers == ["tcp", "shm", "cxi", "verbs"]
     assert libfabric.idle == ["cxi", "verbs"]
     assert "no adapter here for cxi, verbs" in system_yaml(machine)
+
+
+def test_a_provider_that_is_newer_than_we_are_is_told_and_left_out(root: Capture) -> None:
+    make(root, {"/usr/include/rdma/fabric.h": ""})
+    tool(root, "fi_info", "-l", text="tcp:\n    version: 122.0\nwarp9:\n    version: 122.0\n")
+    machine = look(root)
+    assert external(machine, "libfabric").providers == ["tcp"]
+    assert "not known here: warp9" in system_yaml(machine)
+    if not machine.problems():
+        system_of(machine)
 
 
 def test_a_library_without_a_header_of_its_own_is_known_by_pkg_configs_file(root: Capture) -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from mvstack.image.plan import ImagePlan, make_image
 from mvstack.image.policy import image_policy
+from mvstack.image.render import drop_in_files
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.choose import choose
 from mvstack.plan.make import make_plan
 from mvstack.plan.targets import target_for
+from mvstack.support.errors import InvalidInput, Refused
 
 TOP = Path(__file__).parents[2]
 PROVISION = TOP / "images" / "provision"
@@ -51,10 +53,6 @@ EXPECTED = {
     "azure-hbv4/hpc": Image(
         "almalinux8", UCX, "easybuild", "Standard_HB176rs_v4", ALMA8,
         "doca", False, (1, 400), 176, 768, ("doca-host",), "zen3",
-    ),
-    "azure-hx/hpc": Image(
-        "almalinux8", UCX, "easybuild", "Standard_HX176rs", ALMA8,
-        "doca", False, (1, 400), 176, 1408, ("doca-host",), "zen3",
     ),
     "azure-ndv5/gpu": Image(
         "almalinux8", PLUS_UCX, "spack", "Standard_ND96isr_H100_v5", ALMA8,
@@ -185,3 +183,41 @@ def test_no_url_of_a_download_moves():
 def test_every_step_has_its_script():
     for row in image_policy().steps:
         assert (PROVISION / row.script).is_file()
+
+
+def test_a_partition_without_an_image_names_one_that_serves_its_machines():
+    named = 0
+    for name in system_names():
+        for part in load_system(name).partitions.values():
+            if not part.image_from:
+                continue
+            named += 1
+            assert part.image is None
+            there = image(part.image_from)
+            mine = {"cores": str(part.cores), "memory_gb": str(part.memory_gb)}
+            sizes = [there.of_size(size).hardware for size in there.serves]
+            assert any(mine.items() <= size.items() for size in sizes), name
+            other = load_system(part.image_from.split("/")[0])
+            that = other.partitions[part.image_from.split("/")[1]]
+            same = ("os", "fabric", "nic", "launcher", "gpu", "target", "compiler", "externals")
+            assert [getattr(part, one) for one in same] == [getattr(that, one) for one in same]
+    assert named
+
+
+def test_another_size_of_an_image_has_its_own_figures():
+    there = image("azure-hbv4/hpc")
+    small = there.of_size("Standard_HX176-24rs")
+    assert (small.machine, small.hardware["cores"], small.hardware["memory_gb"]) == (
+        *("Standard_HX176-24rs", "24", "1408"),
+    )
+    assert there.of_size("") is there and there.of_size(there.machine) is there
+    with pytest.raises(InvalidInput, match="does not serve Standard_HX176-24"):
+        there.of_size("Standard_HX176-24")
+    text = drop_in_files(there)["/etc/mvapich-stack/expected"]
+    assert text.endswith("machine=Standard_HX176-24rs\ncores=24\nmemory_gb=1408\n")
+
+
+def test_the_refusal_names_the_image_that_serves():
+    with pytest.raises(Refused) as caught:
+        image("azure-hx/hpc")
+    assert "image build azure-hbv4/hpc" in str(caught.value.problems[0].todo)

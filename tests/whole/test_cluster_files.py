@@ -18,7 +18,7 @@ from mvstack.image.flow import Asked
 
 PACKAGES = ("aws-parallelcluster==3.16.1", "tree-sitter==0.26.1", "tree-sitter-bicep==1.1.0")
 AWS = ["aws-c6i/hpc", "aws-hpc6a/hpc", "aws-hpc7a/hpc", "aws-p5/gpu"]
-AZURE = ["azure-hbv3/hpc", "azure-hbv4/hpc", "azure-hx/hpc", "azure-ndv5/gpu"]
+AZURE = ["azure-hbv3/hpc", "azure-hbv4/hpc", "azure-ndv5/gpu"]
 GALLERY = "/subscriptions/0/resourceGroups/g/providers/Microsoft.Compute/galleries/g/images/i"
 READ_AWS = """
 import sys, yaml

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from mvstack.cli import options
-from mvstack.cli.image import Images, Version
+from mvstack.cli.image import Images, Size, Version
 from mvstack.image import store, testing, virtual
 from mvstack.image.cluster import Cluster, Place, cluster_files, make_cluster
 from mvstack.image.flow import Asked
@@ -29,11 +29,12 @@ def _cluster(asked: Asked, nodes: int, place: Place) -> tuple[Cluster, str]:
 def plan(
     system: options.Partition,
     nodes: Nodes = 2,
+    size: Size = "",
     release: options.ReleaseName = None,
     as_json: options.Json = False,
 ) -> None:
     """Show which machines a cluster has and how ranks are started in it."""
-    cluster, _ = _cluster(Asked(system, release), nodes, Place())
+    cluster, _ = _cluster(Asked(system, release, size=size), nodes, Place())
     image = cluster.image
     head = "node-1, which computes too" if image.cloud == "qemu" else cluster.head_machine
     ranks = nodes * int(image.hardware["cores"])
@@ -64,12 +65,13 @@ def render(
     region: Annotated[str, Option(help="AWS region.")] = "",
     subnet: Annotated[str, Option(help="AWS subnet of head and nodes.")] = "",
     key_name: Annotated[str, Option("--key-name", help="AWS key pair that logs in.")] = "",
+    size: Size = "",
     release: options.ReleaseName = None,
     as_json: options.Json = False,
 ) -> None:
     """Write what starts the cluster and its first job. Its README.md says how."""
     place = Place(image, region, subnet, key_name)
-    cluster, _ = _cluster(Asked(system, release), nodes, place)
+    cluster, _ = _cluster(Asked(system, release, size=size), nodes, place)
     files = cluster_files(cluster)
     if to.exists():
         raise InvalidInput("this folder is there already", str(to), todo="name a new one: --to DIR")

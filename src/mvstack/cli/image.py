@@ -36,6 +36,9 @@ Settings_ = Option(
 Settings = Annotated[Path | None, Settings_]
 Version = Annotated[str | None, Option("--version", help="Image version, e.g. 2026.11.0.")]
 Last = Option(formats=["%Y-%m-%d"], metavar="DAY", help="Last day of use, as 2027-06-30.")
+Size = Annotated[
+    str, Option("--size", help="Another size of machine that the image serves (docs/images.md).")
+]
 Where = Annotated[str | None, Option("--cloud", help="Look in a cloud: aws or azure.")]
 
 
@@ -140,6 +143,7 @@ def boot_test_(
         float, Option(min=0, help="Most it may cost, in the currency of FILE's prices.")
     ],
     minutes: Annotated[int, Option(min=1, help="Most minutes it may take.")] = 60,
+    size: Size = "",
     asked: Version = None,
     root: options.Root = None,
     images: Images = None,
@@ -147,7 +151,7 @@ def boot_test_(
     as_json: options.Json = False,
 ) -> None:
     """Start a machine of the image's size in its cloud, run all tests on it, and end it."""
-    where = Asked(system, root=root, images=images, key=key)
+    where = Asked(system, root=root, images=images, key=key, size=size)
     spend = (minutes, budget)
     _told(boot_test(where, asked, settings, spend, options.progress(as_json)), as_json)
 

@@ -17,6 +17,7 @@ from mvstack.discover.machine import Library, Machine
 from mvstack.discover.scheduler import slurm_mpi, slurm_version
 from mvstack.discover.view import View
 from mvstack.model.policy import External, Place
+from mvstack.model.vocabulary import words
 
 TRIPLES = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
 TRIPLES |= {"ppc64le": "powerpc64le-linux-gnu", "riscv64": "riscv64-linux-gnu"}
@@ -146,7 +147,10 @@ def _describe(view: View, library: Library, triple: str) -> None:
 
 def _ask(view: View, library: Library, triple: str, tool: str) -> None:
     if library.name == "libfabric":
-        listed = providers(view.say(f"{tool} -l"))
+        found, known = providers(view.say(f"{tool} -l")), words("provider")
+        listed = [name for name in found if name in known]
+        if more := [name for name in found if name not in known]:
+            library.told = f"not known here: {', '.join(more)}"
         library.idle = silent_providers(view.say(f"{tool} -e"), listed)
         library.providers = [*listed, *library.idle]
         return

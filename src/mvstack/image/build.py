@@ -122,7 +122,7 @@ def _kit(job: Job) -> None:
             "release": job.image.release,
             "commit": known["commit"],
             "machine": job.image.machine,
-            "serves": job.image.serves,
+            "serves": list(job.image.serves),
             "tree": job.image.tree,
             "release_sha256": digest,
             "last_day": known["last_day"],

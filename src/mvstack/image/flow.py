@@ -32,7 +32,8 @@ from mvstack.support.progress import Progress
 class Asked:
     """Which image a command is about, and where it is: the options that all commands share.
 
-    ``name`` is that of a system, a partition or a file. ``key`` is the fingerprint to sign with.
+    ``name`` is that of a system, a partition or a file. ``key`` is the fingerprint to sign with,
+    ``size`` a size of machine, where it is not the partition's own.
     """
 
     name: str = ""
@@ -40,6 +41,7 @@ class Asked:
     root: Path | None = None
     images: Path | None = None
     key: str = ""
+    size: str = ""
 
     def plan(self, command: str, release: str | None = None) -> tuple[Plan, ImagePlan]:
         """The plan of the partition, and of its image.
@@ -50,7 +52,7 @@ class Asked:
         system, partitions = stages.load(self.name, release or self.release)
         partition = stages.only_one(self.name, partitions, f"image {command}")
         plan = stages.plan_for(system, partition, release or self.release, self.root)
-        return plan, make_image(system, plan, image_policy())
+        return plan, make_image(system, plan, image_policy()).of_size(self.size)
 
     def folder(self, root: str = "") -> Path:
         """Where images are kept: as given, else from the environment, else below the root."""

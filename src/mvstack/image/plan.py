@@ -1,7 +1,7 @@
 """What one partition's image holds: the policy's rows that are for it, and the base. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -9,7 +9,8 @@ from mvstack.image.policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.image import Cloud, Family, ImageSpec
 from mvstack.model.system import Partition, System
 from mvstack.plan.types import Plan
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.words import listed, nearest
 
 #: The source block of images/*.pkr.hcl that builds for a cloud.
 SOURCES = {"azure": "azure-arm.image", "aws": "amazon-ebs.image", "qemu": "qemu.image"}
@@ -29,7 +30,7 @@ class ImagePlan:
     cloud: str
     source: str
     machine: str
-    serves: list[str]
+    serves: dict[str, dict[str, str]]
     built_on: str
     base: dict[str, str]
     user: str
@@ -59,6 +60,20 @@ class ImagePlan:
         """Of its folders and of its cloud images: ``azure-hbv4-hpc``."""
         return f"{self.system}-{self.partition}"
 
+    def of_size(self, machine: str) -> "ImagePlan":
+        """The same image on another size of machine that it serves. Raises InvalidInput."""
+        if machine in ("", self.machine):
+            return self
+        if machine not in self.serves:
+            known = [self.machine, *self.serves]
+            raise InvalidInput(
+                f"the image {self.name} does not serve {machine}",
+                "--size",
+                allowed=listed(known),
+                nearest=nearest(machine, known),
+            )
+        return replace(self, machine=machine, hardware={**self.hardware, **self.serves[machine]})
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data, in the order in which a person reads it."""
         return dict(self.__dict__)
@@ -73,14 +88,11 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
     part = system.partitions[plan.partition]
     where = f"{system.name}/{plan.partition}"
     if part.image is None:
-        raise Refused(
-            Problem(
-                f"{where} has no image",
-                f"environments/systems/{system.name}.yaml",
-                todo=f"describe one under partitions.{plan.partition}.image "
-                "(docs/images.md says how)",
-            )
-        )
+        todo = f"describe one under partitions.{plan.partition}.image (docs/images.md says how)"
+        if part.image_from:
+            todo = f"`mvstack image build {part.image_from}` makes one for these machines too"
+        file = f"environments/systems/{system.name}.yaml"
+        raise Refused(Problem(f"{where} has no image", file, todo=todo))
     spec = part.image
     family = family_of(plan.os, policy)
     if family is None:
@@ -106,7 +118,7 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
         cloud=spec.cloud,
         source=SOURCES[spec.cloud],
         machine=spec.machine,
-        serves=list(spec.serves),
+        serves={name: size.figures() for name, size in spec.serves.items()},
         built_on=spec.built_on or spec.machine,
         base=spec.base.model_dump(exclude_none=True),
         user=_user(policy, family, plan.os, spec.cloud),

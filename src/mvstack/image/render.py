@@ -103,7 +103,12 @@ def drop_in_files(image: ImagePlan) -> dict[str, str]:
         ),
         f"/etc/modules-load.d/{NAME}.conf": _lines(image.modules, lambda row: row["name"]),
         "/etc/mvapich-stack/expected": "".join(
-            f"{name}={value}\n" for name, value in image.hardware.items()
+            f"{name}={value}\n"
+            for rows in (
+                image.hardware,
+                *({"machine": size, **rows} for size, rows in image.serves.items()),
+            )
+            for name, value in rows.items()
         ),
     }
     for row in image.drop_ins:

@@ -44,17 +44,31 @@ class Links(Strict):
     gbps: Annotated[int, Field(ge=1)]
 
 
+class Size(Strict):
+    """Another size of machine that an image serves: what differs there from the partition."""
+
+    cores: Annotated[int, Field(ge=1)] | None = None
+    memory_gb: Annotated[int, Field(ge=1)] | None = None
+    links: Links | None = None
+
+    def figures(self) -> dict[str, str]:
+        """The lines of /etc/mvapich-stack/expected that are others on this size."""
+        links = {"links": self.links.count, "link_gbps": self.links.gbps} if self.links else {}
+        rows = {"cores": self.cores, "memory_gb": self.memory_gb, **links}
+        return {name: str(value) for name, value in rows.items() if value is not None}
+
+
 class ImageSpec(Strict):
     """The image of one partition.
 
-    ``machine`` is the VM size or instance type it is for, ``serves`` others that it fits too, and
-    ``built_on`` a smaller or cheaper one that it can be built on. ``disk_gb`` is the root disk.
+    ``machine`` is the VM size or instance type it is for, ``serves`` other sizes that it fits too,
+    and ``built_on`` a smaller or cheaper one that it can be built on. ``disk_gb`` is the root disk.
     ``secure_boot`` is decided here, with the reason.
     """
 
     cloud: Cloud
     machine: Text
-    serves: list[Text] = Field(default_factory=list)
+    serves: dict[Text, Size] = Field(default_factory=dict)
     built_on: Text | None = None
     base: Base
     disk_gb: Annotated[int, Field(ge=1)]

@@ -120,6 +120,7 @@ class Partition(Strict):
     ``profile`` is how much of a release is installed when nobody says otherwise; ``without`` names
     packages of it that are left out here, each with the reason. ``gpu_arch`` is what compilers
     write for: ``sm_90`` of NVIDIA's, ``gfx90a`` of AMD's; ``near`` has a row for each GPU.
+    ``image_from`` names the partition whose image serves this one's machines, too.
     ``cma``: whether a user's processes may read each other's memory (process_vm_readv).
     """
 
@@ -150,6 +151,9 @@ class Partition(Strict):
     profile: Profile | None = None
     without: dict[PackageName, Text] = Field(default_factory=dict)
     image: ImageSpec | None = None
+    image_from: (
+        Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$", max_length=200)] | None
+    ) = None
 
     @field_validator("target")
     @classmethod
