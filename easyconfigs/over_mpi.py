@@ -21,6 +21,7 @@ TOOLCHAINS = {
     "mvapich2": {"gmvapich": "gmvapich2"},
 }
 BY_HAND = "ofi"  # the netmod over which a package is written
+GCC_BY_HAND = "12.2.0"  # the compiler, of generation 2022b
 
 # The compilers of distributions for which there is a way, by their first number, and why no others.
 COMPILERS = range(9, 17)
@@ -37,6 +38,9 @@ _OVER = re.compile(
 )
 # GCC-12.2.0 in a name, and ('GCC', '12.2.0') or {'name': 'GCC', 'version': '12.2.0'} in a text
 _AT = re.compile(rf"\b(GCC|GCCcore|{'|'.join(LIBRARIES)})(-|', *(?:'version': *)?')(\d+(?:\.\d+)*)")
+# ('CMake', '3.24.3'; of another generation than that by hand nothing is bare
+_NEEDED = re.compile(r"\('([\w.+-]+)', '([^']+)'(, '-bare')?")
+BARE = ", ''"
 
 
 def with_gcc(version, **libraries):
@@ -46,7 +50,14 @@ def with_gcc(version, **libraries):
 
 def at(text, versions):
     """An easyconfig's name, or its text, with the compiler and libraries in these ``versions``."""
-    return _AT.sub(lambda found: f"{found[1]}{found[2]}{versions.get(found[1], found[3])}", text)
+
+    def needed(found):
+        version = versions.get(found[1], found[2])
+        suffix = found[3] or ""
+        return f"('{found[1]}', '{version}'{suffix if version == found[2] else suffix and BARE}"
+
+    text = _AT.sub(lambda found: f"{found[1]}{found[2]}{versions.get(found[1], found[3])}", text)
+    return _NEEDED.sub(needed, text)
 
 
 def versions_in(name):

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from easybuild_here import EASYCONFIGS, eb, needs
 
+from mvstack.model.load import load_policy, load_release, parse_system
+from mvstack.plan.easybuild import build_order
 from mvstack.plan.easyconfigs import names_over
+from mvstack.plan.make import make_plan
+from mvstack.plan.types import Given, Plan
+from mvstack.render.partition import package_easyconfigs, render, write
 
 # those over an MPI that a site has are complete in a plan alone, which writes the MPI's easyconfig
 OF_A_SITE = ("gmvplus", "mvpfoss")
@@ -62,6 +67,47 @@ def test_what_stands_on_the_compiler_resolves_over_that_of_another_linux(
     for name in [*names, *(one.format(gcc) for one in below)]:
         assert name in listed, done.stdout
     assert "12.2.0" not in listed
+
+
+STOCK = Path(sys.prefix) / "easybuild" / "easyconfigs"
+GENERATIONS = load_policy().generations
+
+
+def of_generation(name: str) -> Plan:
+    """azure-hbv4 in full, with the compiler of that generation."""
+    gcc = GENERATIONS[name].gcc
+    text = Path("environments/systems/azure-hbv4.yaml").read_text()
+    changed = text.replace(
+        "version: 12.2.0, origin: easybuild", f"version: {gcc}, origin: easybuild"
+    )
+    system = parse_system(changed, Path("changed.yaml"))
+    return make_plan(system, "hpc", load_release(), load_policy(), Given(profile="full"))
+
+
+@pytest.mark.parametrize("name", GENERATIONS)
+def test_a_generation_has_the_versions_of_stock_easyconfigs(name: str) -> None:
+    generation = GENERATIONS[name]
+    stock = {path.name for path in STOCK.rglob("*.eb")}
+    for software, version in generation.versions.items():
+        over = (f"GCCcore-{generation.gcc}", f"GCC-{generation.gcc}", f"gfbf-{name}")
+        known = [f"{software}-{version}.eb", *(f"{software}-{version}-{one}.eb" for one in over)]
+        assert stock & set(known), (software, version)
+
+
+@pytest.mark.parametrize("name", [one for one in GENERATIONS if one != "2022b"])
+def test_a_generation_resolves_in_full(tmp_path: Path, name: str) -> None:
+    plan = of_generation(name)
+    rendered = tmp_path / "rendered"
+    write({**package_easyconfigs(plan), **render(plan)}, rendered)
+    names = [node.key for node in build_order(plan)]
+    assert len(names) > 30
+    robot = f"--robot={rendered / 'easyconfigs'}:{EASYCONFIGS}"
+    done = eb(tmp_path / "root", robot, "-D", *names)
+    assert done.returncode == 0, done.stdout[-3000:]
+    listed = "".join(done.stdout.split())
+    assert [one for one in names if one not in listed] == []
+    # nothing beneath is of the generation by hand, nor the distribution's
+    assert "12.2.0" not in listed and "easyconfigs/system/" not in listed
 
 
 def test_all_pass_the_checks_of_a_contribution(tmp_path: Path) -> None:

@@ -166,9 +166,22 @@ def test_a_gcc_for_which_there_is_no_way_is_refused_with_what_to_do(gcc: str) ->
 
 
 def test_a_compiler_of_easybuilds_own_is_of_one_generation() -> None:
-    with pytest.raises(Refused, match=r"there is no easyconfig MVAPICH-4\.1-GCC-14"):
+    with pytest.raises(Refused, match=r"no generation of EasyBuild's toolchains has gcc 14\.2"):
         render(plan("14.2.0", origin="easybuild"))
     assert render(plan("12.2.0", origin="easybuild"))
+    made = plan("14.3.0", origin="easybuild")
+    assert made.beneath["CMake"].startswith("3.31") and "MVAPICH-4.1-GCC-14.3.0" in str(
+        render(made)
+    )
+
+
+def test_what_is_needed_is_of_the_generation_and_no_longer_bare() -> None:
+    versions = {"GCC": "14.3.0", "CMake": "3.31.8", "Python": "3.13.5"}
+    text = "[('CMake', '3.24.3'), ('Python', '3.10.8', '-bare'), ('HDF5', '1.14.5', '', local)]"
+    assert easyconfigs._OVER_MPI.at(text, versions) == (
+        "[('CMake', '3.31.8'), ('Python', '3.13.5', ''), ('HDF5', '1.14.5', '', local)]"
+    )
+    assert easyconfigs._OVER_MPI.at(text, {"GCC": "14.2.0"}) == text
 
 
 def test_a_plan_on_another_distribution_is_of_its_compiler_and_libraries() -> None:

@@ -190,7 +190,10 @@ partitions:
         ('{version: "8.5.0"}', "there is no easyconfig MVAPICH-4.1-GCC-8.5.0-ucx.eb"),
         ('{version: "17.1.0"}', "there is no easyconfig MVAPICH-4.1-GCC-17.1.0-ucx.eb"),
         ('{version: "14.2.0"}', ""),
-        ('{version: "13.2.0", origin: easybuild}', "there is no easyconfig MVAPICH-4.1-GCC-13.2.0"),
+        (
+            '{version: "13.2.0", origin: easybuild}',
+            "no generation of EasyBuild's toolchains has gcc 13.2.0",
+        ),
         ('{version: "12.2.0"}', ""),
     ],
 )

@@ -246,3 +246,17 @@ def test_a_folder_called_as_a_partition_is_no_file(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "expanse" / "cpu").mkdir(parents=True)
     assert split_name("expanse/cpu") == ("expanse", "cpu")
+
+
+def test_a_gcc_of_no_generation_is_refused_where_the_generations_are_named() -> None:
+    system = load_system("azure-hbv4")
+    part = system.partitions["hpc"]
+    part = part.model_copy(
+        update={"compiler": part.compiler.model_copy(update={"version": "13.1.0"})}
+    )
+    changed = system.model_copy(update={"partitions": {"hpc": part}})
+    plan = make_plan(changed, "hpc", load_release(), load_policy())
+    with pytest.raises(Refused) as caught:
+        render(plan)
+    (problem,) = caught.value.problems
+    assert "has gcc 13.1.0" in problem.message and "policy/generations.yaml" in problem.allowed

@@ -23,7 +23,7 @@ from mvstack.model.rules import (
     When,
     filled,
 )
-from mvstack.model.text import Folder, Name, PackageName, Text, Variable
+from mvstack.model.text import Folder, Name, PackageName, Text, Variable, Version
 from mvstack.model.vocabulary import Product, Scheduler
 
 
@@ -247,6 +247,13 @@ class External(Row):
     seen: Place | None = None
 
 
+class Generation(Row):
+    """A generation of EasyBuild's toolchains: its GCC, and what stands beneath, by version."""
+
+    gcc: Version
+    versions: dict[PackageName, Version]
+
+
 class Policy(Strict):
     """All policy files together; ``builds`` holds the fabrics' own too."""
 
@@ -265,6 +272,11 @@ class Policy(Strict):
     products: dict[Name, ProductRow] = Field(default_factory=dict)
     file_systems: dict[Name, FileSystemRow] = Field(default_factory=dict)
     externals: dict[Name, External] = Field(default_factory=dict)
+    generations: dict[Version, Generation] = Field(default_factory=dict)
+
+    def generation(self, gcc: str) -> str:
+        """The name of the generation with that GCC; "" when there is none."""
+        return next((name for name, row in self.generations.items() if row.gcc == gcc), "")
 
     def beneath(
         self, row: BuildRow, device: str, fabric: str, gpu: str, provider: str | None = None
@@ -324,6 +336,7 @@ FILES: dict[str, type[Strict]] = {
         "products": ("products",),
         "file-systems": ("file_systems",),
         "externals": ("externals",),
+        "generations": ("generations",),
     }.items()
 }
 """The files of the policy that choose and plan, each with its model."""

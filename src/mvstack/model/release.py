@@ -58,11 +58,16 @@ class GpuVariant(Strict):
 
 
 class Where(Strict):
-    """On which GPUs, by which builder, from which GCC on a package applies; empty: everywhere."""
+    """Where a package applies; empty: everywhere.
+
+    On which GPUs, by which builder, from which GCC on, and beneath which generations of EasyBuild's
+    toolchains, where EasyBuild builds the compiler.
+    """
 
     gpu: list[GpuKind] = Field(default_factory=list)
     builder: Literal["", "easybuild", "spack"] = ""
     gcc: Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)*)?$", max_length=20)] = ""
+    generations: list[Version] = Field(default_factory=list)
 
 
 class Package(Strict):

@@ -30,6 +30,8 @@ _OVER_MPI = _load(FOLDER / "over_mpi.py")
 # For each product what stands for gmvapich (GCC and MPI) and mvfoss (that, and linear algebra).
 TOOLCHAINS: dict[str, dict[str, str]] = _OVER_MPI.TOOLCHAINS
 
+GCC_BY_HAND: str = _OVER_MPI.GCC_BY_HAND
+
 # The libraries that are taken from the distribution, in the version that is there.
 LIBRARIES = frozenset(_OVER_MPI.LIBRARIES)
 
@@ -58,7 +60,9 @@ def source_of(name: str, files: Mapping[str, Path]) -> Path | None:
 
 
 def versions_of(plan: Plan) -> dict[str, str]:
-    """The compiler of ``plan`` and the libraries that are the distribution's, by software."""
+    """The compiler of ``plan``, its generation, and the libraries that are the distribution's."""
+    if plan.beneath:
+        return dict(plan.beneath)
     own = {one.name: one.version for one in plan.packages if one.name in LIBRARIES and not one.mpi}
     return dict(_OVER_MPI.with_gcc(plan.compiler["version"], **own))
 
@@ -71,13 +75,23 @@ def text_over(name: str, source: Path, versions: Mapping[str, str] | None = None
     return str(_OVER_MPI.text_over(source.read_text(), source.name, name, versions))
 
 
-def names_over(toolchains: Iterable[str], versions: Mapping[str, str] | None = None) -> list[str]:
+def names_over(
+    toolchains: Iterable[str], versions: Mapping[str, str] | None = None, distribution: bool = True
+) -> list[str]:
     """The packages' easyconfigs over ``toolchains`` (``mvfoss-2026.11-ucx``) that have no file.
 
-    With ``versions`` also those that differ from their files, in name or text.
+    With ``versions`` also those that differ from their files, in name or text; of those that wrap
+    a library of the distribution none, unless it is the ``distribution``'s compiler.
     """
     over, files = _OVER_MPI.names_over(index(), list(toolchains)), index()
+    if versions and not distribution:
+        files = {name: path for name, path in files.items() if not wraps(path)}
     return list({**over, **_OVER_MPI.names_at(files, versions)} if versions else over)
+
+
+def wraps(path: Path) -> bool:
+    """Whether an easyconfig wraps what the distribution has, for the distribution's compiler."""
+    return path.is_relative_to(FOLDER / "system")
 
 
 def find(name: str, wanted_by: str) -> Path:

@@ -110,11 +110,23 @@ def make_plan(
         profile=profile,
         named=sorted(given.names),
         left_out=left_out,
+        beneath=beneath(part, policy),
         # -march=native on `local`, but for a processor of which only the family could be told
         optimization=""
         if system.discover and part.target != family_of(part.target)
         else options_for(part.target, part.compiler.name, part.compiler.version),
     )
+
+
+def beneath(part: Partition, policy: Policy) -> dict[str, str]:
+    """What stands beneath EasyBuild's compiler, by software; {} as the easyconfigs by hand say."""
+    name = policy.generation(part.compiler.version)
+    if part.compiler.origin != "easybuild" or not name:
+        return {}
+    row = policy.generations[name]
+    if row.gcc == easyconfigs.GCC_BY_HAND:
+        return {}
+    return {"GCC": row.gcc, "GCCcore": row.gcc, **row.versions}
 
 
 def _job(part: Partition, scheduler: SchedulerRow, gpu: str) -> dict[str, Any]:

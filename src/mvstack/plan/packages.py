@@ -60,7 +60,7 @@ def packages_of(
                 named = package.model_dump(include={"name", "version", "module"})
                 left_out.append({**named, "because": because})
             continue
-        fitting.append(_as_there(package, part))
+        fitting.append(_as_there(package, here))
     there = {package.instead for package in fitting if package.instead}
     words = {package.module: package.instead for package in release.packages}
     left_out = [row for row in left_out if words[row["module"]] not in there]
@@ -97,6 +97,9 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
     least, has = package.where.gcc, part.compiler.version
     if least and _numbers(has) < _numbers(least):
         return f"it needs gcc {least} or newer; this has gcc {has}"
+    made_for, generation = package.where.generations, _generation(here)
+    if made_for and generation and generation not in made_for:
+        return f"its easyconfig is for generation {' or '.join(made_for)}; this is {generation}"
     kinds = ("gcc", *easyconfigs.TOOLCHAINS.get(here.choice.product, ()))
     if lacking := package.not_built_by(here.builder, kinds):
         return lacking
@@ -110,14 +113,25 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
     return ""
 
 
-def _as_there(package: ReleasePackage, part: Partition) -> ReleasePackage:
-    """A library of the distribution in the version that is there, where the partition says it."""
+def _as_there(package: ReleasePackage, here: _Partition) -> ReleasePackage:
+    """A library in the version of the distribution, where the partition says it, or generation."""
+    compiler = here.part.compiler
     own = package.name in easyconfigs.LIBRARIES and not package.spack
-    external = part.externals.get(package.name.lower()) if own else None
-    if external is None or not external.version or part.compiler.origin != "system":
+    external = here.part.externals.get(package.name.lower()) if own else None
+    version = external.version if external and compiler.origin == "system" else None
+    if (name := _generation(here)) and package.toolchain == "gcc" and not package.spack:
+        version = here.choice.policy.generations[name].versions.get(package.name)
+    if not version or version == package.version:
         return package
-    module = f"{package.module.partition('/')[0]}/{external.version}"
-    return package.model_copy(update={"version": external.version, "module": module})
+    module = f"{package.module.partition('/')[0]}/{version}"
+    return package.model_copy(update={"version": version, "module": module})
+
+
+def _generation(here: _Partition) -> str:
+    """The generation of EasyBuild's toolchains where it builds the compiler; "" elsewhere."""
+    compiler = here.part.compiler
+    known = here.choice.policy.generation(compiler.version)
+    return known if compiler.origin == "easybuild" else ""
 
 
 def _package(package: ReleasePackage, build: MpiBuild | None, here: _Partition) -> Package:

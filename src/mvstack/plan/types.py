@@ -133,6 +133,9 @@ class Plan:
     left_out: list[dict[str, str]] = field(default_factory=list)
     # of the compiler, for the target; "" on the machine that was looked at: as its compiler sees it
     optimization: str = ""
+    # software → version that stands beneath the MPI where EasyBuild's compiler is of another
+    # generation than the easyconfigs by hand; {} else
+    beneath: dict[str, str] = field(default_factory=dict)
     # the packages beyond the profile default that were named; [] for all of the profile
     named: list[str] = field(default_factory=list)
 
@@ -143,8 +146,9 @@ class Plan:
             for name in ("provided", "rails", "gone", "tuning"):
                 if not build[name]:
                     del build[name]
-        if not self.named:
-            del result["named"]
+        for name in ("named", "beneath"):
+            if not result[name]:
+                del result[name]
         return result
 
 

@@ -49,9 +49,15 @@ def _easybuild_files(plan: Plan) -> dict[str, str]:
     """What EasyBuild is asked for, and the easyconfigs that this partition decides something of."""
     there, where = easyconfigs.index(), f"{plan.system}/{plan.partition}"
     for one in (build.easyconfig for build in plan.mpi if not build.provided):
-        # EasyBuild's own compiler has what it needs beneath packages in its own generation alone
-        if plan.compiler["origin"] != "system" and one not in there:
-            raise easyconfigs.absent(one, where, there)
+        # EasyBuild's own compiler has what packages stand on in a known generation alone
+        if plan.compiler["origin"] != "system" and one not in there and not plan.beneath:
+            raise Refused(
+                f"no generation of EasyBuild's toolchains has gcc {plan.compiler['version']}",
+                where,
+                allowed="what `gcc:` is in environments/policy/generations.yaml",
+                todo=f"take one of these, add a row there, or write {one}; the compiler that the "
+                "system has is of `origin: system`",
+            )
     order = build_order(plan)
     files = {"easystack.yaml": template("easystack.yaml", plan=plan, order=order)}
     for build in plan.mpi:
@@ -83,8 +89,10 @@ def package_easyconfigs(plan: Plan) -> dict[str, str]:
         for build in plan.mpi
         for kind in easyconfigs.TOOLCHAINS.get(build.product, {})
     ]
-    versions = easyconfigs.versions_of(plan) if plan.compiler["origin"] == "system" else None
-    names = easyconfigs.names_over((chain.removesuffix(".eb") for chain in chains), versions)
+    system = plan.compiler["origin"] == "system"
+    versions = easyconfigs.versions_of(plan) if system or plan.beneath else None
+    over = [chain.removesuffix(".eb") for chain in chains]
+    names = easyconfigs.names_over(over, versions, distribution=system)
     decided = {package.easyconfig: _package_lines(package) for package in plan.packages}
     return {f"easyconfigs/{name}": easyconfig(plan, name, decided.get(name, [])) for name in names}
 
