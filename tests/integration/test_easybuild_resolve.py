@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from easybuild_here import EASYCONFIGS, eb, needs
 
+from mvstack.builders.easybuild.command import EasyBuild
 from mvstack.model.load import load_policy, load_release, parse_system
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.easyconfigs import names_over
@@ -73,13 +75,12 @@ STOCK = Path(sys.prefix) / "easybuild" / "easyconfigs"
 GENERATIONS = load_policy().generations
 
 
-def of_generation(name: str) -> Plan:
+def of_generation(name: str, transport: str) -> Plan:
     """azure-hbv4 in full, with the compiler of that generation."""
-    gcc = GENERATIONS[name].gcc
     text = Path("environments/systems/azure-hbv4.yaml").read_text()
-    changed = text.replace(
-        "version: 12.2.0, origin: easybuild", f"version: {gcc}, origin: easybuild"
-    )
+    old, new = "version: 12.2.0, origin: easybuild}", f"version: {GENERATIONS[name].gcc}"
+    more = f"\n    mpi: {{transport: {transport}}}"
+    changed = text.replace(old, f"{new}, origin: easybuild}}{more}")
     system = parse_system(changed, Path("changed.yaml"))
     return make_plan(system, "hpc", load_release(), load_policy(), Given(profile="full"))
 
@@ -94,20 +95,27 @@ def test_a_generation_has_the_versions_of_stock_easyconfigs(name: str) -> None:
         assert stock & set(known), (software, version)
 
 
-@pytest.mark.parametrize("name", [one for one in GENERATIONS if one != "2022b"])
-def test_a_generation_resolves_in_full(tmp_path: Path, name: str) -> None:
-    plan = of_generation(name)
+@pytest.mark.parametrize(
+    ("name", "transport"),
+    [("2022b", "built"), ("2025b", "system"), ("2026.1", "built")],
+)
+def test_a_generation_resolves_in_full(tmp_path: Path, name: str, transport: str) -> None:
+    plan, generation = of_generation(name, transport), GENERATIONS[name]
     rendered = tmp_path / "rendered"
     write({**package_easyconfigs(plan), **render(plan)}, rendered)
     names = [node.key for node in build_order(plan)]
     assert len(names) > 30
-    robot = f"--robot={rendered / 'easyconfigs'}:{EASYCONFIGS}"
-    done = eb(tmp_path / "root", robot, "-D", *names)
-    assert done.returncode == 0, done.stdout[-3000:]
+    ours = EasyBuild(tmp_path, tmp_path / "tree", rendered, system_compiler=False)
+    command = ours.command(names[-1], "-D", *names[:-1])
+    done = subprocess.run(command, env=ours.environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     listed = "".join(done.stdout.split())
     assert [one for one in names if one not in listed] == []
-    # nothing beneath is of the generation by hand, nor the distribution's
-    assert "12.2.0" not in listed and "easyconfigs/system/" not in listed
+    # nothing beneath is of the generation by hand, nor wraps what the distribution has
+    assert "easyconfigs/system/" not in listed
+    assert ("12.2.0" in listed) == (name == "2022b")
+    ucx = f"UCX-{generation.versions['UCX']}-GCCcore-{generation.gcc}.eb"
+    assert (ucx in listed) == (transport == "built")
 
 
 def test_all_pass_the_checks_of_a_contribution(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from mvstack.model.load import load_policy, load_release, load_system, system_names
+from mvstack.model.system import External
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.types import Plan
@@ -260,3 +261,37 @@ def test_a_gcc_of_no_generation_is_refused_where_the_generations_are_named() -> 
         render(plan)
     (problem,) = caught.value.problems
     assert "has gcc 13.1.0" in problem.message and "policy/generations.yaml" in problem.allowed
+
+
+def built(**changes: Any) -> Plan:
+    """azure-hbv4 with `mpi: {transport: built}` and ``changes`` of its partition."""
+    system = load_system("azure-hbv4")
+    wish = system.partitions["hpc"].mpi.model_copy(update={"transport": "built"})
+    part = system.partitions["hpc"].model_copy(update={"mpi": wish, **changes})
+    changed = system.model_copy(update={"partitions": {"hpc": part}})
+    return make_plan(changed, "hpc", load_release(), load_policy())
+
+
+def test_a_transport_that_easybuild_builds_is_a_dependency_of_the_mpi() -> None:
+    plan = built()
+    assert plan.mpi[0].transport["provision"] == "built"
+    text = mpi_easyconfig(plan, plan.mpi[0])
+    assert "dependencies = [('UCX', '1.13.1'), ('hwloc', '2.8.0')]" in text
+    assert "\nosdependencies = []" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "because"),
+    [
+        ({"compiler": {"origin": "system"}}, "EasyBuild builds ucx with its own compiler"),
+        ({"compiler": {"version": "13.1.0"}}, "of a generation that has it"),
+        ({"externals": {"ucx": External(prefix="/usr")}}, "the file names the system's own: ucx"),
+    ],
+)
+def test_a_transport_that_cannot_be_built_is_refused(changes: Any, because: str) -> None:
+    if row := changes.get("compiler"):
+        compiler = load_system("azure-hbv4").partitions["hpc"].compiler
+        changes = {"compiler": compiler.model_copy(update=row)}
+    with pytest.raises(Refused) as caught:
+        built(**changes)
+    assert because in caught.value.problems[0].because

@@ -65,6 +65,8 @@ class Wish(Strict):
     """The MPI build that a site asks for; what is left out is chosen by the policy.
 
     ``provider`` is one of the alternatives that the policy has of libfabric's for the fabric.
+    ``transport``: `built` has EasyBuild build libfabric or UCX, and hwloc, in the versions of the
+    compiler's generation, instead of taking the system's.
     """
 
     product: Product | None = None
@@ -72,6 +74,7 @@ class Wish(Strict):
     device: Device | None = None
     libfabric: Provision | None = None
     provider: Provider | None = None
+    transport: Literal["system", "built"] = "system"
     why: Text = ""
 
 

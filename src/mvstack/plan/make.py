@@ -243,6 +243,8 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     transport = choice.row.use.transports[device].library
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
+    if part.mpi.transport == "built":
+        parameters |= _built(part, transport, choice.policy)
     built = replace(choice.facts, device=device, pmi=choice.pmi)
     if options := rail_configure(part, built, choice.policy, "easybuild"):
         parameters["configopts"] = " ".join(options)
@@ -254,6 +256,26 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     return parameters
 
 
+def _built(part: Partition, transport: str, policy: Policy) -> dict[str, Any]:
+    """The transport and hwloc as EasyBuild's dependencies. Raises Refused where there are none."""
+    name = policy.generation(part.compiler.version)
+    known = policy.generations[name].versions if name else {}
+    software = {"ucx": "UCX"}.get(transport, transport)
+    given = [one for one in (transport, "hwloc") if one in part.externals]
+    why = ""
+    if part.compiler.origin != "easybuild" or software not in known or "hwloc" not in known:
+        why = f"EasyBuild builds {transport} with its own compiler, of a generation that has it"
+    elif given or part.mpi.libfabric:
+        why = f"the file names the system's own: {listed(given) or 'mpi.libfabric'}"
+    if why:
+        todo = "take `transport: built` or that away"
+        raise Refused("mpi.transport: built is not possible here", because=why, todo=todo)
+    return {
+        "dependencies": [(one, known[one]) for one in (software, "hwloc")],
+        "osdependencies": [],
+    }
+
+
 def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
     """The library beneath ``device``; of the GPUs' architecture only what Spack builds is told."""
     under = choice.beneath(device).transport
@@ -263,7 +285,7 @@ def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
     words = [word for word in under.variants.split() if arch or "{arch}" not in word]
     return {
         "library": under.library,
-        "provision": asked or under.provision,
+        "provision": "built" if part.mpi.transport == "built" else asked or under.provision,
         "variants": " ".join(words).replace("{arch}", arch),
     }
 

@@ -72,6 +72,8 @@ class EasyBuild:
             # ours is the lock of the root; EasyBuild would stop at what a killed run left
             "--ignore-locks",
         ]
+        if not self.system_compiler:  # a name on the command line is looked for in all folders
+            options.append("--ignore-dirs=.git,.svn,system")
         if shutil.which("ccache"):
             options.append(f"--use-ccache={self.root}/ccache")
         if self.optimization:  # else EasyBuild's own choice, -march=native
