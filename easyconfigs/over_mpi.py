@@ -36,8 +36,11 @@ LIBRARIES = {"FFTW": "fftw3", "OpenBLAS": "openblas"}
 _OVER = re.compile(
     r"-(gmvapich2?|mvfoss|gmvplus|mvpfoss|gmpich|mpfoss)-(\d{4}\.\d{2})-([a-z0-9]+)(?=[-.])"
 )
-# GCC-12.2.0 in a name, and ('GCC', '12.2.0') or {'name': 'GCC', 'version': '12.2.0'} in a text
-_AT = re.compile(rf"\b(GCC|GCCcore|{'|'.join(LIBRARIES)})(-|', *(?:'version': *)?')(\d+(?:\.\d+)*)")
+_KNOWN = f"GCC|GCCcore|{'|'.join(LIBRARIES)}"
+# GCC-12.2.0 in a name; a text may name a patch _fix-GCC-10.patch
+_NAMED = re.compile(rf"\b({_KNOWN})-(\d+(?:\.\d+)*)")
+# ('GCC', '12.2.0') or {'name': 'GCC', 'version': '12.2.0'} in a text
+_AT = re.compile(rf"\b({_KNOWN})(', *(?:'version': *)?')(\d+(?:\.\d+)*)")
 # ('CMake', '3.24.3'; of another generation than that by hand nothing is bare
 _NEEDED = re.compile(r"\('([\w.+-]+)', '([^']+)'(, '-bare')?")
 BARE = ", ''"
@@ -48,8 +51,13 @@ def with_gcc(version, **libraries):
     return {"GCC": version, "GCCcore": version, **libraries}
 
 
+def named_at(name, versions):
+    """An easyconfig's file name with the compiler and libraries in these ``versions``."""
+    return _NAMED.sub(lambda found: f"{found[1]}-{versions.get(found[1], found[2])}", name)
+
+
 def at(text, versions):
-    """An easyconfig's name, or its text, with the compiler and libraries in these ``versions``."""
+    """An easyconfig's text with the compiler, and what it stands on, in these ``versions``."""
 
     def needed(found):
         version = versions.get(found[1], found[2])
@@ -62,7 +70,7 @@ def at(text, versions):
 
 def versions_in(name):
     """The versions of the compiler and of a library that the file name ``name`` bears."""
-    found = {one[1]: one[3] for one in _AT.finditer(name)}
+    found = {one[1]: one[2] for one in _NAMED.finditer(name)}
     gcc = found.get("GCC") or found.get("GCCcore")
     return with_gcc(gcc, **found) if gcc else found
 
@@ -74,7 +82,7 @@ def source(name, names):
     here = versions_in(name)
     if not _has_a_way(here):
         return None
-    same = [one for one in names if at(one, here) == name]
+    same = [one for one in names if named_at(one, here) == name]
     return max(same, key=lambda one: _numbers(versions_in(one)), default=None)  # the newest by hand
 
 
@@ -121,7 +129,7 @@ def names_at(files, versions):
     """
     found = {}
     for one, path in files.items() if _has_a_way(versions) else ():
-        name, text = at(one, versions), path.read_text()
+        name, text = named_at(one, versions), path.read_text()
         if source(name, files) == one and text_over(text, one, name, versions) != text:
             found[name] = one
     return found

@@ -348,7 +348,12 @@ def sizes(node: Node) -> None:
 
 @pytest.mark.parametrize(
     ("size", "cores", "gib", "ports"),
-    [("Standard_HB120rs_v3", 4, 440, 1), (SMALL, 2, 440, 1), (LARGE, 4, 880, 2)],
+    [
+        ("Standard_HB120rs_v3", 4, 440, 1),
+        (SMALL, 2, 440, 1),
+        (SMALL.lower(), 2, 440, 1),  # as whoever started the machine wrote it
+        (LARGE, 4, 880, 2),
+    ],
 )
 def test_each_size_of_an_image_is_held_to_its_own_figures(hbv3, size, cores, gib, ports):
     sizes(hbv3)
@@ -378,6 +383,15 @@ def test_a_size_that_nobody_knows_is_held_to_no_figure(hbv3, says, status):
     assert [line.split(":")[0] for line in unknown(lines)[1:]] == [
         *("unknown cores", "unknown memory", "unknown network")
     ]
+
+
+def test_a_port_that_is_down_is_bad_on_a_machine_of_unknown_size(hbv3):
+    file = hbv3.root / "etc/mvapich-stack/expected"
+    file.write_text(file.read_text() + f"machine={SMALL}\ncores=2\n")
+    hbv3.port("mlx5_ib0", state="1: DOWN")
+    status, lines = hbv3.look()
+    assert (status, [line.split(":")[0] for line in bad(lines)]) == (1, ["bad mlx5_ib0/1 state"])
+    assert "unknown cores: not compared (expected cores=that of its size" in "\n".join(lines)
 
 
 def test_the_firmware_names_the_size_on_aws(p5):

@@ -220,4 +220,4 @@ def test_another_size_of_an_image_has_its_own_figures():
 def test_the_refusal_names_the_image_that_serves():
     with pytest.raises(Refused) as caught:
         image("azure-hx/hpc")
-    assert "image build azure-hbv4/hpc" in str(caught.value.problems[0].todo)
+    assert "name azure-hbv4/hpc, whose image serves" in str(caught.value.problems[0].todo)

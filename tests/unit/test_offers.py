@@ -261,3 +261,15 @@ def test_a_patch_that_is_not_the_easyconfigs_is_named(
     (tmp_path / patch.name).write_bytes(patch.read_bytes() + b"\n")
     with pytest.raises(InvalidInput, match="is not the patch whose SHA-256"):
         check_rows([RELEASE], POLICY)
+
+
+def test_an_image_from_elsewhere_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path("environments/systems/azure-hx.yaml").read_text()
+    (tmp_path / "azure-hx.yaml").write_text(text.replace("azure-hbv4/hpc", "azure-hbv4/gpu"))
+    with pytest.raises(InvalidInput) as caught:
+        check([str(tmp_path / "azure-hx.yaml")])
+    (problem,) = caught.value.problems
+    assert "no partition of this name that has an image" in problem.message
+    assert problem.found == "azure-hbv4/gpu" and "azure-hx.yaml:" in problem.where

@@ -20,7 +20,7 @@ from mvstack.model.load import load_policy, load_release, load_system, system_na
 from mvstack.model.system import External
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, split_name
-from mvstack.plan.types import Plan
+from mvstack.plan.types import Given, Plan
 from mvstack.render.partition import _quoted, mpi_easyconfig, render, stale, stray, write
 from mvstack.support.errors import Refused
 
@@ -283,8 +283,8 @@ def test_a_transport_that_easybuild_builds_is_a_dependency_of_the_mpi() -> None:
 @pytest.mark.parametrize(
     ("changes", "because"),
     [
-        ({"compiler": {"origin": "system"}}, "EasyBuild builds ucx with its own compiler"),
-        ({"compiler": {"version": "13.1.0"}}, "of a generation that has it"),
+        ({"compiler": {"origin": "system"}}, "EasyBuild builds UCX with its own compiler"),
+        ({"compiler": {"version": "13.1.0"}}, "of a generation that names it"),
         ({"externals": {"ucx": External(prefix="/usr")}}, "the file names the system's own: ucx"),
     ],
 )
@@ -295,3 +295,22 @@ def test_a_transport_that_cannot_be_built_is_refused(changes: Any, because: str)
     with pytest.raises(Refused) as caught:
         built(**changes)
     assert because in caught.value.problems[0].because
+
+
+def test_a_package_is_left_out_of_a_generation_that_does_not_name_what_it_stands_on() -> None:
+    system, policy = load_system("azure-hbv4"), load_policy()
+    row = policy.generations["2025b"]
+    versions = {name: one for name, one in row.versions.items() if name != "tcsh"}
+    policy.generations["2025b"] = row.model_copy(update={"versions": versions})
+    compiler = system.partitions["hpc"].compiler.model_copy(update={"version": row.gcc})
+    part = system.partitions["hpc"].model_copy(update={"compiler": compiler})
+    changed = system.model_copy(update={"partitions": {"hpc": part}})
+    plan = make_plan(changed, "hpc", load_release(), policy, Given(profile="full"))
+    left = {one["name"]: one["because"] for one in plan.left_out}
+    assert left["WRF"] == "it stands on tcsh, which generation 2025b does not name"
+    assert "LAMMPS" not in left
+
+
+def test_packages_are_for_generations_that_are_there() -> None:
+    known = set(load_policy().generations)
+    assert {one for row in load_release().packages for one in row.where.generations} <= known

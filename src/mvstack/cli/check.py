@@ -15,6 +15,7 @@ from mvstack.model.gates import load_gates
 from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
 from mvstack.model.prerequisites import families
 from mvstack.model.spack import spack_pins
+from mvstack.model.system import System
 from mvstack.model.tuning import load_tuning
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts
@@ -25,7 +26,7 @@ from mvstack.render.templates import site_lua
 from mvstack.report.told import sayings
 from mvstack.sources.spec import known_sources
 from mvstack.support.console import say
-from mvstack.support.errors import MvstackError, Problem, Refused, gathered, together
+from mvstack.support.errors import InvalidInput, MvstackError, Problem, Refused, gathered, together
 from mvstack.support.files import read_python
 from mvstack.support.home import INSTALLED, home, own_tool
 from mvstack.test.expected import expected_checks
@@ -58,6 +59,7 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
                 continue  # nothing is offered there, and the file says why
             system, partitions = stages.seen(system, partition)
             for partition in partitions:
+                _served(system, partition)
                 fallback = Given(fallback=system.discover)
                 plans = [make_plan(system, partition, one, policy, fallback) for one in todays]
                 warnings += doubts(system, partition, policy)
@@ -93,6 +95,19 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
     more = f", {len(recipes)} Spack recipes" if recipes else ""
     said = f"{len(checked)} partitions, {len(releases)} releases{more} and the policy: no errors"
     say(data, as_json, said)
+
+
+def _served(system: System, partition: str) -> None:
+    """Raise InvalidInput for an `image_from` that names no partition with an image."""
+    if not (name := system.partitions[partition].image_from):
+        return
+    other, _, part = name.partition("/")
+    row = load_system(other).partitions.get(part) if other in system_names() else None
+    if row is None or row.image is None:
+        where = system.at("partitions", partition, "image_from")
+        raise InvalidInput(
+            "there is no partition of this name that has an image", where, found=name
+        )
 
 
 def _beside_systems() -> list[Callable[[], object]]:

@@ -119,6 +119,7 @@ def test(
         str, Option(help="Machine that was started from a cloud's image, as ssh knows it.")
     ] = "",
     ssh_config: Annotated[Path | None, Option(help="ssh's configuration file for it.")] = None,
+    size: Size = "",
     release: options.ReleaseName = None,
     root: options.Root = None,
     images: Images = None,
@@ -126,7 +127,7 @@ def test(
     as_json: options.Json = False,
 ) -> None:
     """Run all tests on a machine of the image, which is rebooted; sign the image if they pass."""
-    where = Asked(system, release, root, images, key)
+    where = Asked(system, release, root, images, key, size)
     machine = Machine(host, ssh_config) if host else None
     version = flow.test_image(where, asked, options.progress(as_json), machine)
     _told(version, as_json)

@@ -72,7 +72,8 @@ class ImagePlan:
                 allowed=listed(known),
                 nearest=nearest(machine, known),
             )
-        return replace(self, machine=machine, hardware={**self.hardware, **self.serves[machine]})
+        here = {**self.hardware, **self.serves[machine], "machine": machine}
+        return replace(self, machine=machine, hardware=here)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, in the order in which a person reads it."""
@@ -90,7 +91,7 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
     if part.image is None:
         todo = f"describe one under partitions.{plan.partition}.image (docs/images.md says how)"
         if part.image_from:
-            todo = f"`mvstack image build {part.image_from}` makes one for these machines too"
+            todo = f"name {part.image_from}, whose image serves these machines, too (`--size`)"
         file = f"environments/systems/{system.name}.yaml"
         raise Refused(Problem(f"{where} has no image", file, todo=todo))
     spec = part.image

@@ -168,12 +168,14 @@ class Partition(Strict):
         return value
 
     @model_validator(mode="after")
-    def _gpus_agree(self) -> Self:
+    def _parts_agree(self) -> Self:
         if (self.gpu == "none") != (self.gpus == 0):
             raise ValueError(f"gpu: {self.gpu} and gpus: {self.gpus} contradict each other")
         kind = {"sm_": "nvidia", "gfx": "amd"}.get((self.gpu_arch or "")[:3])
         if kind and not self.gpu.startswith(kind):
             raise ValueError(f"gpu: {self.gpu} and gpu_arch: {self.gpu_arch} contradict each other")
+        if self.image and self.image_from:
+            raise ValueError("image and image_from: one of them makes the image of a partition")
         if self.near and len(self.near) != self.gpus:
             raise ValueError(f"gpus: {self.gpus} and {len(self.near)} rows of near")
         return self

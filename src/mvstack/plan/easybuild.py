@@ -95,7 +95,7 @@ def _texts(plan: Plan, files: Mapping[str, str], folder: Path) -> Callable[[Node
         # what wraps a library of the distribution is for the distribution's compiler alone
         stock = path is None or (not by_system and easyconfigs.wraps(path))
         if on_compiler and stock:
-            return node.key
+            return f"EasyBuild's own {node.key}"
         if path is None:
             raise easyconfigs.absent(node.key, f"{plan.system}/{plan.partition}", ours)
         return easyconfigs.text_over(node.key, path, versions)

@@ -9,6 +9,7 @@ from mvstack.model.policy import Policy, SchedulerRow
 from mvstack.model.release import MpiVersion, Release
 from mvstack.model.system import Partition, System
 from mvstack.model.tuning import tuned
+from mvstack.model.vocabulary import parts_of
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose, holds
 from mvstack.plan.offers import check_offers, scheduler_of
@@ -244,7 +245,7 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
     if part.mpi.transport == "built":
-        parameters |= _built(part, transport, choice.policy)
+        parameters |= _built(part, transport, choice, device)
     built = replace(choice.facts, device=device, pmi=choice.pmi)
     if options := rail_configure(part, built, choice.policy, "easybuild"):
         parameters["configopts"] = " ".join(options)
@@ -256,17 +257,31 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     return parameters
 
 
-def _built(part: Partition, transport: str, policy: Policy) -> dict[str, Any]:
+# Of libfabric's providers those that stock EasyBuild's libfabric has: no CXI, OPX or PSM.
+STOCK_PROVIDERS = {"tcp", "verbs", "shm", "efa", "sockets", "udp"}
+
+
+def _built(part: Partition, transport: str, choice: Choice, device: str) -> dict[str, Any]:
     """The transport and hwloc as EasyBuild's dependencies. Raises Refused where there are none."""
+    policy, believe = choice.policy, choice.beneath(device).believe
     name = policy.generation(part.compiler.version)
     known = policy.generations[name].versions if name else {}
-    software = {"ucx": "UCX"}.get(transport, transport)
+    software = {"ucx": "UCX", "libfabric": "libfabric"}.get(transport, "")
     given = [one for one in (transport, "hwloc") if one in part.externals]
+    lacking = sorted(
+        {part for one in believe.providers for part in parts_of(one)} - STOCK_PROVIDERS
+    )
     why = ""
-    if part.compiler.origin != "easybuild" or software not in known or "hwloc" not in known:
-        why = f"EasyBuild builds {transport} with its own compiler, of a generation that has it"
+    if choice.facts.provided:
+        why = "the MPI is the site's, and so is what is beneath it"
+    elif not software:
+        why = f"{device} stands on neither UCX nor libfabric"
+    elif part.compiler.origin != "easybuild" or not {software, "hwloc"} <= set(known):
+        why = f"EasyBuild builds {software} with its own compiler, of a generation that names it"
     elif given or part.mpi.libfabric:
         why = f"the file names the system's own: {listed(given) or 'mpi.libfabric'}"
+    elif lacking:
+        why = f"stock EasyBuild's libfabric has no provider {listed(lacking)}"
     if why:
         todo = "take `transport: built` or that away"
         raise Refused("mpi.transport: built is not possible here", because=why, todo=todo)

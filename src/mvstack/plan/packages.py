@@ -9,6 +9,7 @@ from mvstack.model.vocabulary import PROFILES
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice
 from mvstack.plan.types import Given, MpiBuild, Package
+from mvstack.support.words import listed
 
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
 
@@ -100,6 +101,8 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
     made_for, generation = package.where.generations, _generation(here)
     if made_for and generation and generation not in made_for:
         return f"its easyconfig is for generation {' or '.join(made_for)}; this is {generation}"
+    if generation and (unnamed := _not_named(package, here, generation)):
+        return f"it stands on {listed(unnamed)}, which generation {generation} does not name"
     kinds = ("gcc", *easyconfigs.TOOLCHAINS.get(here.choice.product, ()))
     if lacking := package.not_built_by(here.builder, kinds):
         return lacking
@@ -120,7 +123,9 @@ def _as_there(package: ReleasePackage, here: _Partition) -> ReleasePackage:
     external = here.part.externals.get(package.name.lower()) if own else None
     version = external.version if external and compiler.origin == "system" else None
     if (name := _generation(here)) and package.toolchain == "gcc" and not package.spack:
-        version = here.choice.policy.generations[name].versions.get(package.name)
+        row = here.choice.policy.generations[name]
+        by_hand = row.gcc == easyconfigs.GCC_BY_HAND
+        version = None if by_hand else row.versions.get(package.name)
     if not version or version == package.version:
         return package
     module = f"{package.module.partition('/')[0]}/{version}"
@@ -131,7 +136,17 @@ def _generation(here: _Partition) -> str:
     """The generation of EasyBuild's toolchains where it builds the compiler; "" elsewhere."""
     compiler = here.part.compiler
     known = here.choice.policy.generation(compiler.version)
-    return known if compiler.origin == "easybuild" else ""
+    return {("easybuild", "easybuild"): known}.get((here.builder, compiler.origin), "")
+
+
+def _not_named(package: ReleasePackage, here: _Partition, generation: str) -> list[str]:
+    """What its easyconfig stands on that the generation by hand has and this one does not name."""
+    rows = here.choice.policy.generations
+    own = rows.get(here.choice.policy.generation(easyconfigs.GCC_BY_HAND))
+    if own is None:
+        return []
+    needed = easyconfigs.needs(easyconfigs.by_hand(package, here.release.name))
+    return [one for one in needed if one in own.versions and one not in rows[generation].versions]
 
 
 def _package(package: ReleasePackage, build: MpiBuild | None, here: _Partition) -> Package:
