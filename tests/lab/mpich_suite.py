@@ -262,11 +262,19 @@ def over_at(words: list[str], place: Path, env: dict[str, str], limit: float) ->
                 ended = True
             finally:  # also when this one is told to end: ranks would go on
                 if not ended:
-                    for one in (*psutil.Process(process.pid).children(recursive=True), process):
-                        with suppress(psutil.NoSuchProcess):
-                            one.kill()
+                    end(psutil.Process(process.pid))
             return said, True
         return process.communicate()[0] or "", False
+
+
+def end(process: psutil.Process) -> None:
+    """End a process and those below it; srun, killed at once, would leave its ranks running."""
+    going = [*process.children(recursive=True), process]
+    for way in ("terminate", "kill"):
+        for one in going:
+            with suppress(psutil.NoSuchProcess):
+                getattr(one, way)()
+        going = psutil.wait_procs(going, timeout=10)[1]
 
 
 def judged(tap: str, said: str) -> tuple[str, str]:

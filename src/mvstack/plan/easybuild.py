@@ -93,7 +93,7 @@ def _texts(plan: Plan, files: Mapping[str, str], folder: Path) -> Callable[[Node
         path = easyconfigs.source_of(node.key, ours)
         on_compiler = node.kind == "compiler" or (node.kind == "package" and not node.mpi)
         # what wraps a library of the distribution is for the distribution's compiler alone
-        stock = path is None or (not by_system and easyconfigs.wraps(path))
+        stock = path is None or (not by_system and path.is_relative_to(folder / "system"))
         if on_compiler and stock:
             return f"EasyBuild's own {node.key}"
         if path is None:

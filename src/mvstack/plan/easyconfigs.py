@@ -85,13 +85,9 @@ def names_over(
     """
     over, files = _OVER_MPI.names_over(index(), list(toolchains)), index()
     if versions and not distribution:
-        files = {name: path for name, path in files.items() if not wraps(path)}
+        wrappers = FOLDER / "system"
+        files = {name: path for name, path in files.items() if not path.is_relative_to(wrappers)}
     return list({**over, **_OVER_MPI.names_at(files, versions)} if versions else over)
-
-
-def wraps(path: Path) -> bool:
-    """Whether an easyconfig wraps what the distribution has, for the distribution's compiler."""
-    return path.is_relative_to(FOLDER / "system")
 
 
 def find(name: str, wanted_by: str) -> Path:
