@@ -55,19 +55,15 @@ def build_environment(version):
     return made
 
 
-NEMESIS = "src/mpid/ch3/channels/nemesis/netmod/tcp/tcp_"
-SOURCES = {"attrutil.c": "src/mpi/attr/attrutil.c", "mpid_vc.c": "src/mpid/ch3/src/mpid_vc.c"}
-SOURCES |= {name: NEMESIS + name for name in ("init.c", "getip.c")}
-
-
 def patched():
-    """Files of the source as the recipe changes them."""
+    """attrutil.c as the recipe changes it."""
+    code = Path(folder, "src", "mpi", "attr", "attrutil.c")
+    code.parent.mkdir(parents=True)
+    Path(folder, "attrutil.c").replace(code)
     os.chdir(folder)
-    for name, place in SOURCES.items():
-        Path(place).parent.mkdir(parents=True, exist_ok=True)
-        Path(place).write_text(Path(name).read_text() if Path(name).exists() else "")
-    recipe.patch(types.SimpleNamespace(spec=types.SimpleNamespace(satisfies=lambda text: True)))
-    return {name: Path(place).read_text() for name, place in SOURCES.items()}
+    spec = types.SimpleNamespace(satisfies=lambda text: False)  # nemesis has its own files
+    recipe.patch(types.SimpleNamespace(spec=spec))
+    return code.read_text()
 
 
 print(

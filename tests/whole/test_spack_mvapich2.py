@@ -11,10 +11,6 @@ ATTRUTIL = """\
 \tmpi_errno = MPIR_Call_attr_delete( handle, p );
 \tMPIR_Keyval_release_ref( p->keyval, &in_use);
 """
-NODES = """\
-  MPL_snprintf(node_names[g_max_node_id+1], key_max_sz, "%s", MPIU_hostname);
-  node_names[g_max_node_id+1][0] = '\\0';
-"""
 # As a build of 2.3.7 for verbs and Slurm answers, and one of MPICH.
 MVAPICH2 = """\
 MVAPICH2 Version:     \t2.3.7
@@ -37,7 +33,6 @@ def answers(tmp_path_factory):
         program.chmod(0o755)
         programs.append(str(program))
     (folder / "attrutil.c").write_text(ATTRUTIL)
-    (folder / "mpid_vc.c").write_text(NODES)
     isolated = spack_here(folder / "state")
     done = run(isolated, "python", str(INSIDE), str(folder), *programs)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -77,7 +72,7 @@ def test_both_fortrans_take_mismatched_arguments(answers):
 
 
 def test_an_attribute_without_its_key_is_skipped(answers):
-    before, after = answers["patched"]["attrutil.c"].split("mpi_errno = MPIR_Call_attr_delete")
+    before, after = answers["patched"].split("mpi_errno = MPIR_Call_attr_delete")
     assert [line.strip() for line in before.splitlines()] == [
         "if (!p->keyval) {",
         "MPIU_Handle_obj_free( &MPID_Attr_mem, p );",
@@ -87,10 +82,6 @@ def test_an_attribute_without_its_key_is_skipped(answers):
         "",
     ]
     assert after == "( handle, p );\n" + ATTRUTIL.splitlines()[1] + "\n"
-
-
-def test_a_rank_of_nemesis_finds_itself_among_its_hosts_ranks(answers):
-    assert answers["patched"]["mpid_vc.c"] == NODES.replace("+1]", "]")
 
 
 def test_a_build_of_the_site_is_found_and_mpich_is_not(answers):
