@@ -172,6 +172,13 @@ def test_mrail_is_linked_to_verbs_and_needs_no_headers_where_it_runs():
     assert "--disable-ibv-dlopen" not in line_for(("MVAPICH", "4.0"))
 
 
+def test_nemesis_of_mvapich2_does_without_its_queue_in_shared_memory() -> None:
+    option = "--enable-nemesis-dbg-nolocal"
+    assert option in line_for(("MVAPICH2", "2.3.7-2"), device="ch3:nemesis:tcp")
+    assert option not in line_for(("MVAPICH2", "2.3.7-2"), device="ch3:mrail")
+    assert option not in line_for(("MPICH", "4.0.2"), device="ch3:nemesis:tcp")
+
+
 def test_benchmarks_of_the_source_are_had_by_silence():
     # its configure takes --enable-omb for --disable-omb
     assert "--disable-omb" in line_for(("MVAPICH", "4.0"))
