@@ -357,7 +357,7 @@ class Mvapich2(MpichBased, MpichChecked, Mvapich2Found, AutotoolsPackage):
         spec, fabric = self.spec, self.fabric
         args = [f"--with-device={DEVICES[fabric]}"]
         if fabric.startswith("nemesis"):
-            # Over the network within a host, too: its queue in shared memory hangs once it is full,
+            # Over the network within a host too: its queue in shared memory hangs once it is full,
             # and under mpirun_rsh it does not find who is on a host (docs/upstream.md).
             args.append("--enable-nemesis-dbg-nolocal")
         if fabric == "psm":
