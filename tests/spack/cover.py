@@ -49,6 +49,11 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 LOOPBACK = HERE.parent / "slurm" / "loopback"
 SUITE = HERE.parent / "lab" / "mpich_suite.py"
+# `mpiexec -n N PROGRAM` by mpirun_rsh, which wants a host for each rank.
+BY_RSH = """#!/bin/sh
+shift; ranks=$1; shift
+exec {rsh} -np $ranks $(yes $(uname -n) | head -n $ranks) "$@"
+"""
 # Lines of the tests' output that tell something; nothing else of it goes into the record.
 TELLING = re.compile(
     r"^((?:fortran )?world of \d+|any source of \d+|MVAPICH2? (?:Version|Device)\s*:.*)$"
@@ -216,6 +221,13 @@ class Machine:
             before = (sys.executable, str(LOOPBACK), "-n", "2", "--", "salloc", "-n", "2", "--")
             words += ["--mpiexec", f"srun --mpi={sets['SLURM_MPI_TYPE']}"]
         prefix = self.call("location", "-i", "/" + answer["hash"])[1].strip().splitlines()[-1]
+        if (rsh := Path(prefix, "bin/mpirun_rsh")).exists() and not rsh.with_name(
+            "mpiexec"
+        ).exists():
+            starter = self.work / "mpirun_rsh"
+            starter.write_text(BY_RSH.format(rsh=rsh))
+            starter.chmod(0o755)
+            words += ["--mpiexec", str(starter)]
         done = subprocess.run(
             [*before, sys.executable, str(SUITE), "--mpi", prefix, "--np-max", "2", *words],
             text=True,
