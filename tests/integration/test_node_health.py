@@ -391,7 +391,7 @@ def test_a_port_that_is_down_is_bad_on_a_machine_of_unknown_size(hbv3):
     hbv3.port("mlx5_ib0", state="1: DOWN")
     status, lines = hbv3.look()
     assert (status, [line.split(":")[0] for line in bad(lines)]) == (1, ["bad mlx5_ib0/1 state"])
-    assert "unknown cores: not compared (expected cores=that of its size" in "\n".join(lines)
+    assert "unknown cores: not compared (expected cores=depends on the size" in "\n".join(lines)
 
 
 def test_the_firmware_names_the_size_on_aws(p5):

@@ -97,6 +97,14 @@ def gain(text, measure):
     return median(every), every, median(max(step, 1 / step) for step in steps)
 
 
+def slower(found, every, spread):
+    """Whether what :func:`gain` found is a loss: in each round, and by more than the spread.
+
+    Settings that change nothing are taken for one once in about 200 times (seven rounds).
+    """
+    return max(every) < 1 and found * spread < 1
+
+
 def title(kind, text):
     """The benchmark's name and version as the report shows them."""
     if kind == "osu":

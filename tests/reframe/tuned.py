@@ -44,7 +44,7 @@ class Tuned(Benchmark):
             self.gain, every, spread = figures.gain(text, self.measure)
         except ValueError as error:
             raise SanityError(str(error)) from None
-        if max(every) < 1 and self.gain * spread < 1:  # neutral settings: once in about 200 times
+        if figures.slower(self.gain, every, spread):
             raise SanityError(
                 f"{self.measure} is {self.gain:.2f} times as fast with what was tuned as without, "
                 f"and slower in each of {len(every)} rounds, which differ by {spread:.2f} without "

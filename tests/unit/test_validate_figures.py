@@ -127,3 +127,16 @@ def test_the_spread_is_by_what_plain_rounds_differ(plain):
     )
     found, _, spread = figures.gain(text, "latency")
     assert (found, spread) == (pytest.approx(1 / 7), pytest.approx(2))
+
+
+@pytest.mark.parametrize(
+    ("found", "every", "spread", "wrong"),
+    [
+        (0.5, (0.5, 0.4, 0.6), 1.1, True),
+        (0.95, (0.95, 0.9, 0.99), 1.1, False),  # plain rounds differ by more
+        (0.5, (0.5, 0.4, 1.2), 1.1, False),  # one round is faster
+        (1.5, (1.5, 1.4, 1.6), 1.1, False),
+    ],
+)
+def test_slower_is_in_each_round_and_beyond_the_spread(found, every, spread, wrong):
+    assert figures.slower(found, every, spread) is wrong

@@ -269,7 +269,7 @@ def _built(part: Partition, transport: str, choice: Choice, device: str) -> dict
     software = {"ucx": "UCX", "libfabric": "libfabric"}.get(transport, "")
     given = [one for one in (transport, "hwloc") if one in part.externals]
     lacking = sorted(
-        {part for one in believe.providers for part in parts_of(one)} - STOCK_PROVIDERS
+        {word for one in believe.providers for word in parts_of(one)} - STOCK_PROVIDERS
     )
     why = ""
     if choice.facts.provided:
@@ -283,7 +283,7 @@ def _built(part: Partition, transport: str, choice: Choice, device: str) -> dict
     elif lacking:
         why = f"stock EasyBuild's libfabric has no provider {listed(lacking)}"
     if why:
-        todo = "take `transport: built` or that away"
+        todo = "leave `transport: built` out, or mend what the reason names"
         raise Refused("mpi.transport: built is not possible here", because=why, todo=todo)
     return {
         "dependencies": [(one, known[one]) for one in (software, "hwloc")],
