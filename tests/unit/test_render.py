@@ -286,6 +286,7 @@ def test_a_transport_that_easybuild_builds_is_a_dependency_of_the_mpi() -> None:
         ({"compiler": {"origin": "system"}}, "EasyBuild builds UCX with its own compiler"),
         ({"compiler": {"version": "13.1.0"}}, "of a generation that names it"),
         ({"externals": {"ucx": External(prefix="/usr")}}, "the file names the system's own: ucx"),
+        ({"fabric": "slingshot-11", "nic": None}, "libfabric has no provider cxi"),
     ],
 )
 def test_a_transport_that_cannot_be_built_is_refused(changes: Any, because: str) -> None:
