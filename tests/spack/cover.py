@@ -20,7 +20,8 @@ What is in the record was seen: a row that was not built says so. A line holds
     seconds                        of the installation by Spack's own clock (ccache may have helped)
     source, sha256                 whose bytes were built; empty when nothing was
     printed                        what the stand-alone test printed, in short
-    recipe                         hash of the recipe's package.py
+    recipe                         hash of the recipe's package.py; of what was built without its
+                                   conflicts and requirements
     date
 With --suite what ran is put through folders of MPICH's test suite, out of that source, on at most
 two ranks (tests/lab/mpich-suite says more): what is no known failure fails the row.
@@ -291,6 +292,7 @@ def go(
     if wrong:
         return line | {"outcome": wrong}
     line |= {"state": "built", "seconds": seconds} | machine.bytes_of(row)
+    line["recipe"] = recipe_hash(line["package"], "built")
     if row.state == "built":  # it lacks here what a run needs: a driver, a launcher
         return line
     ran, printed, wrong = machine.test(row, answer)

@@ -54,7 +54,7 @@ def make_overlay(folder: Path, accepted: dict[tuple[str, str], str]) -> Path:
                 name=name,
                 module=module,
                 klass=klass,
-                recipe=recipe_hash(name),
+                recipe=recipe_hash(name, "built"),
                 versions="\n".join(versions),
             )
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from recipes.reading import read_recipe, read_recipes
 from recipes_page import ABSENT, recipes_page, tables
-from recipes_record import Row, read_record
+from recipes_record import Row, building, read_record
 
 from mvstack.support.errors import InvalidInput
 
@@ -102,3 +102,27 @@ def test_a_patch_is_there_with_its_versions_and_its_reason() -> None:
         "\n`@4.0` is patched by `dist-graph-to-itself.patch`: MPI_Dist_graph_create hangs as "
         in (recipes_page())
     )
+
+
+def test_a_build_is_of_this_recipe_until_what_builds_it_changes() -> None:
+    recipe = (
+        RECIPE
+        + """
+    _why = "use ucx"
+    for _one in ("cma", "free"):
+        if _one != "free":
+            conflicts(f"+{_one}", when="@1", msg=_why)
+    for _word in ("none", "libfabric"):
+        depends_on("hwloc@2:", when=f"embedded={_word}")
+        requires("^hwloc@2.1:", when=f"embedded={_word}", msg=_why)
+
+    def configure_args(self):
+        return ["--with-rdma=gen2"]
+"""
+    )
+    for old, new in (("use ucx", "take ucx"), ('"@1"', '"@:1"'), ("hwloc@2.1:", "hwloc@2.3:")):
+        assert old in recipe
+        assert building(recipe.replace(old, new)) == building(recipe)
+    for old, new in (("gen2", "udapl"), ('"hwloc@2:"', '"hwloc"'), ('sha256="a"', 'sha256="c"')):
+        assert old in recipe
+        assert building(recipe.replace(old, new)) != building(recipe)

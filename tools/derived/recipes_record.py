@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,6 +18,7 @@ RECORD = DATA / "spack-repo" / "record.jsonl"
 # In this order each takes the one before for granted.
 State = Literal["refused", "concretizes", "built", "run"]
 STATES: tuple[str, ...] = get_args(State)
+BUILT = STATES[2:]
 
 
 class Row(BaseModel):
@@ -64,7 +66,7 @@ class Row(BaseModel):
     @property
     def by_this_recipe(self) -> bool:
         """Whether the recipe is still what it was then."""
-        return self.recipe == recipe_hash(self.package)
+        return self.recipe == recipe_hash(self.package, self.state)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -76,11 +78,59 @@ class Row(BaseModel):
         )
 
 
-def recipe_hash(package: str) -> str:
-    """Of the recipe of ``package``, without comments, docstrings and layout."""
+def recipe_hash(package: str, state: str = "") -> str:
+    """Of the recipe of ``package``, without comments, docstrings and layout.
+
+    Of what came to the ``state`` built or run, also without conflicts and requirements: they
+    decide whether a spec is taken, and not how one that was is built.
+    """
     folder = package.replace("-", "_")
     (path,) = (DATA / "spack-repo").glob(f"spack_repo/*/packages/{folder}/package.py")
-    return hashes.of_files([path])[:12]
+    text = path.read_text()
+    return hashes.of([hashes.normalised(building(text) if state in BUILT else text)])[:12]
+
+
+def building(text: str) -> str:
+    """A recipe's text without conflicts, requirements, and the names that they alone use."""
+    tree = _Building().visit(ast.parse(text))
+    while True:
+        before = ast.dump(tree)
+        used = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        tree = _Building(used).visit(tree)
+        if ast.dump(tree) == before:
+            return ast.unparse(tree)
+
+
+class _Building(ast.NodeTransformer):
+    """Takes conflicts and requirements out of classes, then private names that are not ``used``."""
+
+    def __init__(self, used: set[str] | None = None) -> None:
+        self.used = used
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        call = node.value
+        name = call.func if isinstance(call, ast.Call) else None
+        taken = isinstance(name, ast.Name) and name.id in ("conflicts", "requires")
+        return None if taken else node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:
+        parts = (one for target in node.targets for one in ast.walk(target))
+        names = {one.id for one in parts if isinstance(one, ast.Name)}
+        private = all(name.startswith("_") for name in names)
+        return None if self.used is not None and private and not names & self.used else node
+
+    def visit_For(self, node: ast.For | ast.If | ast.With) -> ast.stmt | None:
+        self.generic_visit(node)
+        return node if node.body else None
+
+    visit_If = visit_With = visit_For
 
 
 def read_record(path: Path = RECORD) -> list[Row]:

@@ -320,10 +320,22 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
         ("netmod=ucx +cuda", "ucx", "cuda", _lost),
         ("netmod=ucx +rocm", "ucx", "rocm", _lost),
         ("netmod=ofi +cuda", "libfabric", "cuda", _lost),
-        ("netmod=ofi +rocm", "libfabric", "rocm", _lost),
         ("netmod=ofi +level_zero", "libfabric", "level_zero", _lost),
     ):
         conflicts(f"^{_library} ~{_word}", when=_when, msg=f"{_why}: use {_library} +{_word}")
+    # For named GPUs, because ROCmPackage has a message of its own for +rocm without one.
+    for _target in ROCmPackage.amdgpu_targets:
+        _when = f"netmod=ofi +rocm amdgpu_target={_target}"
+        conflicts("^libfabric ~rocm", when=_when, msg=f"{_lost}: use libfabric +rocm")
+        # libfabric's +rocm wants its GPUs named, too; a site's own may leave them out.
+        requires(
+            f"^libfabric amdgpu_target={_target}",
+            "^libfabric amdgpu_target=none",
+            "^libfabric ~rocm",
+            policy="any_of",
+            when=f"{_when} ^libfabric",
+            msg=f"use libfabric +rocm amdgpu_target={_target}",
+        )
     conflicts("embedded=libfabric", when="netmod=ucx", msg="use netmod=ofi, or embed ucx")
     conflicts("embedded=ucx", when="netmod=ofi", msg="use netmod=ucx, or embed libfabric")
     for _fabric, _provider, _why in (
