@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from image_tree import debian, put, rpm_family
 from sbom_valid import errors
 
 from mvstack.image.components import Component, Facts, Source, components, known_facts
+from mvstack.image.packages import installed
 from mvstack.image.sbom import Subject, sbom
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import CheckFailed, InvalidInput
 from mvstack.support.home import DATA
 
 SUBJECT = Subject("mvapich-stack-qemu-debian12-node", "2026.11.0", 1795000000)
@@ -119,10 +121,10 @@ def test_a_debian_image(tmp_path: Path) -> None:
     assert sbom(root, SUBJECT, STACK) == made
     cyclonedx, spdx = json.loads(made.cyclonedx), json.loads(made.spdx)
     stack_rows(cyclonedx, spdx)
-    purls = {row["purl"] for row in cyclonedx["components"]}
-    assert "pkg:deb/debian/openssh-server@1:9.2p1-2%2Bdeb12u3?arch=amd64" in purls
-    assert "pkg:deb/debian/openssh@1:9.2p1-2%2Bdeb12u3?arch=source" in purls
-    assert not [name for name in purls if "/gone@" in name and "arch=amd64" in name]
+    purls = {row.get("purl") for row in cyclonedx["components"]}
+    package = "pkg:deb/debian/openssh-server@1:9.2p1-2%2Bdeb12u3"
+    assert f"{package}?arch=amd64&distro=debian-12&upstream=openssh" in purls
+    assert "gone" not in {row["name"] for row in [*cyclonedx["components"], *spdx["packages"]]}
     assert cyclonedx["metadata"]["timestamp"].startswith("2026-11-18T")
     assert spdx["creationInfo"]["created"].startswith("2026-11-18T")
 
@@ -146,8 +148,21 @@ def test_an_image_of_an_rpm_family(tmp_path: Path) -> None:
     cyclonedx, spdx = json.loads(made.cyclonedx), json.loads(made.spdx)
     stack_rows(cyclonedx, spdx)
     name = "pkg:rpm/almalinux/mvtest@1.2-3.el9?arch=noarch&distro=almalinux-9.4&epoch=2"
-    row = next(row for row in cyclonedx["components"] if row["purl"] == name)
+    name += "&upstream=mvtest-1.2-3.el9.src.rpm"
+    row = next(row for row in cyclonedx["components"] if row.get("purl") == name)
     assert row["licenses"] == [{"license": {"name": "GPLv2+ and BSD"}}]
     package = next(row for row in spdx["packages"] if row["name"] == "mvtest")
     assert package["versionInfo"] == "2:1.2-3.el9"
-    assert package["licenseComments"] == "the package says: GPLv2+ and BSD"
+    assert package["licenseDeclared"] == "LicenseRef-GPLv2--and-BSD"
+
+
+def test_a_package_that_syft_leaves_out_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = debian(tmp_path / "root")
+    seen = installed(root)
+    more = [*seen, replace(seen[0], name="unseen")]
+    monkeypatch.setattr("mvstack.image.sbom.installed", lambda _: more)
+    with pytest.raises(CheckFailed, match="left out 1 packages") as raised:
+        sbom(root, SUBJECT, STACK)
+    assert "unseen" in str(raised.value.problems[0])

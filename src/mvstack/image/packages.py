@@ -21,7 +21,7 @@ DPKG_STATUS = "/var/lib/dpkg/status"
 # Where RPM families keep it: RHEL 8 and 9; Fedora, and RHEL 10.
 RPM_FOLDERS = ("/usr/lib/sysimage/rpm", "/var/lib/rpm")
 _RPM_FILES = ("rpmdb.sqlite", "Packages", "Packages.db")
-_FIELDS = ("NAME", "EPOCHNUM", "VERSION", "RELEASE", "ARCH", "SOURCERPM", "LICENSE")
+_FIELDS = ("NAME", "EPOCHNUM", "VERSION", "RELEASE", "ARCH", "SOURCERPM")
 _SOURCE_RPM = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-(?P<release>[^-]+)\.(no)?src\.rpm")
 _RELATION = re.compile(r"([a-z0-9][a-z0-9.+-]*) \(= ([^)\s]+)\)")
 # Debian's packages own /bin/su where / and /usr are merged and the file is /usr/bin/su.
@@ -42,7 +42,6 @@ class Package:
     arch: str
     source: str
     source_version: str
-    licence: str = ""
     within: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -146,14 +145,14 @@ def _dpkg(root: Path) -> Iterator[Package]:
 def _rpm(root: Path) -> Iterator[Package]:
     query = "\\t".join(f"%{{{field}}}" for field in _FIELDS) + "\\n"
     for line in _ask_rpm(root, "-qa", "--queryformat", query).splitlines():
-        name, epoch, version, release, arch, source, licence = line.split("\t")
+        name, epoch, version, release, arch, source = line.split("\t")
         if name == "gpg-pubkey":  # a key that is trusted, kept among the packages
             continue
         prefix = f"{epoch}:" if epoch != "0" else ""
         built = _SOURCE_RPM.fullmatch(source)
         of = f"{prefix}{built['version']}-{built['release']}" if built else ""
         whole = f"{prefix}{version}-{release}"
-        yield Package(name, whole, arch, built["name"] if built else name, of or whole, licence)
+        yield Package(name, whole, arch, built["name"] if built else name, of or whole)
 
 
 def _rpm_folder(root: Path) -> Path | None:

@@ -1,15 +1,7 @@
-"""Package URLs, by which scanners know a package: packageurl-python, as debsbom uses it."""
+"""Package URLs, by which scanners know a package: packageurl-python."""
 
 from mvstack.image.components import Component
 from mvstack.image.extras import load
-from mvstack.image.packages import Distribution, Package
-
-
-def of_rpm(package: Package, of: Distribution) -> str:
-    """The package URL of an RPM; its epoch is a qualifier and no part of the version."""
-    epoch, _, version = package.version.rpartition(":")
-    more = {"arch": package.arch, "distro": f"{of.id}-{of.version}", "epoch": epoch}
-    return str(load("packageurl").PackageURL("rpm", of.id, package.name, version, more))
 
 
 def of_component(component: Component) -> str:

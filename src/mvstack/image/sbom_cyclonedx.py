@@ -1,54 +1,21 @@
 """The CycloneDX half of the SBOM (cyclonedx.org/docs/1.6/json)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mvstack.image import purl
 from mvstack.image.components import Component, Source
-from mvstack.image.packages import Distribution, Package
+from mvstack.image.packages import Distribution
 
 VERSION = "1.6"
 _OURS = "mvapich-stack"
 Document = dict[str, Any]
 
 
-def of_rpm(
-    packages: Iterable[Package], of: Distribution, name: str, version: str, time: str
-) -> Document:
-    """The document of an image whose packages are RPM's, laid out as debsbom does."""
-    ref = f"CDXRef-{name}"
-    rows = [_rpm(package, of) for package in packages]
-    subject = {"bom-ref": ref, "name": name, "version": version, "type": "operating-system"}
-    return {
-        "$schema": f"http://cyclonedx.org/schema/bom-{VERSION}.schema.json",
-        "bomFormat": "CycloneDX",
-        "specVersion": VERSION,
-        "version": 1,
-        "metadata": {"component": subject, "timestamp": time, "tools": {"components": []}},
-        "components": rows,
-        "dependencies": [{"ref": ref, "dependsOn": [row["bom-ref"] for row in rows]}],
-    }
-
-
-def _rpm(package: Package, of: Distribution) -> Document:
-    name = purl.of_rpm(package, of)
-    row: Document = {
-        "bom-ref": name,
-        "type": "library",
-        "group": of.id,
-        "name": package.name,
-        "version": package.version,
-        "purl": name,
-        "properties": _properties({"source": f"{package.source} {package.source_version}"}),
-    }
-    if package.licence:  # RPM's tag is a text of its own, and an SPDX expression since 2023 only
-        row["licenses"] = [{"license": {"name": package.licence}}]
-    return row
-
-
 def add(document: Document, stack: Sequence[Component], of: Distribution, tool: str) -> None:
     """Add the release's components, and us as a tool; everything in a fixed order."""
     subject = document["metadata"]["component"]
+    subject["type"] = "operating-system"
     subject["properties"] = _properties({"distribution": of.name})
     ours = {"bom-ref": f"CDXRef-{_OURS}-{tool}", "name": _OURS, "version": tool}
     document["metadata"]["tools"]["components"].append({**ours, "type": "application"})

@@ -1,53 +1,24 @@
 """The SPDX half of the SBOM (spdx.github.io/spdx-spec/v2.3)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mvstack.image import purl
 from mvstack.image.components import Component
-from mvstack.image.packages import Distribution, Package
+from mvstack.image.packages import Distribution
 
+VERSION = "2.3"
 _UNKNOWN = "NOASSERTION"
 _REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
 Document = dict[str, Any]
-
-
-def of_rpm(
-    packages: Iterable[Package], of: Distribution, name: str, version: str, time: str
-) -> Document:
-    """The document of an image whose packages are RPM's, laid out as debsbom does."""
-    ref = f"SPDXRef-{_id(name)}"
-    rows = [_rpm(package, of) for package in packages]
-    subject = _package(ref, name, version) | {"primaryPackagePurpose": "OPERATING_SYSTEM"}
-    return {
-        "SPDXID": "SPDXRef-DOCUMENT",
-        "spdxVersion": "SPDX-2.3",
-        "dataLicense": "CC0-1.0",
-        "name": name,
-        "creationInfo": {"created": time, "creators": []},
-        "packages": [subject, *rows],
-        "relationships": [
-            _relation("SPDXRef-DOCUMENT", "DESCRIBES", ref),
-            *(_relation(row["SPDXID"], "PACKAGE_OF", ref) for row in rows),
-        ],
-    }
-
-
-def _rpm(package: Package, of: Distribution) -> Document:
-    ref = f"SPDXRef-{_id(f'{package.name}-{package.version}-{package.arch}')}"
-    row = _package(ref, package.name, package.version, purl.of_rpm(package, of))
-    row["sourceInfo"] = f"built from {package.source} {package.source_version}"
-    if package.licence:  # RPM's tag is a text of its own, and an SPDX expression since 2023 only
-        row["licenseComments"] = f"the package says: {package.licence}"
-    return row
 
 
 def add(document: Document, stack: Sequence[Component], of: Distribution, tool: str) -> None:
     """Add the release's components, and us as a tool; everything in a fixed order."""
     subject = _subject(document)
     row = next(row for row in document["packages"] if row["SPDXID"] == subject)
-    row["comment"] = f"distribution: {of.name}"
+    row |= {"comment": f"distribution: {of.name}", "primaryPackagePurpose": "OPERATING_SYSTEM"}
     document["creationInfo"]["creators"].append(f"Tool: {tool}")
     rows = [_component(one) for one in stack]
     document["packages"] = sorted([*document["packages"], *rows], key=lambda row: row["SPDXID"])
@@ -65,10 +36,10 @@ def add(document: Document, stack: Sequence[Component], of: Distribution, tool: 
     )
     names = sorted({name for one in stack for name in _REFERENCE.findall(one.licence)})
     if names:
-        document["hasExtractedLicensingInfos"] = [
+        document.setdefault("hasExtractedLicensingInfos", []).extend(
             {"licenseId": name, "extractedText": "The text stands in the source of the package."}
             for name in names
-        ]
+        )
 
 
 def _subject(document: Document) -> str:
