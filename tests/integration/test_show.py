@@ -184,3 +184,10 @@ def test_mpi_builds_are_listed_with_the_partitions_that_get_them(mvstack: Mvstac
 def test_fabrics_gpus_and_providers_are_words_of_show(mvstack: Mvstack, name: str) -> None:
     (shown,) = json.loads(mvstack("show", name, "--json").out)
     assert shown["facts"]["why"] and shown["kind"] in ("fabric", "GPU", "provider")
+
+
+def test_a_partition_without_an_image_of_its_own_names_the_one_that_serves_it(
+    mvstack: Mvstack,
+) -> None:
+    said = " ".join(mvstack("show", "azure-hx").out.split())
+    assert "image azure-hbv4/hpc is made for these machines, too" in said
