@@ -12,6 +12,7 @@ INSIDE = Path(__file__).with_name("spack_upstream_inside.py")
 # A spec, and what its MPI must have, or its recipe must add to the C++ flags.
 SPECS = {
     "mvapich netmod=ucx process_managers=slurm pmi=pmix": "pmi=pmix",
+    "mvapich netmod=ofi +rocm amdgpu_target=gfx90a": "amdgpu_target:=gfx90a",
     "hypre +cuda cuda_arch=80 +gpu-aware-mpi ^mvapich netmod=ucx": "+cuda",
     "hypre +rocm amdgpu_target=gfx90a +gpu-aware-mpi ^mvapich": "amdgpu_target:=gfx90a",
     "sphexa +cuda cuda_arch=80 ^mvapich": "+cuda",
