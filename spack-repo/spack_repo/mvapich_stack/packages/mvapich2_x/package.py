@@ -54,10 +54,12 @@ class Mvapich2X(BinaryMvapich2):
     for _feature in ("basic-xpmem", "advanced-xpmem"):
         depends_on("xpmem", when=f"feature={_feature}")
 
-    requires(
-        "target=x86_64:",
-        msg="MVAPICH2-X is given out for x86_64 only: use mvapich2, built from source",
-    )
+    for _target in ("aarch64:", "ppc64le:"):
+        # A conflict, of which Spack says the message first; of a requirement it does not.
+        conflicts(
+            f"target={_target}",
+            msg="MVAPICH2-X is given out for x86_64 only: use mvapich2, built from source",
+        )
 
     @classmethod
     def variants_said(cls, text):

@@ -33,10 +33,12 @@ class OsuInam(RpmByHand, Package):
     # No full list of its needs was found; a public Puppet module for 0.9.3 has Java 8 and MySQL.
     depends_on("java@8:", type="run")
 
-    requires(
-        "target=x86_64:",
-        msg="INAM is given out for x86_64 only: install it on an x86_64 management node",
-    )
+    for _target in ("aarch64:", "ppc64le:"):
+        # A conflict, of which Spack says the message first; of a requirement it does not.
+        conflicts(
+            f"target={_target}",
+            msg="INAM is given out for x86_64 only: install it on an x86_64 management node",
+        )
 
     def file_name(self):
         """The RPM's name, by the pattern of 0.9.3; SDSC was given one made for its OFED."""
