@@ -1,8 +1,7 @@
 """A site's pipeline builds, starts, tests, signs and publishes an image: for real but for GitLab.
 
 A commit of mvapich-stack changes a kernel setting of images and nothing else, so the pipeline has
-the jobs of images alone. The release is the one that is installed for the tests of images. So far
-this was seen until the image was started to be tested (docs/ci.md).
+the jobs of images alone. The release is the one that is installed for the tests of images.
 """
 
 from __future__ import annotations
