@@ -15,7 +15,7 @@ from image_tree import put
 
 from mvstack.cache import gpg
 from mvstack.image.sign import sign, verify
-from mvstack.support.errors import CheckFailed, Refused
+from mvstack.support.errors import CheckFailed, Missing, Refused
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 
@@ -134,3 +134,58 @@ def test_what_cannot_be_signed_is_refused(build: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(Refused, match="nothing to sign"):
         sign(tmp_path / "empty")
+
+
+COSIGN = pytest.mark.skipif(not shutil.which("cosign"), reason="cosign is not installed")
+
+
+@pytest.fixture
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two pairs of cosign's; the first is trusted."""
+    monkeypatch.setenv("COSIGN_PASSWORD", "of the tests")
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    for name in ("site", "other"):
+        command = ["cosign", "generate-key-pair", f"--output-key-prefix={name}"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    monkeypatch.setenv("MVSTACK_COSIGN_KEYS", str(folder / "site.pub"))
+    return folder
+
+
+@COSIGN
+def test_cosign_signs_in_the_place_of_gpg(build: Path, keys: Path) -> None:
+    signed = sign(build, f"cosign:{keys / 'site.key'}")
+    assert not (build / "SHA256SUMS.asc").exists()
+    assert verify(build) == signed and signed.signer.startswith("cosign ")
+    command = ["cosign", "verify-blob", "--key", "site.pub", "--insecure-ignore-tlog=true"]
+    command += [f"--bundle={build / 'SHA256SUMS.sigstore.json'}", str(build / "SHA256SUMS")]
+    assert subprocess.run(command, cwd=keys, check=False).returncode == 0
+    put(build, "disk.qcow2", b"\x01disk")
+    assert failure(build) == [("disk.qcow2", "was changed after it was signed")]
+    assert sign(build).signer == gpg.own_key().fingerprint
+    assert not (build / "SHA256SUMS.sigstore.json").exists()
+
+
+@COSIGN
+def test_a_key_of_cosigns_that_is_not_trusted_neither_signs_nor_counts(
+    build: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Refused, match="not among those trusted"):
+        sign(build, f"cosign:{keys / 'other.key'}")
+    assert verify(build).signer == gpg.own_key().fingerprint  # nothing was lost
+    sign(build, f"cosign:{keys / 'site.key'}")
+    text = (build / "SHA256SUMS").read_text()
+    (build / "SHA256SUMS").write_text(text.replace("disk", "disc"))
+    with pytest.raises(Refused, match="not signed by a key of cosign's"):
+        verify(build)
+    (build / "SHA256SUMS").write_text(text)
+    for trusted in (str(keys / "other.pub"), ""):
+        monkeypatch.setenv("MVSTACK_COSIGN_KEYS", trusted)
+        with pytest.raises(Refused, match="not signed by a key of cosign's"):
+            verify(build)
+
+
+def test_a_site_without_cosign_is_told(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Missing, match="cosign is not installed"):
+        sign(build, "cosign:site.key")

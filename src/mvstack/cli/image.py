@@ -39,6 +39,15 @@ Last = Option(formats=["%Y-%m-%d"], metavar="DAY", help="Last day of use, as 202
 Size = Annotated[
     str, Option("--size", help="Another size of machine that the image serves (docs/images.md).")
 ]
+Signer = Annotated[
+    str,
+    Option(
+        "--key",
+        metavar="KEY",
+        help="Fingerprint of a GPG key to sign with, if there are several; or cosign:KEY, a file "
+        "or KMS address that cosign takes.",
+    ),
+]
 Where = Annotated[str | None, Option("--cloud", help="Look in a cloud: aws or azure.")]
 
 
@@ -78,7 +87,7 @@ def build(
     images: Images = None,
     jobs: options.Jobs = None,
     yes: options.Yes = False,
-    key: options.Key = "",
+    key: Signer = "",
     as_json: options.Json = False,
 ) -> None:
     """Build the image of a partition. Run again after an interruption: it resumes."""
@@ -123,7 +132,7 @@ def test(
     release: options.ReleaseName = None,
     root: options.Root = None,
     images: Images = None,
-    key: options.Key = "",
+    key: Signer = "",
     as_json: options.Json = False,
 ) -> None:
     """Run all tests on a machine of the image, which is rebooted; sign the image if they pass."""
@@ -148,7 +157,7 @@ def boot_test_(
     asked: Version = None,
     root: options.Root = None,
     images: Images = None,
-    key: options.Key = "",
+    key: Signer = "",
     as_json: options.Json = False,
 ) -> None:
     """Start a machine of the image's size in its cloud, run all tests on it, and end it."""

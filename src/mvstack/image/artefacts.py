@@ -8,8 +8,9 @@ from mvstack.support.errors import Missing, Problem, Refused, relative
 from mvstack.support.files import sha256_of
 
 SUMS, SIGNATURE, STATE = "SHA256SUMS", "SHA256SUMS.asc", "image.json"
+BUNDLE = "SHA256SUMS.sigstore.json"  # the signature where cosign signs
 # The state goes on changing after the build, and the sums cannot hold themselves.
-NOT_SIGNED = frozenset({SUMS, SIGNATURE, STATE})
+NOT_SIGNED = frozenset({SUMS, SIGNATURE, BUNDLE, STATE})
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
 
 

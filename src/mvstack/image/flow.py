@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.cache import gpg
 from mvstack.image import build as building
 from mvstack.image import packed, papers, provenance, sign, store, testing, vulnerabilities
-from mvstack.image.artefacts import SIGNATURE, SUMS
+from mvstack.image.artefacts import BUNDLE, SIGNATURE, SUMS
 from mvstack.image.clean import clean_cloud, clean_here
 from mvstack.image.clouds import Cloud, is_over
 from mvstack.image.extras import need
@@ -115,7 +114,7 @@ def _can_begin(
             Problem("there is no such database", database, todo="set MVSTACK_OSV right, or not")
         )
     if key:
-        gpg.own_key(key)
+        sign.own_key(key)
     return there
 
 
@@ -152,7 +151,7 @@ def test_image(
         testing.whole(version)
     _plain_path(folder)
     if asked.key:
-        gpg.own_key(asked.key)
+        sign.own_key(asked.key)
     work = store.work_folder(version)
     with store.locked(version):
         job = Job(plan, image, Wanted(), version, work, image_files(plan, image), "", progress)
@@ -170,7 +169,7 @@ def _test(job: Job, key: str, there: Machine | None = None) -> None:
         testing.test(job, job.work / testing.REPORT, there)
         return
     version.set(state="candidate", tests={}, signed="", why_unsigned="its test did not pass")
-    for name in (SIGNATURE, SUMS, testing.REPORT, provenance.FILE):
+    for name in (SIGNATURE, BUNDLE, SUMS, testing.REPORT, provenance.FILE):
         (version.folder / name).unlink(missing_ok=True)
     try:
         testing.test(job, version.folder / testing.REPORT, there)

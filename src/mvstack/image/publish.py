@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.image import papers, sign, store
-from mvstack.image.artefacts import SIGNATURE, SUMS
+from mvstack.image.artefacts import SUMS
 from mvstack.image.clouds import not_over
 from mvstack.image.flow import Asked
 from mvstack.image.plan import ImagePlan
@@ -161,7 +161,7 @@ def _to_folder(version: Version, to: Path) -> dict[str, str]:
     shutil.rmtree(part, ignore_errors=True)  # of this version, which we hold: it was cut off
     part.mkdir()
     try:
-        names = [*sign.verify(version.folder).files, SUMS, SIGNATURE]
+        names = [*sign.verify(version.folder).files, SUMS, sign.signature(version.folder).name]
         for one in names:
             (part / one).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(version.folder / one, part / one)

@@ -1,8 +1,9 @@
 """Sign what was built, and tell what became of it since.
 
-``SHA256SUMS`` names every artefact of a build's folder, as ``sha256sum --check`` reads it;
-``SHA256SUMS.asc`` is its signature by the key that signs the site's binary caches. The state of the
-build (``image.json``) goes on changing and is not signed.
+``SHA256SUMS`` names every artefact of a build's folder, as ``sha256sum --check`` reads it. Its
+signature is ``SHA256SUMS.asc``, by the key of GPG that signs the site's binary caches, or
+``SHA256SUMS.sigstore.json``, by cosign. The state of the build (``image.json``) goes on changing
+and is not signed.
 """
 
 import re
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.cache import gpg
-from mvstack.image.artefacts import NAME, NOT_SIGNED, SIGNATURE, SUMS, artefacts, sha256
+from mvstack.image import cosign
+from mvstack.image.artefacts import BUNDLE, NAME, NOT_SIGNED, SIGNATURE, SUMS, artefacts, sha256
 from mvstack.support.errors import CheckFailed, Problem, Refused, relative
 from mvstack.support.files import write_atomically
 
@@ -26,23 +28,37 @@ class Verified:
     files: dict[str, str]
 
 
-def sign(folder: Path, key: str = "") -> Verified:
-    """Write SHA256SUMS and SHA256SUMS.asc over every artefact of ``folder``.
+def own_key(key: str) -> str:
+    """The name of the key that ``key`` is. Raises Refused when it cannot sign here."""
+    reference = cosign.reference(key)
+    return cosign.own(reference) if reference else gpg.own_key(key).fingerprint
 
-    ``key`` is a fingerprint or its end; without it there must be one key that can sign. Raises
-    Refused when there is no such key, nothing to sign, or something that cannot be signed.
+
+def sign(folder: Path, key: str = "") -> Verified:
+    """Write SHA256SUMS and its signature over every artefact of ``folder``.
+
+    ``key`` is ``cosign:`` and what cosign calls a key, or the fingerprint of one of GPG, or its
+    end; without it there must be one key of GPG that can sign. Raises Refused when there is no such
+    key, nothing to sign, or something that cannot be signed.
     """
-    signer = gpg.own_key(key)
+    signer = own_key(key)
     files = artefacts(folder)
     if not files:
         raise Refused(Problem("there is nothing to sign", relative(folder)))
     text = "".join(f"{digest}  {name}\n" for name, digest in files.items())
-    signature = gpg.sign(text, signer.fingerprint, detached=True)
-    # an interruption between the two leaves a signature that does not fit, and is seen
-    (folder / SIGNATURE).unlink(missing_ok=True)
+    for name in (SIGNATURE, BUNDLE):
+        (folder / name).unlink(missing_ok=True)
     write_atomically(folder / SUMS, text)
-    write_atomically(folder / SIGNATURE, signature)
-    return Verified(signer.fingerprint, files)
+    if reference := cosign.reference(key):
+        cosign.sign(folder / SUMS, folder / BUNDLE, reference)
+    else:
+        write_atomically(folder / SIGNATURE, gpg.sign(text, signer, detached=True))
+    return Verified(signer, files)
+
+
+def signature(folder: Path) -> Path:
+    """The file that signs SHA256SUMS in ``folder``, which need not be there."""
+    return folder / (BUNDLE if (folder / BUNDLE).is_file() else SIGNATURE)
 
 
 def verify(folder: Path) -> Verified:
@@ -51,8 +67,8 @@ def verify(folder: Path) -> Verified:
     Raises Refused when it is not signed by a key that is trusted here, CheckFailed naming each file
     that was changed, is missing, or is there and was not signed.
     """
-    sums, signature = folder / SUMS, folder / SIGNATURE
-    for path in (sums, signature):
+    sums, by = folder / SUMS, signature(folder)
+    for path in (sums, by):
         if not path.is_file():
             raise Refused(
                 Problem(
@@ -64,12 +80,16 @@ def verify(folder: Path) -> Verified:
             )
     text = sums.read_bytes()
     try:
-        signer = gpg.verified_detached(text, signature.read_bytes())
+        signer = (
+            cosign.signer(sums, by)
+            if by.name == BUNDLE
+            else gpg.verified_detached(text, by.read_bytes())
+        )
     except gpg.BadSignature as error:
         raise Refused(
             Problem(
                 f"the build cannot be believed: {error}",
-                relative(signature),
+                relative(by),
                 todo=error.todo if "not trusted" in str(error) else _AGAIN,
             )
         ) from None

@@ -1,0 +1,91 @@
+"""Signatures by cosign, for a site whose keys are in a KMS, on a token, or in cosign's own files.
+
+The network is not asked: neither a transparency log nor certificates.
+"""
+
+import base64
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from mvstack.support.errors import Missing, Problem, Refused, relative
+from mvstack.support.processes import run
+
+PREFIX = "cosign:"
+TRUSTED = "MVSTACK_COSIGN_KEYS"
+_PEM = re.compile(r"-----BEGIN PUBLIC KEY-----(.+?)-----END PUBLIC KEY-----", re.S)
+
+
+def reference(key: str) -> str:
+    """What cosign calls the key of ``--key cosign:REFERENCE``; "" for a key of GPG."""
+    return key.removeprefix(PREFIX) if key.startswith(PREFIX) else ""
+
+
+def own(key: str) -> str:
+    """The name of the key ``key`` of cosign's that can sign here.
+
+    Raises Missing without cosign, Refused when cosign cannot use the key, or it is not trusted.
+    """
+    name = _name(_said("public-key", "--key", key), key)
+    if name not in _trusted():
+        todo = f"{TRUSTED}=FILE[:FILE…] names public keys: cosign public-key --key {key} >FILE"
+        raise Refused(Problem("the key that signs is not among those trusted", key, todo=todo))
+    return name
+
+
+def sign(text: Path, bundle: Path, key: str) -> str:
+    """Write ``bundle``, the signature of ``text``, and return the key's name. Raises as own."""
+    name = own(key)
+    options = ("--yes", "--use-signing-config=false", "--tlog-upload=false")
+    _said("sign-blob", *options, "--key", key, "--bundle", str(bundle), str(text))
+    return name
+
+
+def signer(text: Path, bundle: Path) -> str:
+    """Which trusted key signed ``text``. Raises Missing without cosign, Refused when none did."""
+    said = ""
+    for name, file in _trusted().items():
+        try:
+            options = ("--insecure-ignore-tlog=true", "--key", file)
+            _said("verify-blob", *options, "--bundle", str(bundle), str(text))
+        except Refused as error:
+            said = error.problems[0].found
+        else:
+            return name
+    raise Refused(
+        Problem(
+            "the build is not signed by a key of cosign's that is trusted here",
+            relative(bundle),
+            found=said or "no key is trusted",
+            todo=f"{TRUSTED}=FILE[:FILE…] names the public keys of those you trust",
+        )
+    )
+
+
+def _trusted() -> dict[str, str]:
+    """Name → file of each public key that the environment names."""
+    files = filter(None, os.environ.get(TRUSTED, "").split(":"))
+    try:
+        return {_name(Path(file).read_text(), file): file for file in files}
+    except OSError as error:
+        problem = Problem(f"cannot be read: {error.strerror}", str(error.filename), todo=TRUSTED)
+        raise Missing(problem) from None
+
+
+def _name(text: str, where: str) -> str:
+    """What a key in PEM is called: the SHA-256 of its DER, as sigstore's tools print it."""
+    if not (found := _PEM.search(text)):
+        raise Refused(Problem("is no public key in PEM", where, found=text[:80]))
+    return f"cosign {hashlib.sha256(base64.b64decode(found[1])).hexdigest()}"
+
+
+def _said(*words: str) -> str:
+    try:
+        done = run(["cosign", *words])
+    except FileNotFoundError:
+        todo = "install it (docs.sigstore.dev), or sign by GPG: leave --key cosign:… out"
+        raise Missing(Problem("cosign is not installed", todo=todo)) from None
+    if not done.ok:
+        raise Refused(Problem(f"cosign {words[0]} failed", found=done.errors.strip()[-300:]))
+    return done.text
