@@ -7,6 +7,7 @@ import base64
 import hashlib
 import os
 import re
+import tempfile
 from pathlib import Path
 
 from mvstack.support.errors import Missing, Problem, Refused, relative
@@ -34,21 +35,22 @@ def own(key: str) -> str:
     return name
 
 
-def sign(text: Path, bundle: Path, key: str) -> str:
-    """Write ``bundle``, the signature of ``text``, and return the key's name. Raises as own."""
-    name = own(key)
+def sign(text: str, key: str) -> str:
+    """The signature of ``text`` by ``key``, as sigstore's bundle. Raises as own."""
     options = ("--yes", "--use-signing-config=false", "--tlog-upload=false")
-    _said("sign-blob", *options, "--key", key, "--bundle", str(bundle), str(text))
-    return name
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
+        bundle = Path(folder) / "bundle"
+        _said("sign-blob", *options, "--key", key, "--bundle", str(bundle), "-", data=text.encode())
+        return bundle.read_text()
 
 
-def signer(text: Path, bundle: Path) -> str:
+def signer(text: bytes, bundle: Path) -> str:
     """Which trusted key signed ``text``. Raises Missing without cosign, Refused when none did."""
     said = ""
     for name, file in _trusted().items():
         try:
             options = ("--insecure-ignore-tlog=true", "--key", file)
-            _said("verify-blob", *options, "--bundle", str(bundle), str(text))
+            _said("verify-blob", *options, "--bundle", str(bundle), "-", data=text)
         except Refused as error:
             said = error.problems[0].found
         else:
@@ -80,9 +82,9 @@ def _name(text: str, where: str) -> str:
     return f"cosign {hashlib.sha256(base64.b64decode(found[1])).hexdigest()}"
 
 
-def _said(*words: str) -> str:
+def _said(*words: str, data: bytes = b"") -> str:
     try:
-        done = run(["cosign", *words])
+        done = run(["cosign", *words], data=data)
     except FileNotFoundError:
         todo = "install it (docs.sigstore.dev), or sign by GPG: leave --key cosign:… out"
         raise Missing(Problem("cosign is not installed", todo=todo)) from None

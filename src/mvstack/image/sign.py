@@ -46,13 +46,12 @@ def sign(folder: Path, key: str = "") -> Verified:
     if not files:
         raise Refused(Problem("there is nothing to sign", relative(folder)))
     text = "".join(f"{digest}  {name}\n" for name, digest in files.items())
+    reference = cosign.reference(key)
+    signed = cosign.sign(text, reference) if reference else gpg.sign(text, signer, detached=True)
     for name in (SIGNATURE, BUNDLE):
         (folder / name).unlink(missing_ok=True)
     write_atomically(folder / SUMS, text)
-    if reference := cosign.reference(key):
-        cosign.sign(folder / SUMS, folder / BUNDLE, reference)
-    else:
-        write_atomically(folder / SIGNATURE, gpg.sign(text, signer, detached=True))
+    write_atomically(folder / (BUNDLE if reference else SIGNATURE), signed)
     return Verified(signer, files)
 
 
@@ -81,7 +80,7 @@ def verify(folder: Path) -> Verified:
     text = sums.read_bytes()
     try:
         signer = (
-            cosign.signer(sums, by)
+            cosign.signer(text, by)
             if by.name == BUNDLE
             else gpg.verified_detached(text, by.read_bytes())
         )
