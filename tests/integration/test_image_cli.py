@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from mvstack.cli import main as cli
 from mvstack.image import build, checkout, site, store, tools
 from mvstack.image.clean import clean_here
+from mvstack.image.sign import sign, verify
 from mvstack.support.errors import InvalidInput
 from mvstack.support.home import DATA
 from mvstack.support.progress import Progress
@@ -274,6 +275,24 @@ def test_only_what_was_tested_and_signed_is_published(
     code, _, err = mvstack(*words)
     assert code == 4 and "published already" in err
     assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.skipif(not shutil.which("cosign"), reason="cosign is not installed")
+def test_what_cosign_signed_is_published_with_its_signature(
+    mvstack: Run, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COSIGN_PASSWORD", "of the tests")
+    subprocess.run(["cosign", "generate-key-pair"], cwd=tmp_path, check=True, capture_output=True)
+    monkeypatch.setenv("MVSTACK_COSIGN_KEYS", str(tmp_path / "cosign.pub"))
+    tested = version(images, "tested")
+    (tested.folder / "disk.qcow2").write_text("disk")
+    tested.set(signed=sign(tested.folder, f"cosign:{tmp_path / 'cosign.key'}").signer)
+    code, out, err = mvstack(
+        "publish", SYSTEM, "--to", tmp_path / "to", "--vulnerabilities-unknown"
+    )
+    assert code == 0, out + err
+    (there,) = (tmp_path / "to" / IMAGE).iterdir()
+    assert verify(there).signer.startswith("cosign ")
 
 
 def test_a_version_says_its_last_day_and_after_it_is_not_published(

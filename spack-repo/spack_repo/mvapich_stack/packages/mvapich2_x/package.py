@@ -55,7 +55,7 @@ class Mvapich2X(BinaryMvapich2):
         depends_on("xpmem", when=f"feature={_feature}")
 
     for _target in ("aarch64:", "ppc64le:"):
-        # A conflict, of which Spack says the message first; of a requirement it does not.
+        # A conflict: of a requirement Spack leaves the message out.
         conflicts(
             f"target={_target}",
             msg="MVAPICH2-X is given out for x86_64 only: use mvapich2, built from source",

@@ -34,7 +34,7 @@ class OsuInam(RpmByHand, Package):
     depends_on("java@8:", type="run")
 
     for _target in ("aarch64:", "ppc64le:"):
-        # A conflict, of which Spack says the message first; of a requirement it does not.
+        # A conflict: of a requirement Spack leaves the message out.
         conflicts(
             f"target={_target}",
             msg="INAM is given out for x86_64 only: install it on an x86_64 management node",
