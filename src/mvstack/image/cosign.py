@@ -71,9 +71,8 @@ def _trusted() -> dict[str, str]:
     try:
         return {_name(Path(file).read_text(), file): file for file in files}
     except OSError as error:
-        todo = f"name files with public keys in {TRUSTED}"
-        problem = Problem(f"cannot be read: {error.strerror}", str(error.filename), todo=todo)
-        raise Missing(problem) from None
+        said = f"{TRUSTED} names a file that cannot be read: {error.strerror}"
+        raise Missing(Problem(said, str(error.filename))) from None
 
 
 def _name(text: str, where: str) -> str:
