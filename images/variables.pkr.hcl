@@ -67,7 +67,7 @@ variable "ssh_host" {
 variable "ssh_port" {
   type        = number
   default     = 22
-  description = "The port that goes with it."
+  description = "The port that goes with it. Of several machines (mvstack image boot-test) the first; the others follow."
 }
 
 variable "ssh_private_key_file" {

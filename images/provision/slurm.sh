@@ -1,5 +1,6 @@
-# A Slurm of one node, on loopback, for as long as the test in the image runs; sourced by smoke. The cluster
-# that takes the image brings its own, with its own users: nothing of this one may stay.
+# A Slurm for as long as the test in the image runs: of one node, on loopback, or of the machines of NODES.
+# Sourced by smoke. The cluster that takes the image brings its own, with its own users: nothing of this one
+# may stay.
 # shellcheck shell=bash
 
 before() { # before FOLDER NAME: keeps in FOLDER what is installed and which users there are
@@ -11,8 +12,11 @@ before() { # before FOLDER NAME: keeps in FOLDER what is installed and which use
     cut -d: -f1 /etc/group | sort >"$1/group.$2"
 }
 
-slurm_begin() { # slurm_begin FOLDER: starts it; slurm.conf, its files and the list of its processes are there
-    local folder=$1 processors process until
+# slurm_begin FOLDER [NUMBER]: starts what it needs here; slurm.conf, its files and the list of its processes are
+# in FOLDER. This is machine NUMBER of NODES, lines of a host's name and its address; all have the same
+# FOLDER/munge.key and as many processors as this one.
+slurm_begin() {
+    local folder=$1 number=${2:-1} processors process until name address
     processors=$(nproc)
     ((processors > 1)) || processors=2
     before "$folder" before
@@ -20,17 +24,20 @@ slurm_begin() { # slurm_begin FOLDER: starts it; slurm.conf, its files and the l
     case ${FAMILY:?} in debian | ubuntu) apt-get -q update >&2 || true ;; esac
     [[ ${#TEST_PACKAGES[@]} == 0 ]] || install_packages "${TEST_PACKAGES[@]}" >&2
     chmod 0755 "$folder"
-    head -c 128 /dev/urandom >"$folder/munge.key"
+    [[ -f $folder/munge.key ]] || head -c 128 /dev/urandom >"$folder/munge.key"
     chmod 0400 "$folder/munge.key"
+    read -r name address <<<"${NODES[0]}"
     cat >"$folder/slurm.conf" <<END
 ClusterName=test
-SlurmctldHost=localhost(127.0.0.1)
+SlurmctldHost=$name($address)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket=$folder/munge.socket
 CredType=cred/munge
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+$( # of several machines srun must hear the others; munge lets nobody else in
+    ((${#NODES[@]} > 1)) || echo CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+)
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -45,21 +52,28 @@ SlurmctldLogFile=$folder/slurmctld.log
 SlurmdPidFile=$folder/slurmd.pid
 SlurmdSpoolDir=$folder/spool
 SlurmdLogFile=$folder/slurmd.log
-NodeName=test NodeHostname=localhost NodeAddr=127.0.0.1 CPUs=$processors
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+$(for row in "${NODES[@]}"; do
+        read -r name address <<<"$row"
+        echo "NodeName=$name NodeHostname=$name NodeAddr=$address CPUs=$processors"
+    done)
 END
     mkdir -p "$folder/state" "$folder/spool"
     munged --force --foreground --key-file="$folder/munge.key" --socket="$folder/munge.socket" \
         --pid-file="$folder/munged.pid" --log-file="$folder/munged.log" \
         --seed-file="$folder/munged.seed" >"$folder/munged.out" 2>&1 &
     echo $! >"$folder/processes"
-    slurmctld -D >"$folder/slurmctld.out" 2>&1 &
+    if ((number == 1)); then
+        slurmctld -D >"$folder/slurmctld.out" 2>&1 &
+        echo $! >>"$folder/processes"
+    fi
+    read -r name address <<<"${NODES[number - 1]}"
+    slurmd -D -N "$name" >"$folder/slurmd.out" 2>&1 &
     echo $! >>"$folder/processes"
-    slurmd -D -N test >"$folder/slurmd.out" 2>&1 &
-    echo $! >>"$folder/processes"
+    ((number == 1)) || return 0
     until=$((SECONDS + ${MVSTACK_SMOKE_LIMIT:-120}))
     while ((SECONDS < until)); do
-        [[ $(timeout 10 sinfo --noheader --format=%T 2>/dev/null) != idle ]] || return 0
+        [[ $(timeout 10 sinfo --noheader --format='%D %T' 2>/dev/null) != "${#NODES[@]} idle" ]] || return 0
         while read -r process; do kill -0 "$process" 2>/dev/null || until=0; done <"$folder/processes"
         sleep 1
     done
@@ -71,11 +85,13 @@ slurm_end() { # slurm_end FOLDER: ends it, and takes away what slurm_begin broug
     local folder=$1 process names=()
     [[ -f $folder/packages.before ]] || return 0
     if [[ -f $folder/processes ]]; then
-        timeout 30 scancel --full --user=root 2>/dev/null || true
-        for ((waited = 0; waited < 30; waited++)); do
-            [[ -n $(timeout 10 squeue --noheader 2>/dev/null) ]] || break
-            sleep 1
-        done
+        if [[ -f $folder/slurmctld.out ]]; then
+            timeout 30 scancel --full --user=root 2>/dev/null || true
+            for ((waited = 0; waited < 30; waited++)); do
+                [[ -n $(timeout 10 squeue --noheader 2>/dev/null) ]] || break
+                sleep 1
+            done
+        fi
         while read -r process; do
             kill "$process" 2>/dev/null || true
             while kill -0 "$process" 2>/dev/null; do sleep 0.1; done

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -18,31 +19,37 @@ from mvstack.image import vm
 
 from .emulated_aws import EmulatedAws
 from .fake_arm import FakeArm
-from .world import World
+from .world import LOOPBACK, World
 
 
 class Started:
-    """Use as a context manager. In ``world``, behind ``port`` of its loopback, ``user`` logs in."""
+    """Two machines at a time; in ``world``, ``user`` logs in at ``port`` of loopback, and the next.
+
+    Use as a context manager.
+    """
 
     def __init__(self, world: World, emulator: Any, raw: Path, folder: Path, user: str) -> None:
         self.world, self.emulator, self.raw, self.folder = world, emulator, raw, folder
         self.user, self.port = user, world.free_port()
         self.told: dict[str, Any] = {}
         self.began = self.ended = 0  # how many machines were started, and ended on request
+        self._wires = socket.socketpair()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
-        self._free_port = vm.free_port
+        self._plain = vm.arguments
 
     def __enter__(self) -> Started:
         self.folder.mkdir()
-        vm.free_port = lambda: self.port
+        vm.arguments = self._arguments
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
-        vm.free_port = self._free_port
+        vm.arguments = self._plain
+        for wire in self._wires:
+            wire.close()
 
     def _watch(self) -> None:
         with contextlib.ExitStack() as machine, self.world.inside():
@@ -51,28 +58,65 @@ class Started:
                     asked, ends = self._requests()
                 except ValueError:
                     continue  # the emulator writes its record just now
-                if len(asked) > self.began:
-                    self.told = asked[-1]
+                if ends >= len(asked) > self.ended:
+                    machine.close()
+                    self.began = self.ended = len(asked)
+                elif len(asked) > self.began and (self._first or self._answers()):
+                    self.told = asked[self.began]
                     machine.enter_context(self._machine())
                     self.began += 1
-                elif self.began > self.ended and ends >= self.began:
-                    machine.close()
-                    self.ended += 1
+
+    @property
+    def _first(self) -> bool:
+        """Whether the next machine is the first of its test."""
+        return self.began % 2 == 0
+
+    def _answers(self) -> bool:
+        """Whether the first machine is up; it has the network's first address then."""
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection((LOOPBACK, self.port), 1) as one,
+        ):
+            one.settimeout(1)
+            return one.recv(4) == b"SSH-"
+        return False
+
+    def _arguments(self, seed: Path, port: int | str) -> list[list[str]]:
+        """Two machines on one network, as in a cloud's subnet; the first one's qemu routes."""
+        words = self._plain(seed, port)
+        if not self._first:
+            lan = [["-netdev", f"socket,id=user.0,fd={self._wires[1].fileno()}"]]
+        else:
+            to = [(self.port, "10.0.2.15"), (self.port + 1, "10.0.2.16")]
+            forward = "".join(f",hostfwd=tcp:{LOOPBACK}:{port}-{at}:22" for port, at in to)
+            lan = [["-netdev", f"user,id=router{forward}"]]
+            lan += [["-netdev", f"socket,id=wire,fd={self._wires[0].fileno()}"]]
+            lan += [["-netdev", "hubport,id=user.0,hubid=0"]]
+            lan += [
+                ["-netdev", f"hubport,id=to-{one},hubid=0,netdev={one}"]
+                for one in ("router", "wire")
+            ]
+        card = f"virtio-net-pci,netdev=user.0,romfile=,mac=52:54:00:4d:57:{self.began % 2:02x}"
+        words = [row for row in words if "user.0" not in row[1]]
+        return [*words, *lan, ["-device", card]]
 
     def _machine(self) -> contextlib.AbstractContextManager[vm.Machine]:
         disk = self.folder / "disk.qcow2"
         if not disk.exists():
             command = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2", self.raw, disk]
             subprocess.run(command, check=True)
+        name = f"boot-{self.began}"
         # cloud-init's own name for the default user, which each cloud's images set otherwise
         data = json.dumps({**self.told, "user": {"name": self.user}})
         files = {
-            "meta-data": json.dumps({"instance-id": f"boot-{self.began}"}) + "\n",
+            "meta-data": json.dumps({"instance-id": name, "local-hostname": name}) + "\n",
             "user-data": f"#cloud-config\n{data}\n",
         }
-        seed = vm.seed_of(self.folder, files)
-        guest = vm.Guest(self.user, self.folder / "none", seed, 2, 4096)
-        return vm.launched(disk, self.folder, guest)
+        folder = self.folder / name
+        seed = vm.seed_of(folder, files)
+        sockets = [wire.fileno() for wire in self._wires]
+        guest = vm.Guest(self.user, folder / "none", seed, 2, 3072, (), sockets)
+        return vm.launched(disk, folder, guest)
 
     def _requests(self) -> tuple[list[dict[str, Any]], int]:
         """What each machine that was asked for is told, and how many were to be ended."""
@@ -80,13 +124,14 @@ class Started:
             rows = self.emulator.requests()
             made = [one for one in rows if one.method == "PUT" and "/deployments/boot" in one.path]
             keys = [one.body["properties"]["parameters"]["key"]["value"] for one in made]
-            gone = [r for r in rows if r.method == "DELETE" and "/mvapich-stack-boot-" in r.path]
-            return [{"ssh_authorized_keys": [key]} for key in keys], len(gone)
+            gone = [r.path.partition("?")[0] for r in rows if r.method == "DELETE"]
+            ends = sum(any(one.path.startswith(f"{group}/") for group in gone) for one in made)
+            return [{"ssh_authorized_keys": [key]} for key in keys], ends
         assert isinstance(self.emulator, EmulatedAws)
         found, ends = [], 0
         for form in self.emulator.requests():
             text = base64.b64decode(form.get("UserData", "")).decode()
             if form["Action"] == "RunInstances" and "ssh_authorized_keys" in text:
-                found.append(json.loads(text.partition("\n")[2]))
+                found += [json.loads(text.partition("\n")[2])] * int(form["MaxCount"])
             ends += bool(found) and form["Action"] == "TerminateInstances"
         return found, ends

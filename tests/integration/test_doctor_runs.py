@@ -52,6 +52,13 @@ def test_nothing_is_wrong_and_two_ranks_run(doctor):
     assert said.endswith("nothing is wrong\n")
 
 
+def test_what_two_ranks_printed_elsewhere_is_judged(doctor, tmp_path):
+    ranks = "".join(f"rank {n} on n{n}: {{}} of 33554432 bytes over TCP\n" for n in (0, 1))
+    for sent, status in ((0, 0), (33554432, 1)):
+        (tmp_path / "printed").write_text(ranks.format(sent, sent))
+        assert doctor("mpi-doctor --printed printed")[0] == status
+
+
 def test_messages_over_tcp(doctor, plan):
     name, value = {
         "ch4:ofi": ("MPIR_CVAR_NOLOCAL", "1"),

@@ -26,7 +26,7 @@ from images.needs import needs
 from images.world import LOOPBACK, World, networks, processes
 
 from mvstack.image import publish, store, vm
-from mvstack.image.boot import boot_test
+from mvstack.image.boot import Spend, boot_test
 from mvstack.image.clouds import BUILD as BUILD_TAG
 from mvstack.image.clouds import IMAGE as IMAGE_TAG
 from mvstack.image.clouds import OURS, STATE, TAG, Booted
@@ -457,15 +457,15 @@ def test_a_machine_of_an_image_has_its_adapters_and_always_ends(
         subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
         group = ec2.describe_security_groups()["SecurityGroups"][0]["GroupId"]
         site = {"aws_subnet": subnet, "aws_security_group": group}
-        how = Booted(image, "ssh-ed25519 AAAA test", BUILD, 75, site)
-        with pytest.raises(Refused, match="was never built"), cloud.machine(VERSION, how):
+        how = Booted(image, "ssh-ed25519 AAAA test", BUILD, 75, site, 2)
+        with pytest.raises(Refused, match="was never built"), cloud.machines(VERSION, how):
             pass
         ami = ec2.register_image(Name=f"{TAG}-{image.name}-{VERSION}", RootDeviceName="/dev/sda1")
         raised = pytest.raises(type(end)) if end else nullcontext()
-        with raised, cloud.machine(VERSION, how) as address:
-            assert address
-            (left,) = [one for one in cloud.leftovers() if one.kind == "instance"]
-            assert left.build == BUILD, "`image clean` finds it, should this process be killed"
+        with raised, cloud.machines(VERSION, how) as addresses:
+            assert len({*addresses}) == 2
+            left = [one.build for one in cloud.leftovers() if one.kind == "instance"]
+            assert left == [BUILD] * 2, "`image clean` finds them, should this process be killed"
             if end:
                 raise end
         assert cloud.leftovers() == [] and aws.left()["instances"] == []
@@ -521,7 +521,7 @@ def test_a_boot_test_that_fails_ends_its_machine_and_nothing_is_published(
         ami = ec2.register_image(Name=name, RootDeviceName="/dev/sda1")["ImageId"]
         where = Asked("aws-c6i/hpc", root=tmp_path, images=tmp_path / "images")
         with pytest.raises(error, match=says or None):
-            boot_test(where, None, site, (1, 100.0), Progress(0, mode="quiet"))
+            boot_test(where, None, site, Spend(2, 1, 100.0), Progress(0, mode="quiet"))
         assert aws.left()["instances"] == [] and asked(aws, "TerminateInstances")
         ec2.deregister_image(ImageId=ami)
     (left,) = store.versions(tmp_path / "images")

@@ -381,11 +381,12 @@ def test_a_machine_of_an_image_always_ends_with_its_group(
     image = load_image("azure-hbv3", "hpc")
     arm.site(image.name)
     subnet = "/subscriptions/x/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/v"
-    how = Booted(image, "ssh-ed25519 AAAA test", BUILD, 75, {"azure_subnet": f"{subnet}/subnets/s"})
+    site = {"azure_subnet": f"{subnet}/subnets/s"}
+    how = Booted(image, "ssh-ed25519 AAAA test", BUILD, 75, site, 2)
     place = f"{GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}/images/{image.name}"
     source = {"source": {"id": arm.put(MANAGED, location=LOCATION)}}
     refused = pytest.raises(Refused, match="was never built")
-    with world.inside(), refused, cloud.machine(VERSION, how):
+    with world.inside(), refused, cloud.machines(VERSION, how):
         pass
     version = arm.put(
         f"{place}/versions/{VERSION}",
@@ -395,14 +396,17 @@ def test_a_machine_of_an_image_always_ends_with_its_group(
     )
     before = arm.left()
     raised = pytest.raises(type(end)) if end else nullcontext()
-    with world.inside(), raised, cloud.machine(VERSION, how) as address:
-        assert address == LOOPBACK
+    with world.inside(), raised, cloud.machines(VERSION, how) as addresses:
+        assert addresses == [LOOPBACK] * 2
         (left,) = [one for one in cloud.leftovers() if one.kind == "resource group"]
         assert left.build == BUILD, "`image clean` finds it, should this process be killed"
         if end:
             raise end
     assert arm.left() == before
-    (made,) = asked(arm, "PUT", "/deployments/boot")
+    made, other = asked(arm, "PUT", "/deployments/boot")
+    assert "/deployments/boot1" in made.path and "/deployments/boot2" in other.path
+    joined = asked(arm, "PUT", "/availabilitySets/")
+    assert len(joined) == 1, "machines of another set share no InfiniBand"
     given = {key: row["value"] for key, row in made.body["properties"]["parameters"].items()}
     assert given["image"] == version and given["size"] == "Standard_HB120rs_v3"
     assert given["secureBoot"] is True and given["key"] == how.key
@@ -422,7 +426,7 @@ def test_no_machine_is_left_where_azure_refuses_it(
     arm.refuse("PUT", "/deployments/boot", 409, "QuotaExceeded", "no cores of this family")
     how = Booted(image, "key", BUILD, 75, {"azure_subnet": "s"})
     refused = pytest.raises(MvstackError, match="no cores of this family")
-    with world.inside(), refused, cloud.machine(VERSION, how):
+    with world.inside(), refused, cloud.machines(VERSION, how):
         pass
     assert arm.left() == before
 

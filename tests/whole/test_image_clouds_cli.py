@@ -3,7 +3,8 @@
 Of the clouds there are emulators, and of the instance a stand-in without a kernel of its own
 (images/instance.py); GRUB is a stand-in that hands its line to extlinux. Real are the release,
 which comes from a signed cache, the provisioning, Slurm, which starts the ranks, the disk, which is
-audited, and the machine that is started from it, tested, started again and tested with Slurm.
+audited, and the two machines that are started from it, tested, started again and tested with Slurm,
+each alone and as two nodes of one.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def system(cloud: str, folder: Path) -> Path:
     text = (DATA / "environments" / "systems" / f"{SYSTEM}.yaml").read_text()
     text = text.replace(f"name: {SYSTEM}", f"name: {NAME}")
     text = text.replace("cloud: qemu", f"cloud: {cloud}").replace("launcher: hydra", SLURM)
+    text = text.replace("fabric: shm", "fabric: tcp")
     text = text.replace("base: {suite: bookworm}", f"base: {CLOUDS[cloud]}")
     text = text.replace("machine: 2 virtual processors, 4 GB", f"machine: {SIZES[cloud]}")
     text = text.replace("os: debian12\n", "os: debian12\nscheduler: slurm\n")
@@ -236,26 +238,27 @@ def test_a_site_builds_audits_starts_tests_and_publishes(
     priced = folder / "priced.json"
     with Started(world, emulator, disk.raw, folder / "machine", USERS[cloud]) as started:
         priced.write_text(json.dumps(json.loads(site.read_text()) | network(emulator) | {
-            "prices": {SIZES[cloud]: 4}, "ssh_port": started.port,
+            "prices": {SIZES[cloud]: 2}, "ssh_port": started.port,
         }))  # fmt: skip
         code, said = mvstack(*boot, "--settings", priced, "--budget", "4.99")
         assert code == 4 and "cost 5.00" in said and "Nothing was started" in said
-        # a machine whose kernel is not there is given up and ended, and is not tested
+        # machines whose kernel is not there are given up and ended, and are not tested
         kernel_gone(disk.raw, folder / "machine" / "disk.qcow2")
         code, said = mvstack(*boot[:-1], "4", "--settings", priced, "--budget", "5")
         assert code == 1 and "4 minutes" in said, said
-        ended(started, 1)
+        ended(started, 2)
         assert mvstack(*unknown)[0] == 4
         (folder / "machine" / "disk.qcow2").unlink()
 
         code, said = mvstack(*boot, "--settings", priced, "--budget", "5")
         assert code == 0 and f"{IMAGE} {VERSION}: tested" in said, said
-        ended(started, 2)
+        ended(started, 4)
     code, said = mvstack("image", "clean", "--cloud", cloud, "--settings", site, "--older-than", 0)
     assert code == 0 and "nothing to clean" in said
     report = json.loads((place / "tests.json").read_text())
     cases = {case["name"]: case["result"] for case in [*report["machine"], *report["checks"]]}
     assert cases["smoke"] == "pass" and cases["second start"] == "pass"
+    assert cases["smoke among 2 machines"] == "pass"
     assert any("test_kernel_is_the_one" in name for name in cases)
 
     code, said = mvstack(*publish)

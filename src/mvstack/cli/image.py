@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from mvstack.cli import options
 from mvstack.image import flow, manifest
-from mvstack.image.boot import boot_test
+from mvstack.image.boot import Spend, boot_test
 from mvstack.image.flow import Asked
 from mvstack.image.job import Wanted
 from mvstack.image.life import delete_image, deprecate_image, replicate_image
@@ -125,8 +125,9 @@ def test(
     system: options.System,
     asked: Version = None,
     host: Annotated[
-        str, Option(help="Machine that was started from a cloud's image, as ssh knows it.")
-    ] = "",
+        list[str] | None,
+        Option(help="Machine of a cloud's image, as ssh knows it; MPI runs among several."),
+    ] = None,
     ssh_config: Annotated[Path | None, Option(help="ssh's configuration file for it.")] = None,
     size: Size = "",
     release: options.ReleaseName = None,
@@ -137,8 +138,8 @@ def test(
 ) -> None:
     """Run all tests on a machine of the image, which is rebooted; sign the image if they pass."""
     where = Asked(system, release, root, images, key, size)
-    machine = Machine(host, ssh_config) if host else None
-    version = flow.test_image(where, asked, options.progress(as_json), machine)
+    machines = [Machine(one, ssh_config) for one in host or ()]
+    version = flow.test_image(where, asked, options.progress(as_json), machines)
     _told(version, as_json)
 
 
@@ -153,6 +154,7 @@ def boot_test_(
         float, Option(min=0, help="Most it may cost, in the currency of FILE's prices.")
     ],
     minutes: Annotated[int, Option(min=1, help="Most minutes it may take.")] = 60,
+    nodes: Annotated[int, Option(min=1, help="Machines to start; MPI runs among them.")] = 2,
     size: Size = "",
     asked: Version = None,
     root: options.Root = None,
@@ -160,9 +162,9 @@ def boot_test_(
     key: Signer = "",
     as_json: options.Json = False,
 ) -> None:
-    """Start a machine of the image's size in its cloud, run all tests on it, and end it."""
+    """Start machines of the image's size in its cloud, run all tests on them, and end them."""
     where = Asked(system, root=root, images=images, key=key, size=size)
-    spend = (minutes, budget)
+    spend = Spend(nodes, minutes, budget)
     _told(boot_test(where, asked, settings, spend, options.progress(as_json)), as_json)
 
 

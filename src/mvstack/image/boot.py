@@ -1,4 +1,4 @@
-"""`mvstack image boot-test`: a machine of the image's own size in its cloud, tested, and ended."""
+"""`mvstack image boot-test`: machines of the image's own size in its cloud, tested, and ended."""
 
 import contextlib
 import secrets
@@ -6,6 +6,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +21,30 @@ from mvstack.support.errors import CheckFailed, Problem, Refused
 from mvstack.support.progress import Progress
 
 _NETWORK = {"aws": ("aws_subnet", "aws_security_group"), "azure": ("azure_subnet",)}
-_MORE = 15  # minutes that a machine may be there for beside its test: to start, and to end
+_MORE = 15  # minutes that machines may be there for beside its test: to start, and to end
+
+
+@dataclass(frozen=True)
+class Spend:
+    """How many machines, for how many minutes at most, and what all may cost."""
+
+    nodes: int
+    minutes: int
+    budget: float
 
 
 def boot_test(
-    asked: Asked, number: str | None, site: Path, spend: tuple[int, float], progress: Progress
+    asked: Asked, number: str | None, site: Path, spend: Spend, progress: Progress
 ) -> Version:
-    """Test a version on a machine of its own size that is started for that, and ended after it.
+    """Test a version on machines of its own size that are started for that, and ended after it.
 
-    ``spend`` is how many minutes the test may take and what it all may cost. Raises Refused before
-    anything is started, where the cost could be higher or nobody says the price; CheckFailed when
-    it takes longer; and all that a test raises.
+    Raises Refused before anything is started, where the cost could be higher or nobody says the
+    price; CheckFailed when it takes longer; and all that a test raises.
     """
-    minutes, budget = spend
+    minutes = spend.minutes
     plan, image = asked.plan("boot-test")
     known = read_site(site)
-    cost = _cost(image, known, minutes + _MORE, budget)
+    cost = _cost(image, known, spend)
     states = ("candidate", "tested", "published")
     version = store.find(asked.folder(plan.root), image.name, number, states)
     there = cloud(image.cloud, known)
@@ -46,21 +55,26 @@ def boot_test(
         key = vm.make_key(work)
         public = key.with_suffix(".pub").read_text().strip()
         build = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}"
-        how = Booted(image, public, build, minutes + _MORE, known)
-        with progress.step("machine", f"{image.machine}, which costs {cost:.2f} at most"):
-            address = stack.enter_context(there.machine(version.version, how))
-        at = (str(known.get("ssh_host") or address), int(known.get("ssh_port") or 22))
+        how = Booted(image, public, build, minutes + _MORE, known, spend.nodes)
+        what = f"{spend.nodes} x {image.machine}, at most {cost:.2f} in all"
+        with progress.step("machines", what):
+            addresses = stack.enter_context(there.machines(version.version, how))
         name = image.machine.lower()  # as ssh looks it up
-        config = stack.enter_context(vm.reached_by(work / "config", name, at, image.user, key))
+        host, port = known.get("ssh_host"), int(known.get("ssh_port") or 22)
+        at = {
+            f"{name}-{count}": (str(host), port + count - 1) if host else (address, port)
+            for count, address in enumerate(addresses, 1)
+        }
+        config = stack.enter_context(vm.reached_by(work / "config", at, image.user, key))
         over = Problem(f"the test did not end within {minutes} minutes", todo="--minutes N")
-        late = CheckFailed(over, outcome="Its machine was ended.")
+        late = CheckFailed(over, outcome="Its machines were ended.")
         stack.enter_context(_raising(signal.SIGALRM, late))
         stack.callback(signal.alarm, 0)
         signal.alarm(minutes * 60)
-        return test_image(asked, version.version, progress, Machine(name, config))
+        return test_image(asked, version.version, progress, [Machine(one, config) for one in at])
 
 
-def _cost(image: ImagePlan, site: dict[str, Any], minutes: int, budget: float) -> float:
+def _cost(image: ImagePlan, site: dict[str, Any], spend: Spend) -> float:
     """What it can cost at most, in the currency of the site's prices."""
     if image.cloud == "qemu":
         raise Refused(Problem("an image for QEMU is started here", todo="mvstack image test"))
@@ -68,15 +82,16 @@ def _cost(image: ImagePlan, site: dict[str, Any], minutes: int, budget: float) -
     lacking = [one for one in _NETWORK[image.cloud] if not site.get(one)]
     if price is None:
         lacking.append(f'prices {{"{image.machine}": AN HOUR}}')
-    cost = float(price or 0) * minutes / 60
+    minutes = spend.minutes + _MORE
+    cost = float(price or 0) * minutes / 60 * spend.nodes
     problem = None
     if lacking:
         said = f"the site's file says nothing of {', '.join(lacking)}"
         problem = Problem(said, "--settings", todo="images/variables.pkr.hcl says what they are")
-    elif cost > budget:
-        said = f"{minutes} minutes of {image.machine} cost {cost:.2f}"
+    elif cost > spend.budget:
+        said = f"{minutes} minutes of {spend.nodes} x {image.machine} cost {cost:.2f}"
         todo = f"allow more, or less time (--minutes; {_MORE} more are to start and to end)"
-        problem = Problem(said, "--budget", found=f"{budget:.2f}", todo=todo)
+        problem = Problem(said, "--budget", found=f"{spend.budget:.2f}", todo=todo)
     if problem:
         raise Refused(problem, outcome="Nothing was started.")
     return cost

@@ -43,15 +43,6 @@ class Component:
     licence: str = ""
     sources: tuple[Source, ...] = ()
 
-    @property
-    def remarks(self) -> list[str]:
-        """What a reader must know of its bytes: *not upstream's bytes*, and why."""
-        return [
-            f"{one.file}: not upstream's bytes" + (f" ({one.note})" if one.note else "")
-            for one in self.sources
-            if not one.upstream
-        ]
-
 
 @dataclass(frozen=True)
 class Facts:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,11 +135,11 @@ def _plain_path(folder: Path) -> None:
 
 
 def test_image(
-    asked: Asked, number: str | None, progress: Progress, there: Machine | None = None
+    asked: Asked, number: str | None, progress: Progress, there: Sequence[Machine] = ()
 ) -> Version:
-    """`mvstack image test`: run every test on a machine of the image; a passed one is signed.
+    """`mvstack image test`: run every test on machines of the image; a passed one is signed.
 
-    ``there`` is that machine, of a cloud's image; one for QEMU is started here.
+    ``there`` are those machines, of a cloud's image; one for QEMU is started here.
     """
     plan, image = asked.plan("test")
     folder = asked.folder(plan.root)
@@ -147,7 +148,7 @@ def test_image(
     if version.data["release"] != plan.release:  # what it must hold is what its release says
         plan, image = asked.plan("test", version.data["release"])
     testing.ready(version.title, image, there)
-    if there is None:
+    if not there:
         testing.whole(version)
     _plain_path(folder)
     if asked.key:
@@ -159,7 +160,7 @@ def test_image(
     return version
 
 
-def _test(job: Job, key: str, there: Machine | None = None) -> None:
+def _test(job: Job, key: str, there: Sequence[Machine] = ()) -> None:
     """Test a version. What an earlier test said and signed holds no longer once this one begins.
 
     Of a published version nothing changes, neither its files nor what is known of it.

@@ -7,7 +7,7 @@ steps, the rendered files, two programs for the test in the image, and the relea
 import io
 import json
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +93,11 @@ def make_kit(
     return sha256_of(kit)
 
 
-def smoke_archive(image: dict[str, str], provision: Path = TEMPLATES) -> bytes:
-    """A tar of the kit without release and facts: what provision/smoke runs by, anywhere."""
+def smoke_archive(image: dict[str, str], more: Mapping[str, bytes]) -> bytes:
+    """A tar of the kit without release and facts, and with ``more``: what provision/smoke needs."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        _add(tar, _texts(image, provision))
+        _add(tar, _texts(image, TEMPLATES) | {name: (data, 0o600) for name, data in more.items()})
     return stream.getvalue()
 
 

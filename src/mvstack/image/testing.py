@@ -9,25 +9,23 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from mvstack.image import carry, kit, tools, vm
+from mvstack.image import carry, tools, vm
 from mvstack.image.extras import need
 from mvstack.image.job import Job
+from mvstack.image.nodes import THERE, followed, smoke
 from mvstack.image.packer import TEMPLATES
 from mvstack.image.plan import ImagePlan, distribution_of
 from mvstack.image.store import Version, work_folder
 from mvstack.image.vm import Machine
 from mvstack.support.errors import CheckFailed, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
-from mvstack.support.processes import Limits, TimedOut, follow
 
 REPORT = "tests.json"
-SILENCE = 1200.0  # seconds; the longest check takes two minutes in an emulated machine
-_THERE = "/tmp/mvapich-stack-test"
 
 
 def whole(version: Version) -> Path:
@@ -44,17 +42,19 @@ def whole(version: Version) -> Path:
     return disk
 
 
-def ready(title: str, image: ImagePlan, there: Machine | None = None) -> None:
+def ready(title: str, image: ImagePlan, there: Sequence[Machine] = ()) -> None:
     """Raise Refused for a cloud's image of which no machine is named, Missing without the tools."""
     if image.cloud == "qemu":
         if there:
             raise Refused(
                 Problem(
-                    "an image for QEMU is started here", found=there.name, todo="leave --host out"
+                    "an image for QEMU is started here",
+                    found=there[0].name,
+                    todo="leave --host out",
                 )
             )
         tools.need(tools.FOR_TEST, "starting an image")
-    elif there is None:
+    elif not there:
         raise Refused(
             Problem(
                 f"{title} is an image of {image.cloud}, and cannot be started here",
@@ -67,13 +67,14 @@ def ready(title: str, image: ImagePlan, there: Machine | None = None) -> None:
     need("pytest", "testinfra")
 
 
-def test(job: Job, report_to: Path, there: Machine | None = None) -> dict[str, Any]:
+def test(job: Job, report_to: Path, there: Sequence[Machine] = ()) -> dict[str, Any]:
     """Test the image of ``job`` as a machine, write ``report_to``, and return it.
 
-    The machine is ``there``, or is started here. It is looked at as it first came up, started once
-    more, and then runs MPI. Raises Refused for a machine of another image, BuildFailed for one that
-    does not come up, and CheckFailed naming each test that failed; then the report is written all
-    the same. What :func:`ready` raises is not seen here.
+    The machine is the first of ``there``, or is started here. It is looked at as it first came up,
+    started once more, and then runs MPI, at last among all of ``there``. Raises Refused for a
+    machine of another image, BuildFailed for one that does not come up, and CheckFailed naming each
+    test that failed; then the report is written all the same. What :func:`ready` raises is not seen
+    here.
     """
     version, image = job.version, job.image
     work = work_folder(version) / "test"
@@ -83,11 +84,13 @@ def test(job: Job, report_to: Path, there: Machine | None = None) -> dict[str, A
     with contextlib.ExitStack() as stack:
         console = work / "console.log"
         with job.step("start", "the image, started as a machine of its own", console) as step:
-            machine = there or stack.enter_context(
-                vm.started(whole(version), work, _guest(job, work), step.note)
-            )
-            machine.reach(step.note)
-            _is_of(machine, version)
+            machines = there or [
+                stack.enter_context(vm.started(whole(version), work, _guest(job, work), step.note))
+            ]
+            for one in machines:
+                one.reach(step.note)
+                _is_of(one, version)
+            machine = machines[0]
         started = time.monotonic() - began
         with job.step("testinfra", "tests of the machine", work / "testinfra.log") as step:
             inside = _testinfra(job, machine, work, step.note)
@@ -98,12 +101,17 @@ def test(job: Job, report_to: Path, there: Machine | None = None) -> dict[str, A
             if _reframe_can(machine, image):
                 checks = _reframe(machine, image.tree, work, step.note)
             else:
-                checks = [_smoke(job, machine, work / "smoke.log", step.note)]
+                checks = [smoke(job, [machine], work, step.note)]
+        if len(machines) > 1:
+            with job.step(
+                "nodes", f"MPI among {len(machines)} machines", work / "nodes.log"
+            ) as step:
+                checks.append(smoke(job, machines, work, step.note))
     emulated = f"QEMU, {vm.accelerator()}, {part['cores']} processors, {part['memory_gb']} GB"
     report = {
         "image": image.name,
         "version": version.version,
-        "where": f"{image.cloud}, {there.name}" if there else emulated,
+        "where": f"{image.cloud}, {', '.join(one.name for one in there)}" if there else emulated,
         "seconds": {"start": round(started, 1), "all": round(time.monotonic() - began, 1)},
         "machine": inside,
         "checks": checks,
@@ -165,20 +173,6 @@ def _reframe_can(machine: Machine, image: ImagePlan) -> bool:
     return not slurm and machine.run(line).text.strip() == carry.python_version()
 
 
-def _smoke(job: Job, machine: Machine, log: Path, note: Callable[[str], None]) -> dict[str, Any]:
-    """The test in the image (images/provision/smoke), again, on the machine that was started."""
-    unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
-    brought = machine.run(unpack, data=kit.smoke_archive(job.files))
-    if not brought.ok:
-        raise CheckFailed(
-            Problem("the test could not be copied there", found=brought.errors.strip()[-300:])
-        )
-    command = machine.ssh(f"sudo bash {_THERE}/provision/smoke")
-    status = _followed(command, os.environ, log, note)
-    why = "" if status == 0 else " ".join(log.read_text().split())[-500:] or f"status {status}"
-    return {"name": "smoke", "result": "pass" if status == 0 else "fail", "why": why}
-
-
 def _testinfra(
     job: Job, machine: Machine, work: Path, note: Callable[[str], None]
 ) -> list[dict[str, Any]]:
@@ -193,7 +187,7 @@ def _testinfra(
     command += [f"--junitxml={junit}", f"--rootdir={TEMPLATES / 'tests'}", "-c", os.devnull, "-v"]
     environment = {**os.environ, "MVSTACK_IMAGE_FACTS": str(facts), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
-    status = _followed(command, environment, work / "testinfra.log", note)
+    status = followed(command, environment, work / "testinfra.log", note)
     found = _cases(junit) if junit.is_file() and status in (0, 1) else []
     results = [case["result"] for case in found]
     # 1 is pytest's "tests failed"; what it says and its report must be the same
@@ -207,28 +201,6 @@ def _testinfra(
             )
         )
     return found
-
-
-def _followed(
-    command: Sequence[str], env: Mapping[str, str], log: Path, note: Callable[[str], None]
-) -> int:
-    """Run it with its output in ``log``; its status. Raises CheckFailed when it falls silent."""
-    with log.open("w", buffering=1) as stream:
-
-        def line(text: str) -> None:
-            stream.write(text + "\n")
-            note(text.strip())
-
-        try:
-            return follow(command, env, line=line, limits=Limits(silence=SILENCE))
-        except TimedOut:
-            raise CheckFailed(
-                Problem(
-                    f"a test said nothing for {SILENCE / 60:.0f} minutes, and was ended",
-                    str(log),
-                    todo="see what it did last: a collective that hangs looks like this",
-                )
-            ) from None
 
 
 def _cases(junit: Path) -> list[dict[str, Any]]:
@@ -262,7 +234,7 @@ def _reframe(
     archive = work / "carry.tar"
     carry.archive(archive)
     note("bringing ReFrame along")
-    unpack = f"mkdir -p {_THERE} && tar -C {_THERE} -xf -"
+    unpack = f"mkdir -p {THERE} && tar -C {THERE} -xf -"
     done = machine.run(unpack, data=archive.read_bytes())
     archive.unlink()
     if not done.ok:
@@ -271,12 +243,12 @@ def _reframe(
     # emulated processors say nothing of speed, and ranks that wait by spinning take minutes there
     tag = "" if vm.accelerator() == "kvm" else "correct"
     line = (
-        f"cd {_THERE} && PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 "
-        f"PYTHONPATH={_THERE}/site:{_THERE}/repository/src "
-        f"bin/python3 -P -m mvstack.image.inside {tree} {_THERE}/out {tag}"
+        f"cd {THERE} && PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 "
+        f"PYTHONPATH={THERE}/site:{THERE}/repository/src "
+        f"bin/python3 -P -m mvstack.image.inside {tree} {THERE}/out {tag}"
     )
-    status = _followed(machine.ssh(line), os.environ, work / "reframe.log", note)
-    brought = machine.run(f"cat {_THERE}/out/results.json")
+    status = followed(machine.ssh(line), os.environ, work / "reframe.log", note)
+    brought = machine.run(f"cat {THERE}/out/results.json")
     try:
         results = json.loads(brought.text)
     except ValueError:

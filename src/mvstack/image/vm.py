@@ -172,13 +172,17 @@ class Machine:
 
 
 @contextlib.contextmanager
-def reached_by(file: Path, name: str, at: tuple[str, int], user: str, key: Path) -> Iterator[Path]:
+def reached_by(
+    file: Path, at: Mapping[str, tuple[str, int]], user: str, key: Path
+) -> Iterator[Path]:
     """The file for ssh and what uses it (testinfra), for as long as the block lasts.
 
-    The machine ``at`` an address and a port is ``name`` in it.
+    ``at`` is where each machine is, address and port, by its name in the file.
     """
-    lines = [f"Host {name}", f"  HostName {at[0]}", f"  Port {at[1]}", f"  User {user}"]
-    lines += [f"  IdentityFile {key}", "  IdentitiesOnly yes"]
+    lines = []
+    for name, (address, port) in at.items():
+        lines += [f"Host {name}", f"  HostName {address}", f"  Port {port}"]
+    lines += ["Host *", f"  User {user}", f"  IdentityFile {key}", "  IdentitiesOnly yes"]
     lines += ["  StrictHostKeyChecking no", "  UserKnownHostsFile /dev/null", "  LogLevel ERROR"]
     # a socket's path may have 107 characters
     with tempfile.TemporaryDirectory(prefix="mvs-") as sockets:
@@ -246,7 +250,7 @@ def launched(disk: Path, folder: Path, guest: Guest) -> Iterator[Machine]:
             (folder / "vm.log").open("ab") as log,
             processes.started(words, os.environ, log, grace=20, pass_fds=guest.sockets) as process,
             reached_by(
-                folder / "ssh_config", "image", ("127.0.0.1", port), guest.user, guest.key
+                folder / "ssh_config", {"image": ("127.0.0.1", port)}, guest.user, guest.key
             ) as config,
         ):
             yield Machine("image", config, console, process)

@@ -61,10 +61,10 @@ class CloudImage:
 
 @dataclass(frozen=True)
 class Booted:
-    """What a machine is started with to test ``image`` on its own size.
+    """What ``count`` machines are started with to test ``image`` on its own size.
 
-    ``key`` is the public key that lets the image's user in, ``build`` names the run in its tags. It
-    ends by itself after ``minutes``. ``site`` is the site's file, with its network.
+    ``key`` is the public key that lets the image's user in, ``build`` names the run in their tags.
+    They end by themselves after ``minutes``. ``site`` is the site's file, with its network.
     """
 
     image: ImagePlan
@@ -72,6 +72,7 @@ class Booted:
     build: str
     minutes: int
     site: Mapping[str, Any]
+    count: int = 1
 
 
 class Cloud(Protocol):
@@ -123,8 +124,8 @@ class Cloud(Protocol):
         """
         ...
 
-    def machine(self, version: str, how: Booted) -> AbstractContextManager[str]:
-        """Start a machine of a version; its address in the site's network. It ends with the block.
+    def machines(self, version: str, how: Booted) -> AbstractContextManager[list[str]]:
+        """Start machines of a version; their addresses in the site's network. The block ends them.
 
         Raises Refused when that version was never built.
         """

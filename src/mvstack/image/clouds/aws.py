@@ -183,10 +183,10 @@ class Aws:
         return where
 
     @contextlib.contextmanager
-    def machine(self, version: str, how: Booted) -> Iterator[str]:
-        """See :class:`Cloud`. With all its adapters of EFA, without a public address.
+    def machines(self, version: str, how: Booted) -> Iterator[list[str]]:
+        """See :class:`Cloud`. With all their adapters of EFA, without a public address.
 
-        The machine itself shuts down that long after each start, and AWS terminates what does.
+        Each machine shuts itself down that long after each start, and AWS terminates what does.
         """
         image, ec2 = how.image, self._ec2(self.region)
         home = self._home(image.name, version)
@@ -206,8 +206,8 @@ class Aws:
             "run_instances",
             ImageId=home["ImageId"],
             InstanceType=image.machine,
-            MinCount=1,
-            MaxCount=1,
+            MinCount=how.count,
+            MaxCount=how.count,
             NetworkInterfaces=cards or [{"DeviceIndex": 0, **place}],
             UserData=f"#cloud-config\n{json.dumps(told)}\n",
             InstanceInitiatedShutdownBehavior="terminate",
@@ -215,13 +215,16 @@ class Aws:
             TagSpecifications=[
                 {"ResourceType": one, "Tags": rows} for one in ("instance", "volume")
             ],
-        )["Instances"][0]
-        name = str(made["InstanceId"])
+        )["Instances"]
+        names = [str(one["InstanceId"]) for one in made]
         try:
-            ec2.until("instance_running", InstanceIds=[name])
-            yield str(made["PrivateIpAddress"])
+            ec2.until("instance_running", InstanceIds=names)
+            yield [str(one["PrivateIpAddress"]) for one in made]
         finally:
-            remove(ec2, Leftover("instance", name, how.build, image.name, "", self.region))
+            with contextlib.ExitStack() as stack:  # each, should another's end fail
+                for name in names:
+                    left = Leftover("instance", name, how.build, image.name, "", self.region)
+                    stack.callback(remove, ec2, left)
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
         """See :class:`Cloud`. Other accounts no longer see it listed after that day.

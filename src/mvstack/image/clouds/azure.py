@@ -151,15 +151,16 @@ class Azure:
         return dict.fromkeys([*there, *added], str(found.id))
 
     @contextlib.contextmanager
-    def machine(self, version: str, how: Booted) -> Iterator[str]:
-        """See :class:`Cloud`. In a resource group of its own, without a public address.
+    def machines(self, version: str, how: Booted) -> Iterator[list[str]]:
+        """See :class:`Cloud`. In a resource group of their own, without a public address.
 
-        Azure shuts it down then, and asks no more money for it; `mvstack image clean` finds the
+        Azure shuts them down then, and asks no more money for them; `mvstack image clean` finds the
         group.
         """
         image, off = how.image, datetime.now(UTC) + timedelta(minutes=how.minutes)
         found = self._version(image.name, version)
         group = f"{TAG}-boot-{how.build}"
+        where: dict[str, Any] = {"location": str(found.location)}
         tags = {**found.tags, TAG: OURS, STATE: "building", BUILD: how.build}
         given = {
             "image": str(found.id),
@@ -170,22 +171,35 @@ class Azure:
             "key": how.key,
             "offAt": f"{off:%H%M}",
         }
-        parameters = {name: {"value": value} for name, value in given.items()}
         template = json.loads((DATA / "images" / "boot-azure.json").read_text())
-        asked = {"mode": "Incremental", "template": template, "parameters": parameters}
         top = f"/subscriptions/{self.subscription}/resourceGroups/{group}/providers/Microsoft"
         groups, resources = self._resources.resource_groups, self._resources.resources
-        with self._told(f"a machine of version {version} of {image.name}"):
-            groups.create_or_update(group, {"location": str(found.location), "tags": tags})
+        put = resources.begin_create_or_update_by_id
+        names = [f"boot{number}" for number in range(1, how.count + 1)]
+
+        def begun(name: str) -> Any:
+            values = {key: {"value": value} for key, value in {**given, "name": name}.items()}
+            asked = {"mode": "Incremental", "template": template, "parameters": values}
+            made = f"{top}.Resources/deployments/{name}"
+            return put(made, {"properties": asked}, api_version="2021-04-01")
+
+        def address(name: str) -> str:
+            card = f"{top}.Network/networkInterfaces/{name}"
+            made = resources.get_by_id(card, api_version="2023-09-01")
+            return str(made.properties["ipConfigurations"][0]["properties"]["privateIPAddress"])
+
+        with self._told(f"machines of version {version} of {image.name}"):
+            groups.create_or_update(group, {**where, "tags": tags})
             try:
-                made, card = (
-                    f"{top}.Resources/deployments/boot",
-                    f"{top}.Network/networkInterfaces/boot",
-                )
-                begin, get = resources.begin_create_or_update_by_id, resources.get_by_id
-                begin(made, {"properties": asked}, api_version="2021-04-01").result()
-                card = get(card, api_version="2023-09-01")
-                yield str(card.properties["ipConfigurations"][0]["properties"]["privateIPAddress"])
+                # only machines of one availability set are joined by InfiniBand:
+                # learn.microsoft.com/azure/virtual-machines/setup-infiniband
+                joined = {**where, "sku": {"name": "Aligned"}}
+                joined["properties"] = {"platformFaultDomainCount": 1}
+                asked = f"{top}.Compute/availabilitySets/boot"
+                put(asked, joined, api_version="2024-03-01").result()
+                for made in [begun(name) for name in names]:
+                    made.result()
+                yield [address(name) for name in names]
             finally:
                 groups.begin_delete(group).result()
 
