@@ -70,7 +70,13 @@ END
     read -r name address <<<"${NODES[number - 1]}"
     slurmd -D -N "$name" >"$folder/slurmd.out" 2>&1 &
     echo $! >>"$folder/processes"
-    ((number == 1)) || return 0
+    if ((number > 1)); then
+        sleep 2
+        while read -r process; do kill -0 "$process" 2>/dev/null || number=0; done <"$folder/processes"
+        ((number == 0)) || return 0
+        tail "$folder"/{munged,slurmd}.{out,log} >&2 2>/dev/null || true
+        return 1
+    fi
     until=$((SECONDS + ${MVSTACK_SMOKE_LIMIT:-120}))
     while ((SECONDS < until)); do
         [[ $(timeout 10 sinfo --noheader --format='%D %T' 2>/dev/null) != "${#NODES[@]} idle" ]] || return 0
@@ -78,6 +84,7 @@ END
         sleep 1
     done
     cat "$folder"/{munged,slurmctld,slurmd}.{out,log} >&2 2>/dev/null || true
+    timeout 10 sinfo --Node --long >&2 || true
     return 1
 }
 
@@ -93,6 +100,8 @@ slurm_end() { # slurm_end FOLDER: ends it, and takes away what slurm_begin broug
             done
         fi
         while read -r process; do
+            # by now the number may be another's
+            [[ $(cat "/proc/$process/comm" 2>/dev/null) =~ ^(munged|slurm) ]] || continue
             kill "$process" 2>/dev/null || true
             while kill -0 "$process" 2>/dev/null; do sleep 0.1; done
         done <"$folder/processes"

@@ -128,10 +128,12 @@ class Started:
             ends = sum(any(one.path.startswith(f"{group}/") for group in gone) for one in made)
             return [{"ssh_authorized_keys": [key]} for key in keys], ends
         assert isinstance(self.emulator, EmulatedAws)
-        found, ends = [], 0
+        found: list[dict[str, Any]] = []
+        ends: set[str] = set()
         for form in self.emulator.requests():
             text = base64.b64decode(form.get("UserData", "")).decode()
             if form["Action"] == "RunInstances" and "ssh_authorized_keys" in text:
                 found += [json.loads(text.partition("\n")[2])] * int(form["MaxCount"])
-            ends += bool(found) and form["Action"] == "TerminateInstances"
-        return found, ends
+            if found and form["Action"] == "TerminateInstances":
+                ends |= {one for key, one in form.items() if key.startswith("InstanceId.")}
+        return found, len(ends)

@@ -13,8 +13,11 @@ def providers(said):
 
 
 def transports(said):
-    """UCX's transports as its log of endpoints (UCX_LOG_LEVEL=info) names them."""
-    rows = re.findall(r"ep_cfg\[\d+\]: (.*)$", said, re.M)
+    """UCX's transports as its log of endpoints (UCX_LOG_LEVEL=info) names them.
+
+    Up to 1.14 a line says ``ep_cfg[1]: tag(…)``, later ones ``inter-node cfg#1 tag(…)``.
+    """
+    rows = re.findall(r"(?:ep_cfg\[\d+\]:|\bcfg#\d+) (.*)$", said, re.M)
     return {name for row in rows for name in re.findall(r"(\w+)/\w+", row)}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from mvstack.image import store, vm
 from mvstack.image.clouds import Booted
 from mvstack.image.flow import Asked, test_image
+from mvstack.image.nodes import ALONE, spread
 from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
@@ -43,6 +44,9 @@ def boot_test(
     """
     minutes = spend.minutes
     plan, image = asked.plan("boot-test")
+    if spend.nodes > 1 and not spread(image):
+        problem = Problem(ALONE, "--nodes", found=str(spend.nodes), todo="--nodes 1")
+        raise Refused(problem, outcome="Nothing was started.")
     known = read_site(site)
     cost = _cost(image, known, spend)
     states = ("candidate", "tested", "published")

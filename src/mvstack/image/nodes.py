@@ -11,27 +11,27 @@ from typing import Any
 
 from mvstack.image import kit
 from mvstack.image.job import Job
+from mvstack.image.plan import ImagePlan
 from mvstack.image.vm import Machine
-from mvstack.support.errors import CheckFailed, Problem
+from mvstack.support.errors import BuildFailed, CheckFailed, Problem
 from mvstack.support.processes import Limits, TimedOut, follow, started
 
 THERE = "/tmp/mvapich-stack-test"
 SILENCE = 1200.0  # seconds; the longest check takes two minutes in an emulated machine
+ALONE = "only srun starts ranks on several machines"
 Note = Callable[[str], None]
 
 
 def smoke(job: Job, machines: Sequence[Machine], work: Path, note: Note) -> dict[str, Any]:
     """The test on the first of ``machines``; of several, ranks run on all. Its row of the report.
 
-    Among several it needs srun: without it that row says it was left out.
+    Without srun ranks do not run among several, and the row says so.
     """
     several = len(machines) > 1
     name = f"smoke among {len(machines)} machines" if several else "smoke"
-    more = {}
-    if several:
-        if not any(" srun " in f" {row['launch']} " for row in job.image.launch):
-            return {"name": name, "result": "skip", "why": "only srun starts ranks elsewhere"}
-        more = {"nodes": _nodes(machines), "munge.key": secrets.token_bytes(128)}
+    if several and not spread(job.image):
+        return {"name": name, "result": "skip", "why": ALONE}
+    more = {"nodes": _nodes(machines), "munge.key": secrets.token_bytes(128)} if several else {}
     archive = kit.smoke_archive(job.files, more)
     for one in machines:
         brought = one.run(f"mkdir -p {THERE} && tar -C {THERE} -xf -", data=archive)
@@ -41,40 +41,60 @@ def smoke(job: Job, machines: Sequence[Machine], work: Path, note: Note) -> dict
     log = work / ("nodes.log" if several else "smoke.log")
     command = f"sudo bash {THERE}/provision/smoke"
     with contextlib.ExitStack() as stack:
+        logs = {}
         for number, one in enumerate(machines[1:], 2):
-            line = one.ssh(f"{command} --node {number}")
-            stack.enter_context(_serving(one, line, work / f"node-{number}.log", note))
+            line, where = one.ssh(f"{command} --node {number}"), work / f"node-{number}.log"
+            logs[where] = stack.enter_context(_serving(one, line, where))
+        for where, process in logs.items():
+            _ready(where, process, note)
         command += " --node 1" if several else ""
         status = followed(machines[0].ssh(command), os.environ, log, note)
     why = "" if status == 0 else " ".join(log.read_text().split())[-500:] or f"status {status}"
     return {"name": name, "result": "pass" if status == 0 else "fail", "why": why}
 
 
+def spread(image: ImagePlan) -> bool:
+    """Whether the image's launch lines can start ranks on several machines."""
+    return all(" srun " in f" {row['launch']} " for row in image.launch)
+
+
 def _nodes(machines: Sequence[Machine]) -> bytes:
     """Host name and address of each machine, a line each: the address that ssh reached it at."""
-    ask = 'set -- $SSH_CONNECTION; echo "$(hostname -s) $3"'
-    rows = [one.run(ask).text.strip() for one in machines]
-    if len({row.split()[0] for row in rows if row}) < len(rows):
-        found = "; ".join(rows)
-        raise CheckFailed(Problem("the machines' host names are not their own", found=found))
+    rows = []
+    for one in machines:
+        done = one.run('set -- $SSH_CONNECTION; echo "$(hostname -s) $3"')
+        rows.append(done.text.strip())
+        if len(rows[-1].split()) != 2 or " 127." in rows[-1]:
+            what = "it does not say at which address the others reach it"
+            raise CheckFailed(Problem(what, one.where, found=done.said.strip()[-300:]))
+    if len({row.split()[0] for row in rows}) < len(rows):
+        raise CheckFailed(Problem("two machines have the same host name", found="; ".join(rows)))
     return "".join(f"{row}\n" for row in rows).encode()
 
 
 @contextlib.contextmanager
-def _serving(machine: Machine, command: Sequence[str], log: Path, note: Note) -> Iterator[None]:
+def _serving(
+    machine: Machine, command: Sequence[str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """Have a machine serve the ranks that the first starts, until the block ends."""
     with log.open("wb") as stream, started(command, os.environ, stream) as process:
-        began = time.monotonic()
-        while "ready" not in (said := log.read_text(errors="replace")).splitlines():
-            if process.poll() is not None or time.monotonic() - began > SILENCE:
-                problem = Problem("this machine cannot run ranks", str(log), found=said[-600:])
-                raise CheckFailed(problem)
-            note(f"{machine.name} gets ready")
-            time.sleep(1)
-        yield
-        machine.run(f"touch {THERE}/end")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(120)  # it takes away what it installed
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(BuildFailed, subprocess.TimeoutExpired):
+                machine.run(f"touch {THERE}/end", limit=30)
+                process.wait(120)  # it takes away what it installed
+
+
+def _ready(log: Path, process: subprocess.Popen[bytes], note: Note) -> None:
+    """Wait until a machine says so. Raises CheckFailed with what it said instead."""
+    began = time.monotonic()
+    while "ready" not in (said := log.read_text(errors="replace")).splitlines():
+        if process.poll() is not None or time.monotonic() - began > SILENCE:
+            found = said.strip()[-600:]
+            raise CheckFailed(Problem("a machine cannot run ranks", str(log), found=found))
+        note("the other machines get ready")
+        time.sleep(1)
 
 
 def followed(

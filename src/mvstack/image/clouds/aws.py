@@ -225,6 +225,8 @@ class Aws:
                 for name in names:
                     left = Leftover("instance", name, how.build, image.name, "", self.region)
                     stack.callback(remove, ec2, left)
+                # first: none costs money while another is waited for
+                stack.callback(ec2.gone, "terminate_instances", InstanceIds=names)
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
         """See :class:`Cloud`. Other accounts no longer see it listed after that day.

@@ -194,7 +194,8 @@ class Azure:
                 # only machines of one availability set are joined by InfiniBand:
                 # learn.microsoft.com/azure/virtual-machines/setup-infiniband
                 joined = {**where, "sku": {"name": "Aligned"}}
-                joined["properties"] = {"platformFaultDomainCount": 1}
+                # one fault domain allows one update domain, and its default is five
+                joined["properties"] = {f"platform{of}DomainCount": 1 for of in ("Fault", "Update")}
                 asked = f"{top}.Compute/availabilitySets/boot"
                 put(asked, joined, api_version="2024-03-01").result()
                 for made in [begun(name) for name in names]:
