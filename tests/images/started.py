@@ -124,8 +124,10 @@ class Started:
             rows = self.emulator.requests()
             made = [one for one in rows if one.method == "PUT" and "/deployments/boot" in one.path]
             keys = [one.body["properties"]["parameters"]["key"]["value"] for one in made]
-            gone = [r.path.partition("?")[0] for r in rows if r.method == "DELETE"]
-            ends = sum(any(one.path.startswith(f"{group}/") for group in gone) for one in made)
+            gone = [r.path.partition("?")[0].lower() for r in rows if r.method == "DELETE"]
+            ends = sum(
+                one.path.lower().startswith(tuple(f"{group}/" for group in gone)) for one in made
+            )
             return [{"ssh_authorized_keys": [key]} for key in keys], ends
         assert isinstance(self.emulator, EmulatedAws)
         found: list[dict[str, Any]] = []
