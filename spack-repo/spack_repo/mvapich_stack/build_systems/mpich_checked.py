@@ -78,9 +78,12 @@ class MpichChecked(PackageBase):
 
     def by_mpirun_rsh(self, count=2):
         """Words that start ranks here through no ssh: it is left out for the host's own name
-        alone, not for localhost (seen with 2.3.7)."""
-        rsh, here = join_path(self.prefix.bin, "mpirun_rsh"), socket.gethostname()
-        return [rsh, "-np", str(count), *count * [here]]
+        alone, not for localhost (seen with 2.3.7). In a file, because 3.0rc's ranks hang in
+        MPI_Init where the command line names the hosts."""
+        with open("hosts", "w") as hosts:
+            hosts.write(f"{socket.gethostname()}:{count}\n")
+        rsh = join_path(self.prefix.bin, "mpirun_rsh")
+        return [rsh, "-np", str(count), "-hostfile", os.path.abspath("hosts")]
 
     def srun(self):
         """srun with its --mpi; skips where Slurm could not start two ranks soon."""
@@ -112,9 +115,10 @@ class MpichChecked(PackageBase):
         count = launch[launch.index("-np" if rsh else "-n") + 1]
         words = [*launch, *(said if rsh else []), program, count]
         print(*([] if rsh else said), *words)
-        # A wrong provider, device or PMI hangs rather than fails.
-        output = Executable(words[0])(
-            *words[1:], output=str, error=str, timeout=180, extra_env=sets
+        # A wrong provider, device or PMI hangs rather than fails. Not Executable's own `timeout`,
+        # which ends the launcher alone, and then waits for the ranks.
+        output = Executable("timeout")(
+            "--kill-after=10", "180", *words, output=str, error=str, extra_env=sets
         )
         print(output)
         return output
