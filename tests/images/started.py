@@ -107,7 +107,8 @@ class Started:
             subprocess.run(command, check=True)
         name = f"boot-{self.began}"
         # cloud-init's own name for the default user, which each cloud's images set otherwise
-        data = json.dumps({**self.told, "user": {"name": self.user}})
+        known = {"manage_etc_hosts": "localhost"}  # where a cloud has a server of names
+        data = json.dumps({**self.told, **known, "user": {"name": self.user}})
         files = {
             "meta-data": json.dumps({"instance-id": name, "local-hostname": name}) + "\n",
             "user-data": f"#cloud-config\n{data}\n",

@@ -49,8 +49,11 @@ def smoke(job: Job, machines: Sequence[Machine], work: Path, note: Note) -> dict
             _ready(where, process, note)
         command += " --node 1" if several else ""
         status = followed(machines[0].ssh(command), os.environ, log, note)
-    why = "" if status == 0 else " ".join(log.read_text().split())[-500:] or f"status {status}"
-    return {"name": name, "result": "pass" if status == 0 else "fail", "why": why}
+    said = " ".join(log.read_text().split())
+    # what comes after it are the packages that are removed
+    why = said[said.rfind("FAILED:") :][:500] if "FAILED:" in said else said[-500:]
+    result = "pass" if status == 0 else "fail"
+    return {"name": name, "result": result, "why": why if status else ""}
 
 
 def spread(image: ImagePlan) -> bool:
