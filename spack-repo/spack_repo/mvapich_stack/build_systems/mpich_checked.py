@@ -157,6 +157,10 @@ class MpichChecked(PackageBase):
     def test_any_source(self):
         """four ranks receive from any source, each way that this build's ranks reach each other"""
         for variables in self.any_source_ways:
+            if "MPIR_CVAR_NOLOCAL" in variables and self.spec.satisfies("mvapich@:3"):
+                # Ranks that take themselves for alone make the same files in /dev/shm: a third of
+                # the runs ends in MPI_Init by a bus error (3.0rc, ch4:ucx).
+                continue
             output = self.ranks("mpicc", "any_source.c", self.launch(4), variables)
             check_outputs([r"(?m)^any source of 4$"], output)
 
