@@ -6,8 +6,11 @@ here is broken for the test alone.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -249,3 +252,94 @@ def test_a_release_without_an_mpi_or_a_compiler_that_works_fails(image: Image) -
     assert "does not compile (ended with status 1)" in image.fails("mpicc of mpich/")
     image.bash('mv "$1"/Compiler/gcc/*/mpich "$1/away"', TREE / "modules")
     assert "mpich" in image.fails(f"the modules of release {TREE.parent.name} do not load")
+
+
+_JOIN = """
+ip link add lan netns "$1" type veth peer name lan netns "$2"
+for host in "$1 10.9.0.1" "$2 10.9.0.2"; do
+    nsenter --target="${host% *}" --net bash -euc '
+        ip addr del 192.0.2.1/32 dev lo
+        ip addr add "$1/24" dev lan
+        ip link set lan up' lan "${host#* }"
+done
+"""
+# A host name of its own, as a machine has, and the kit at the same place on both.
+_NODE = r"""
+number=$1 kit=$2 place=/tmp/mvstack-nodes
+mkdir -p "$place"
+mount -t tmpfs -o mode=0755 kit "$place"
+mount -t tmpfs shm /dev/shm
+cp -a "$kit/." "$place"
+exec unshare --uts bash -euc '
+    hostname "boot-$1"
+    printf "127.0.0.1 localhost\\n127.0.1.1 boot-%s\\n" "$1" >/etc/hosts
+    exec "$2/provision/smoke" --node "$1"' node "$number" "$place"
+"""
+
+
+@pytest.fixture
+def pair(tmp_path: Path, _release: Path) -> Iterator[tuple[Image, Image]]:
+    """Two hosts on one network, each with the release and Slurm."""
+    needs()
+    key = os.urandom(128)
+    with World() as one, World() as two:
+        pids = [str(world.init) for world in (one, two)]
+        subprocess.run(["bash", "-euc", _JOIN, "join", *pids], check=True)
+        images = []
+        for number, world in enumerate((one, two), 1):
+            (tmp_path / f"{number}").mkdir()
+            image = Image(world, tmp_path / f"{number}")
+            launch(image, "srun --mpi=pmi2 -n {ranks}")
+            (image.kit / "nodes").write_text("boot-1 10.9.0.1\nboot-2 10.9.0.2\n")
+            (image.kit / "munge.key").write_bytes(key)
+            images.append(image)
+        yield images[0], images[1]
+
+
+def among(pair: tuple[Image, Image], **environment: str) -> tuple[int, str]:
+    """The test's status and words on the first, while the second serves."""
+    first, second = pair
+    log = second.kit / "served"
+    start = ["bash", "-euc", _NODE, "node"]
+    path = {"PATH": os.environ["PATH"]}
+    with log.open("wb") as stream:
+        serving = second.world.popen([*start, "2", second.kit], path, stream)
+        while "ready" not in log.read_text().splitlines():
+            assert serving.poll() is None, log.read_text()
+            time.sleep(0.1)
+        code, said = first.world.run([*start, "1", first.kit], **environment)
+        (Path(f"/proc/{second.world.init}/root") / "tmp/mvstack-nodes/end").touch()
+        assert serving.wait(60) == 0, log.read_text()
+    return code, said
+
+
+@SLURM
+def test_ranks_of_two_machines_see_each_other_over_the_planned_fabric(
+    pair: tuple[Image, Image],
+) -> None:
+    before = [processes(image.world.network()) for image in pair]
+    code, said = among(pair)
+    assert code == 0, said
+    assert "2 ranks see each other, 705 collectives are right, by srun on 2 machines" in said
+    assert re.search("between machines: in use: .*tcp", said)
+    assert [processes(image.world.network()) for image in pair] == before
+
+
+@SLURM
+def test_a_fabric_that_falls_back_to_tcp_fails(pair: tuple[Image, Image]) -> None:
+    plan = pair[0].tree / "records/plan.json"
+    given = json.loads(plan.read_text())
+    given["mpi"][0]["believe"]["provider"] = ["efa"]
+    plan.write_text(json.dumps(given))
+    code, said = among(pair)
+    assert code == 1 and "the messages between machines" in said, said
+    assert "planned was efa" in said and "go over TCP: the kernel counted" in said
+
+
+@SLURM
+def test_a_machine_that_lets_the_others_not_in_fails(pair: tuple[Image, Image]) -> None:
+    # as a security group does: only ssh comes in
+    pair[1].bash("ip addr del 10.9.0.2/24 dev lan && ip addr add 10.9.0.2/24 dev lo")
+    code, said = among(pair, MVSTACK_SMOKE_LIMIT="20")
+    assert code == 1 and "a Slurm of 2 nodes does not start" in said, said
+    assert re.search(r"boot-2 .*(unk|down)", said), "which node is not there"
