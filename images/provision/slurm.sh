@@ -35,9 +35,6 @@ SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket=$folder/munge.socket
 CredType=cred/munge
-$( # of several machines srun must hear the others; munge lets nobody else in
-    ((${#NODES[@]} > 1)) || echo CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
-)
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none

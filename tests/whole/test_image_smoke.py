@@ -193,6 +193,16 @@ def test_a_partition_of_slurm_is_tested_by_srun_and_nothing_of_it_stays(image: I
 
 
 @SLURM
+def test_slurm_starts_on_a_machine_whose_name_is_not_127_0_0_1(image: Image) -> None:
+    launch(image, "srun --mpi=pmi2 -n {ranks}")
+    named = r"""hostname boot; printf '127.0.0.1 localhost\n127.0.1.1 boot\n' >/etc/hosts
+        exec "$1" 2"""
+    script = ["unshare", "--uts", "bash", "-euc", named, "named", image.kit / "provision/smoke"]
+    code, said = image.world.run(script)
+    assert code == 0, said
+
+
+@SLURM
 @pytest.mark.parametrize(
     ("line", "words"),
     [
