@@ -74,7 +74,7 @@ END
         tail "$folder"/{munged,slurmd}.{out,log} >&2 2>/dev/null || true
         return 1
     fi
-    until=$((SECONDS + ${MVSTACK_SMOKE_LIMIT:-120}))
+    until=$((SECONDS + ${MVSTACK_SMOKE_LIMIT:-300}))
     while ((SECONDS < until)); do
         [[ $(timeout 10 sinfo --noheader --format='%D %T' 2>/dev/null) != "${#NODES[@]} idle" ]] || return 0
         while read -r process; do kill -0 "$process" 2>/dev/null || until=0; done <"$folder/processes"
