@@ -61,44 +61,24 @@ class Started:
                 if ends >= len(asked) > self.ended:
                     machine.close()
                     self.began = self.ended = len(asked)
-                elif len(asked) > self.began and (self._first or self._answers()):
+                elif len(asked) > self.began:
                     self.told = asked[self.began]
                     machine.enter_context(self._machine())
                     self.began += 1
 
-    @property
-    def _first(self) -> bool:
-        """Whether the next machine is the first of its test."""
-        return self.began % 2 == 0
-
-    def _answers(self) -> bool:
-        """Whether the first machine is up; it has the network's first address then."""
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection((LOOPBACK, self.port), 1) as one,
-        ):
-            one.settimeout(1)
-            return one.recv(4) == b"SSH-"
-        return False
-
     def _arguments(self, seed: Path, port: int | str) -> list[list[str]]:
-        """Two machines on one network, as in a cloud's subnet; the first one's qemu routes."""
-        words = self._plain(seed, port)
-        if not self._first:
-            lan = [["-netdev", f"socket,id=user.0,fd={self._wires[1].fileno()}"]]
-        else:
-            to = [(self.port, "10.0.2.15"), (self.port + 1, "10.0.2.16")]
-            forward = "".join(f",hostfwd=tcp:{LOOPBACK}:{port}-{at}:22" for port, at in to)
-            lan = [["-netdev", f"user,id=router{forward}"]]
-            lan += [["-netdev", f"socket,id=wire,fd={self._wires[0].fileno()}"]]
-            lan += [["-netdev", "hubport,id=user.0,hubid=0"]]
-            lan += [
-                ["-netdev", f"hubport,id=to-{one},hubid=0,netdev={one}"]
-                for one in ("router", "wire")
-            ]
-        card = f"virtio-net-pci,netdev=user.0,romfile=,mac=52:54:00:4d:57:{self.began % 2:02x}"
-        words = [row for row in words if "user.0" not in row[1]]
-        return [*words, *lan, ["-device", card]]
+        """One of two machines: reached by ssh through its own card, the other one by another."""
+        number = self.began % 2
+        guest = f"10.0.2.{15 + number}"
+        forward = f"hostfwd=tcp:{LOOPBACK}:{self.port + number}-{guest}:22"
+        wire = self._wires[number].fileno()
+        words = [row for row in self._plain(seed, port) if row[0] != "-netdev"]
+        return [
+            *words,
+            ["-netdev", f"user,id=user.0,dhcpstart={guest},{forward}"],
+            ["-netdev", f"socket,id=lan.0,fd={wire}"],
+            ["-device", f"virtio-net-pci,netdev=lan.0,romfile=,mac=52:54:00:4d:57:{number:02x}"],
+        ]
 
     def _machine(self) -> contextlib.AbstractContextManager[vm.Machine]:
         disk = self.folder / "disk.qcow2"
@@ -107,7 +87,10 @@ class Started:
             subprocess.run(command, check=True)
         name = f"boot-{self.began}"
         # cloud-init's own name for the default user, which each cloud's images set otherwise
-        known = {"manage_etc_hosts": "localhost"}  # where a cloud has a server of names
+        known: dict[str, Any] = {"manage_etc_hosts": "localhost"}  # a cloud has a server of names
+        # qemu's router answers for every address, the other machine's as well
+        other = f"10.0.2.{16 - self.began % 2}"
+        known["bootcmd"] = ["ip link set eth1 up", f"ip route replace {other}/32 dev eth1"]
         data = json.dumps({**self.told, **known, "user": {"name": self.user}})
         files = {
             "meta-data": json.dumps({"instance-id": name, "local-hostname": name}) + "\n",
