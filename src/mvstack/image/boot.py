@@ -44,11 +44,11 @@ def boot_test(
     """
     minutes = spend.minutes
     plan, image = asked.plan("boot-test")
+    known = read_site(site)
+    cost = _cost(image, known, spend)
     if spend.nodes > 1 and not spread(image):
         problem = Problem(ALONE, "--nodes", found=str(spend.nodes), todo="--nodes 1")
         raise Refused(problem, outcome="Nothing was started.")
-    known = read_site(site)
-    cost = _cost(image, known, spend)
     states = ("candidate", "tested", "published")
     version = store.find(asked.folder(plan.root), image.name, number, states)
     there = cloud(image.cloud, known)
