@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.image import testing
+from mvstack.image import nodes
 from mvstack.image.audit import audit
 from mvstack.image.disks import mounted
 from mvstack.support.errors import BuildFailed, CheckFailed, Missing
@@ -93,11 +93,11 @@ def test_what_a_killed_process_left_mounted_is_let_go_by_the_next(disk: Path) ->
 
 
 def test_a_test_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(testing, "SILENCE", 1.0)
+    monkeypatch.setattr(nodes, "SILENCE", 1.0)
     marker = tmp_path / "alive"
     script = f"echo begun; (sleep 30; touch {marker}) & sleep 30"
     with pytest.raises(CheckFailed, match="said nothing"):
-        testing._followed(["bash", "-c", script], os.environ, tmp_path / "log", lambda _: None)
+        nodes.followed(["bash", "-c", script], os.environ, tmp_path / "log", lambda _: None)
     assert (tmp_path / "log").read_text() == "begun\n"
     time.sleep(0.1)
     assert not marker.exists()

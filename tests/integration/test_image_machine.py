@@ -119,7 +119,7 @@ def test_which_images_are_tested_on_which_machine(image: ImagePlan, machine: Mac
     with pytest.raises(Refused, match="Standard_HB176rs_v4 from it, and name it: --host NAME"):
         testing.ready("azure-hbv4-hpc 2026.11.0", image)
     with pytest.raises(Refused, match="leave --host out"):
-        testing.ready("x", dataclasses.replace(image, cloud="qemu"), machine)
+        testing.ready("x", dataclasses.replace(image, cloud="qemu"), [machine])
 
 
 @pytest.mark.parametrize("state", ["building", "candidate"])
