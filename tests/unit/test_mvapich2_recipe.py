@@ -286,13 +286,16 @@ class Package(types.SimpleNamespace):
     [
         (("auto",), ["/mpi/bin/mpiexec", "-n", "2"]),
         (("gforker",), ["/mpi/bin/mpiexec", "-n", "2"]),
-        (("mpirun",), ["/mpi/bin/mpirun_rsh", "-np", "2", *2 * [socket.gethostname()]]),
+        (("mpirun",), ["/mpi/bin/mpirun_rsh", "-np", "2", "-hostfile", "HOSTS"]),
     ],
 )
-def test_the_launcher_of_the_tests_is_the_builds_own(managers, words):
+def test_the_launcher_of_the_tests_is_the_builds_own(managers, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hosts = tmp_path / "hosts"
     package = Mvapich2()
     package.spec, package.prefix = Spec(asked_of(process_managers=managers)), Prefix("/mpi")
-    assert package.launch() == words
+    assert package.launch() == [str(hosts) if word == "HOSTS" else word for word in words]
+    assert not hosts.exists() or hosts.read_text() == f"{socket.gethostname()}:2\n"
 
 
 def test_without_a_launcher_the_tests_are_skipped():
