@@ -52,11 +52,18 @@ def test_nothing_is_wrong_and_two_ranks_run(doctor):
     assert said.endswith("nothing is wrong\n")
 
 
-def test_what_two_ranks_printed_elsewhere_is_judged(doctor, tmp_path):
+def test_what_two_ranks_printed_elsewhere_is_judged(doctor, plan, tmp_path):
+    # an MPI over EFA, whatever the one of this machine goes over
+    believe = plan["mpi"][0]["believe"] | {"device": "ch4:ofi", "provider": ["efa"]}
+    over_efa = plan["mpi"][0] | {"device": "ch4:ofi", "believe": believe}
+    elsewhere = plan | {"mpi": [over_efa, *plan["mpi"][1:]]}
+    (tmp_path / "stack" / "records" / "plan.json").write_text(json.dumps(elsewhere))
     ranks = "".join(f"rank {n} on n{n}: {{}} of 33554432 bytes over TCP\n" for n in (0, 1))
-    for sent, status in ((0, 0), (33554432, 1)):
-        (tmp_path / "printed").write_text(ranks.format(sent, sent))
-        assert doctor("mpi-doctor --printed printed")[0] == status
+    for provider, sent, right in (("efa", 0, 0), ("efa", 33554432, 1), ("tcp", 0, 1)):
+        printed = f"libfabric provider: {provider}\n" + ranks.format(sent, sent)
+        (tmp_path / "printed").write_text(printed)
+        status, said = doctor("mpi-doctor --printed printed")
+        assert status == right, said
 
 
 def test_messages_over_tcp(doctor, plan):
