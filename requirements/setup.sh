@@ -127,7 +127,7 @@ why_not() {
 
 # Sets $python to an interpreter that can make .venv, or the array $lacking to what apt must bring.
 find_python() {
-    local name version without_venv='' names=(python3 python3.{11..14})
+    local name version without_venv='' without_pip='' names=(python3 python3.{11..14})
     [[ -z ${MVSTACK_PYTHON:-} ]] || names=("$MVSTACK_PYTHON")
     python='' lacking=() seen=()
     for name in "${names[@]}"; do
@@ -142,7 +142,10 @@ find_python() {
             return
         fi
         without_venv=${without_venv:-python3.${version#* }-venv}
+        ! "$name" -c 'import venv' 2>/dev/null || without_pip=${without_pip:-$(command -v "$name")}
     done
+    # who cannot install python3-venv fetches pip
+    [[ $EUID == 0 || -z $without_pip ]] || { python=$without_pip && return; }
     if [[ -n $without_venv ]]; then
         lacking=("$without_venv")
     elif [[ ${#seen[@]} == 0 ]]; then
@@ -272,7 +275,7 @@ set_up() {
             say "warning: only root can run $python, so only root can use this checkout" \
                 "(MVSTACK_PYTHON names another)"
         find "$venv" -mindepth 1 -maxdepth 1 ! -name .lock -exec rm -rf {} +
-        "$python" -m venv "$venv" >"$venv/setup.log" 2>&1 || {
+        make_venv "$python" >"$venv/setup.log" 2>&1 || {
             show_end "$venv/setup.log"
             fail 7 "$python: could not make $venv" "log       $venv/setup.log" \
                 "to go on  mend what it says above, or name another: MVSTACK_PYTHON=/path/to/python3"
@@ -288,6 +291,12 @@ set_up() {
     mark .ready "$(wanted) $top"
     say "set up in $((SECONDS - begin)) s"
     unlock
+}
+
+make_venv() { # make_venv PYTHON: Debian's without python3-venv has no pip to put into it
+    "$1" -c 'import ensurepip' 2>/dev/null && "$1" -m venv "$venv" && return
+    "$1" -m venv --without-pip "$venv" &&
+        "$venv/bin/python" -I "$top/requirements/fetch_pip.py" "$top/requirements/pip.txt"
 }
 
 count_of() { grep -c '^[a-z].*==[^;]*$' "$top/requirements/$1.txt"; }

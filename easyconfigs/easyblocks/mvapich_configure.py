@@ -52,6 +52,10 @@ CRAY_PMI = "/opt/cray/pe/pmi/default"
 # top one reads them from the command line itself.
 STANDARD = {"--prefix", "--libdir", "--build", "--host", "--bindir", "--includedir"}
 
+# Of the libfabric that MVAPICH 4 embeds: its provider ucr is compiled with the headers of librdmacm
+# whether they are there or not.
+WITHOUT_VERBS = "--disable-ucr"
+
 # Configure scripts below these folders belong to libraries that we take from outside, or to tests:
 # an option only they know would have no effect on the MPI.
 FOREIGN_FOLDERS = (
@@ -141,6 +145,9 @@ def transport_options(name, version, params, options):
     if "ofi" in device:
         option = "--with-libfabric" if "--with-libfabric" in options.flags else "--with-ofi"
         found.append(_where(option, params["libfabric"]))
+        verbs = Path(params["verbs"] or "/usr", "include", "infiniband", "ib.h")
+        if params["libfabric"] == "embedded" and not verbs.is_file():
+            found.append(WITHOUT_VERBS)
         if name == "MVAPICH" and generation(name, version) == 4:
             # Left alone, 4.0 takes its queue mvp_shm within a node: 2 MiB for each pair of ranks,
             # all of it zeroed by every rank (32 GiB for 128 ranks; docs/performance.md).
@@ -251,7 +258,7 @@ def unknown_options(options, known):
     """Those of the option names that no configure script of the source knows."""
     found = []
     for name in options:
-        if name in STANDARD:
+        if name in STANDARD or name == WITHOUT_VERBS:
             continue
         bare = name[2:].replace("-", "_")
         bare = re.sub(r"^disable_", "enable_", re.sub(r"^without_", "with_", bare))

@@ -37,7 +37,8 @@ class Checkout:
         self.top, self.wheels = folder, wheels
         (folder / "requirements").mkdir(parents=True)
         shutil.copy2(TOP / "mvstack", folder)
-        shutil.copy2(TOP / "requirements" / "setup.sh", folder / "requirements")
+        for name in ("setup.sh", "fetch_pip.py", "pip.txt"):
+            shutil.copy2(TOP / "requirements" / name, folder / "requirements")
         package = folder / "src" / "mvstack"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()

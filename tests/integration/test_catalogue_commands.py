@@ -134,7 +134,8 @@ def test_the_other_commands_run_as_they_stand(page: str, place: Path) -> None:
     for command in pages_to_run()[page]:
         if command.startswith("eb "):
             try:
-                script.append(f"source {Path(lmod_command()).parents[1]}/init/bash")
+                lmod = Path(lmod_command("/opt/mvapich-stack"))
+                script.append(f"source {lmod.parents[1]}/init/bash")
             except Missing as error:
                 pytest.skip(error.problems[0].message)
         script.append(command)

@@ -36,7 +36,7 @@ def key(package: object) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def offers() -> list[Offer]:
     try:
-        modules.lmod_command()
+        modules.lmod_command("/opt/mvapich-stack")
     except Missing as error:
         pytest.skip(error.problems[0].message)
     return [one for one in planned().every() if one.plan]

@@ -170,7 +170,7 @@ def test_without_lmod_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("LMOD_CMD", "/nowhere/lmod")
     monkeypatch.setattr(Path, "is_file", lambda self: False)
     with pytest.raises(Missing, match="apt-get install lmod"):
-        modules.lmod_command()
+        modules.lmod_command("/opt/mvapich-stack")
 
 
 # --- its end -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from mvstack.install.prerequisites import (
     refuse,
 )
 from mvstack.model import prerequisites as policy
-from mvstack.model.prerequisites import of_the_distribution
+from mvstack.model.prerequisites import Needed, of_the_distribution
 from mvstack.plan.easyconfigs import FOLDER
 from mvstack.support.errors import Missing
 from mvstack.support.home import DATA, home
@@ -126,8 +126,10 @@ def test_a_package_that_debian_does_not_have_is_missing_here(
     file = home().file("policy", "prerequisites.yaml")
     families = policy.validated(policy._File, policy.read_yaml(file)).families
     debian = families["debian"]
-    assert prerequisites._present(debian, "dpkg")
-    assert not prerequisites._present(debian, "mvstack-no-such-package")
+    dpkg, none = (Needed(package=name, why="") for name in ("dpkg", "mvstack-no-such-package"))
+    assert prerequisites._present(debian, dpkg)
+    assert not prerequisites._present(debian, none)
+    assert prerequisites._present(debian, none.model_copy(update={"command": "bash"}))
     assert debian.install.startswith("apt-get install -y")
 
 

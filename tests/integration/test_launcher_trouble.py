@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import ensurepip
+import functools
+import hashlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -111,6 +117,49 @@ def test_python_without_venv_names_the_package(checkout: Checkout, tools: Path) 
     result = checkout.run(PATH=str(tools))
     assert result.returncode == 7
     assert "apt-get install -y python3.11-venv" in result.stderr
+
+
+@pytest.fixture
+def an_index_with_pip(checkout: Checkout, tmp_path: Path) -> Iterator[str]:
+    """An index with the pip that this Python brings, which the checkout then pins."""
+    wheel = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
+    version, digest = wheel.name.split("-")[1], hashlib.sha256(wheel.read_bytes()).hexdigest()
+    pin = f"pip=={version} \\\n    --hash=sha256:{digest}\n"
+    (checkout.top / "requirements" / "pip.txt").write_text(pin)
+    pages = tmp_path / "index" / "pip"
+    pages.mkdir(parents=True)
+    shutil.copy(wheel, pages)
+    (pages / "index.html").write_text(f'<a href="../pip/{wheel.name}#sha256=0">{wheel.name}</a>')
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(pages.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="there is no /usr/bin/python3")
+@pytest.mark.parametrize("trouble", ["", "other bytes", "no answer"])
+def test_who_is_not_root_needs_no_python3_venv(
+    checkout: Checkout, tools: Path, an_index_with_pip: str, trouble: str
+) -> None:
+    put(tools, "python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; exec /usr/bin/python3 "$@"')
+    (tools / "cp").symlink_to("/usr/bin/cp")
+    index = "http://127.0.0.1:9/" if trouble == "no answer" else an_index_with_pip
+    if trouble == "other bytes":
+        pin = checkout.top / "requirements" / "pip.txt"
+        pin.write_text(pin.read_text().replace("sha256:", "sha256:0"))
+    open_to_others(checkout.top)
+    for path in (checkout.top, *checkout.top.rglob("*")):
+        os.chown(path, 65534, 65534)
+    result = checkout.run(
+        prefix=["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"],
+        PATH=str(tools),
+        PIP_INDEX_URL=index,
+    )
+    said = {"": "set up in", "other bytes": "is not what its hash says", "no answer": "refused"}
+    assert said[trouble] in result.stderr
+    assert (result.returncode == 0) == (not trouble) != not_ready(checkout)
 
 
 def test_an_old_python3_is_passed_over(checkout: Checkout, tools: Path) -> None:

@@ -19,7 +19,7 @@ from mvstack.tree import modules
 
 def lmod() -> str:
     try:
-        return modules.lmod_command()
+        return modules.lmod_command("/opt/mvapich-stack")
     except Missing as error:
         pytest.skip(error.problems[0].message)
 

@@ -52,7 +52,9 @@ def configured(externals: str, **facts: str) -> list[str]:
     said: dict[str, Any] = EasyConfigParser(rawcontent=rendered).get_config_dict()
     product = (said["name"], said["version"].removesuffix("-2"))
     params = params_of(("MPICH", "4.0.2"))
-    assert set(build.parameters) <= set(params)
+    assert set(build.parameters) - {"osdependencies"} <= set(params)
+    elsewhere = {"libfabric", "ucx", "hwloc"} & build.parameters.keys()
+    assert said["osdependencies"] == [] or not elsewhere
     params |= {name: said[name] for name in params if name in said}
     options = options_for(*product)
     assert check_parameters(*product, params, options) == []
@@ -101,6 +103,12 @@ def test_what_this_build_does_not_stand_on_is_not_said() -> None:
     ]
     here = configured(", ".join(every), **(PMIX | {"pmi": "pmi2"}))
     assert not [one for one in here if "/opt/odd" in one]
+
+
+def test_what_the_mpi_embeds_needs_no_package_of_the_distribution() -> None:
+    facts = {"fabric": "shm", "mpi": "{device: ch4:ofi, libfabric: embedded, hwloc: embedded}"}
+    options = configured("", **facts, launcher="hydra")
+    assert {"--with-libfabric=embedded", "--with-hwloc=embedded"} <= set(options)
 
 
 def test_every_parameter_of_the_policy_is_one_of_the_easyblock() -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from mvstack.cli import options
-from mvstack.install import stages
+from mvstack.install import lmod, stages
 from mvstack.model.load import system_names
 from mvstack.plan.easyconfigs import index
 from mvstack.sources import accepted
@@ -31,7 +31,7 @@ def _store(root: Path | None) -> Store:
 
 
 def _all_specs() -> list[SourceSpec]:
-    return read_specs(index().values())
+    return [*read_specs(index().values()), *lmod.specs()]
 
 
 def _specs_of_system(name: str, root: Path | None, recipes: list[SourceSpec]) -> list[SourceSpec]:

@@ -11,6 +11,7 @@ from mvstack.builders.base import Row, Run, builder_of
 from mvstack.cache.use import Caches, site_caches
 from mvstack.discover import look
 from mvstack.install import stages
+from mvstack.install.lmod import build_lmod
 from mvstack.install.local import as_seen, same_machine
 from mvstack.install.prerequisites import Lacking, install_missing, lacking, refuse
 from mvstack.model.load import load_policy, load_release, load_system
@@ -129,7 +130,8 @@ def carry_out(system: System, made: Plan, request: Request, progress: Progress) 
 def _prepare(system: System, request: Request, profile: str, progress: Progress) -> None:
     """See that the distribution's packages are there; if that is agreed to, install them as root.
 
-    Raises Missing with what is missing and the command that installs it.
+    Who is not root does without those that can be done without. Raises Missing with what is missing
+    and the command that installs it.
     """
     # where nothing may be built, an entry that lacks a library of the machine says so itself
     if not request.prerequisites or (request.caches and request.caches.only):
@@ -138,8 +140,14 @@ def _prepare(system: System, request: Request, profile: str, progress: Progress)
     missing = lacking(look().os or "this system", profile)
     if missing is None:
         return
+    if os.geteuid() != 0 and not missing.indispensable:
+        names = listed([item.package for item in missing.needed])
+        instead = dict.fromkeys(item.without for item in missing.needed)
+        progress.skip("prepare", f"without {names}", f"nobody is root here: {'; '.join(instead)}")
+        build_lmod(Path(place), stages.fetcher_for(place), progress)
+        return
     if os.geteuid() != 0 or not (request.yes or _agreed(missing)):
-        raise refuse(missing)
+        raise refuse(missing if os.geteuid() == 0 else missing.indispensable or missing)
     log = Path(place) / "logs" / "prerequisites.log"
     with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
         install_missing(missing, log)

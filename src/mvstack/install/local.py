@@ -1,5 +1,6 @@
 """The system `local`: this machine, found by looking, and the MPI whose source can be obtained."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from mvstack.discover.machine import Machine
 from mvstack.model.load import parse_system
 from mvstack.model.policy import Policy
 from mvstack.model.release import Release
-from mvstack.model.system import System
+from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, Package, Plan
@@ -43,7 +44,19 @@ def find_local(site: System) -> System:
         for name in ("title", "site", "builder", "install", "discover", "source")
         if name in site.model_fields_set
     }
+    if os.geteuid() != 0:
+        decided["partitions"] = {name: _as_is(one) for name, one in found.partitions.items()}
     return found.model_copy(update=decided)
+
+
+def _as_is(part: Partition) -> Partition:
+    """``part`` for who cannot install what the distribution has: with what is there alone."""
+    lacks = {"libfabric", "ucx", "hwloc", "openblas"} - part.externals.keys()
+    mpi = dict.fromkeys(lacks & {"libfabric", "hwloc"}, "embedded")
+    mpi |= {"device": "ch4:ofi"} if "ucx" in lacks else {}
+    without = {"HPCC": "OpenBLAS is not installed"} if "openblas" in lacks else {}
+    update = {"mpi": part.mpi.model_copy(update=mpi), "without": {**without, **part.without}}
+    return part.model_copy(update=update)
 
 
 def plan_local(

@@ -1,7 +1,9 @@
 """What a machine must have from its distribution before anything can be built on it."""
 
+import os
 import shlex
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mvstack.model.prerequisites import Family, Needed, family_of
@@ -15,6 +17,12 @@ class Lacking:
 
     needed: list[Needed]
     family: Family
+
+    @property
+    def indispensable(self) -> "Lacking | None":
+        """What of it nothing can be done without; None when there is no such thing."""
+        needed = [item for item in self.needed if not item.without]
+        return replace(self, needed=needed) if needed else None
 
     @property
     def commands(self) -> list[list[str]]:
@@ -35,7 +43,7 @@ def lacking(os_name: str, profile: str = "") -> Lacking | None:
     Raises Missing where the family is not known.
     """
     family = family_of(os_name)
-    needed = [item for item in family.of(profile) if not _present(family, item.package)]
+    needed = [item for item in family.of(profile) if not _present(family, item)]
     return Lacking(needed, family) if needed else None
 
 
@@ -73,8 +81,10 @@ def refuse(missing: Lacking) -> Missing:
     )
 
 
-def _present(family: Family, package: str) -> bool:
-    command = shlex.split(family.present.replace("{package}", package))
+def _present(family: Family, item: Needed) -> bool:
+    if item.command and shutil.which(os.path.expandvars(item.command)):
+        return True
+    command = shlex.split(family.present.replace("{package}", item.package))
     try:
         done = run(command)
     except OSError:

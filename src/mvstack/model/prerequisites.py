@@ -14,13 +14,16 @@ from mvstack.support.home import home
 class Needed(Strict):
     """One package of the distribution, and what it is needed for.
 
-    ``easybuild`` names what EasyBuild need not build where this is installed.
+    ``command`` on PATH is as good as the package. ``easybuild`` names what EasyBuild need not build
+    where this is installed. ``without`` says what is done without it; "" where nothing can be.
     """
 
     package: str
     why: str
     profile: Profile = "default"
     easybuild: list[str] = Field(default_factory=list)
+    command: str = ""
+    without: str = ""
 
 
 class Family(Strict):

@@ -64,6 +64,7 @@ class External(Strict):
 class Wish(Strict):
     """The MPI build that a site asks for; what is left out is chosen by the policy.
 
+    ``libfabric`` and ``hwloc`` may be `embedded`: built from the MPI's own source.
     ``provider`` is one of the alternatives that the policy has of libfabric's for the fabric.
     ``transport``: `built` has EasyBuild build libfabric or UCX, and hwloc, in the versions of the
     compiler's generation, instead of taking the system's.
@@ -73,6 +74,7 @@ class Wish(Strict):
     version: Version | None = None
     device: Device | None = None
     libfabric: Provision | None = None
+    hwloc: Literal["embedded"] | None = None
     provider: Provider | None = None
     transport: Literal["system", "built"] = "system"
     why: Text = ""

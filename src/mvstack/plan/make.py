@@ -254,6 +254,11 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         prefix = there.prefix if there and holds(row.when, built) else row.default
         if row.parameter and prefix != row.default:
             parameters.setdefault(row.parameter, prefix)
+    if part.mpi.hwloc == "embedded" and holds(choice.policy.externals["hwloc"].when, built):
+        parameters["hwloc"] = "embedded"
+    if {"libfabric", "ucx", "hwloc"} & parameters.keys():
+        # packages of the distribution are no sign of these: configure says what it does not find
+        parameters["osdependencies"] = []
     return parameters
 
 

@@ -38,8 +38,9 @@ def mpi(part: Partition, build: Build, policy: Policy) -> list[str]:
     words: list[str]
     if build.product == "mvapich":
         words = [f"netmod:={netmod}", f"fabrics:={part.fabric}"]
-        if part.mpi.libfabric == "embedded" and netmod == "ofi":
-            words.append("embedded:=libfabric")
+        asked = (("libfabric", netmod == "ofi" and part.mpi.libfabric), ("hwloc", part.mpi.hwloc))
+        if embedded := [name for name, how in asked if how == "embedded"]:
+            words.append(f"embedded:={','.join(embedded)}")
         managers = "none" if build.pm == "none" else manager
         words += [f"pmi={build.pmi}", f"process_managers:={managers}", romio, interface]
         words += [f"{variant}={arch}"] if interface and variant and arch else []

@@ -12,6 +12,9 @@ from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 from mvstack.support.processes import run
 
+#: Where Debian, EPEL and SUSE put it.
+DISTRIBUTIONS_LMOD = "/usr/share/lmod/lmod/libexec/lmod"
+
 #: What users look with at a node of theirs, and what that stands on.
 DOCTOR = (
     "modulefiles/mpi_doctor.py",
@@ -25,7 +28,7 @@ def publish(plan: Plan) -> None:
 
     Raises Missing.
     """
-    tree, lmod = Path(plan.tree), Path(lmod_command()).resolve().parents[1]
+    tree, lmod = Path(plan.tree), Path(lmod_command(plan.root)).resolve().parents[1]
     install_doctor(tree)
     install_guard(plan)
     write_atomically(core_file(tree, plan.release), template("mvapich-stack.lua", plan=plan))
@@ -72,14 +75,24 @@ def withdraw(*files: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def lmod_command() -> str:
-    """Lmod's command. Raises Missing where there is none."""
-    places = (os.environ.get("LMOD_CMD", ""), "/usr/share/lmod/lmod/libexec/lmod")
-    for place in places:
-        if place and Path(place).is_file():
-            return place
+def lmod_below(root: Path | str) -> Path | None:
+    """The Lmod that was built below the install root; None where there is none."""
+    own = Path(root) / "lmod" / "lmod" / "lmod" / "libexec" / "lmod"
+    return own if own.is_file() else None
+
+
+def lmod_here(root: Path | str) -> str:
+    """Lmod's command: the shell's, the distribution's, or that below ``root``; "" without one."""
+    places = (os.environ.get("LMOD_CMD", ""), DISTRIBUTIONS_LMOD)
+    return next((one for one in places if one and Path(one).is_file()), str(lmod_below(root) or ""))
+
+
+def lmod_command(root: Path | str) -> str:
+    """The same. Raises Missing where there is none."""
+    if found := lmod_here(root):
+        return found
     raise Missing(
         "Lmod is not installed, or LMOD_CMD does not name it",
         todo="install it (`apt-get install lmod`; Lmod of EPEL; lua-lmod of SUSE), or load your "
-        "site's Lmod first",
+        "site's Lmod first; without root, leave --no-prerequisites out, and it is built",
     )

@@ -87,7 +87,7 @@ class EasyBuild:
     def environment(self) -> dict[str, str]:
         """The environment of EasyBuild: ours, without modules and settings of the caller."""
         kept = inherited("AWS_", "AZURE_")
-        lmod = lmod_command()
+        lmod = lmod_command(self.root)
         first = f"{self.python}:" if self.python else ""
         own = Path(sys.executable).parent
         return {

@@ -49,7 +49,7 @@ def install(plan: Plan, run: Run) -> list[Row]:
     (a gate).
     """
     root, tree = Path(plan.root), Path(plan.tree)
-    core.lmod_command()  # without it no module could be loaded in the end
+    core.lmod_command(root)  # without it no module could be loaded in the end
     files = files_of(plan)
     inputs = lock.inputs_of(files)
     with installing(plan, run.umask, run.group, FREE_GB):

@@ -1,0 +1,114 @@
+"""Lmod from source, as who has no root and no Lmod gets it: built, used, broken on purpose."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mvstack.install import flow, lmod, stages
+from mvstack.install.prerequisites import Lacking
+from mvstack.model.prerequisites import Family, Needed
+from mvstack.support.errors import BuildFailed, Missing, SourceError
+from mvstack.support.progress import Progress
+from mvstack.tree import modules
+
+pytestmark = pytest.mark.slow
+QUIET = Progress(mode="quiet")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has no Lmod."""
+    monkeypatch.delenv("LMOD_CMD", raising=False)
+    monkeypatch.setattr(modules, "DISTRIBUTIONS_LMOD", "/nonexistent/lmod")
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root whose mirror has the sources."""
+    root = tmp_path_factory.mktemp("mirror")
+    fetcher = stages.fetcher_for(str(root))
+    try:
+        for spec in lmod.specs():
+            fetcher.fetch(spec)
+    except SourceError as error:
+        pytest.skip(f"unreachable: {error.problems[0].message}")
+    return root
+
+
+def test_it_loads_modules_and_is_built_once(without: None, mirror: Path) -> None:
+    assert not modules.lmod_here(mirror)
+    fetcher = stages.fetcher_for(str(mirror))
+    lmod.build_lmod(mirror, fetcher, QUIET)
+    command = Path(modules.lmod_command(mirror))
+    assert command.is_relative_to(mirror)
+    core = mirror / "modules" / "one"
+    core.mkdir(parents=True)
+    (core / "1.0.lua").write_text('help("a module")\nsetenv("ONE", os.getenv("HOME") .. "/1")\n')
+    lines = (
+        f"source {command.parents[1]}/init/bash; module use {core.parent}; module load one; "
+        "module list 2>&1; echo $ONE; module unload one; echo left=$ONE"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/h", "LC_ALL": "C"}
+    said = subprocess.run(
+        ["bash", "-c", lines], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "one/1.0" in said.stdout and "/h/1\nleft=\n" in said.stdout, said
+    before = command.stat().st_mtime_ns
+    lmod.build_lmod(mirror, fetcher, QUIET)
+    assert command.stat().st_mtime_ns == before
+
+
+def test_without_a_compiler_there_is_none_and_the_log_says_why(
+    without: None, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "tar", "gzip", "sed", "dirname", "make", "uname"):
+        (tools / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", str(tools))
+    with pytest.raises(BuildFailed, match="gcc: No such file") as caught:
+        lmod.build_lmod(tmp_path, stages.fetcher_for(str(mirror)), QUIET)
+    assert not modules.lmod_here(tmp_path)
+    assert Path(caught.value.problems[0].where).read_text()
+
+
+def _prepared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *needed: Needed, uid: int = 1000
+) -> list[str]:
+    """What is built where these packages are lacking; raises what is refused."""
+    built: list[str] = []
+    family = Family(like=["debian"], update="true", install="true", present="true {package}")
+    monkeypatch.setattr(flow, "lacking", lambda *_: Lacking(list(needed), family))
+    monkeypatch.setattr(flow, "build_lmod", lambda root, *_: built.append(str(root)))
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    request = flow.Request("local", root=tmp_path)
+    flow._prepare(stages.load_system("local"), request, "default", QUIET)
+    return built
+
+
+HERE, THERE = Needed(package="a", why="w", without="b is taken"), Needed(package="c", why="w")
+
+
+def test_who_is_not_root_does_without_what_can_be_done_without(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert _prepared(monkeypatch, tmp_path, HERE) == [str(tmp_path)]
+
+
+def test_what_is_indispensable_is_named_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(Missing) as caught:
+        _prepared(monkeypatch, tmp_path, HERE, THERE)
+    assert caught.value.problems[0].found == "missing: c (w)"
+
+
+def test_root_gets_all_of_it_from_the_distribution(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(Missing) as caught:
+        _prepared(monkeypatch, tmp_path, HERE, uid=0)
+    assert caught.value.problems[0].found == "missing: a (w)"
