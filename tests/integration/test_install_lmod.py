@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mvstack.install import flow, lmod, stages
+from mvstack.install import flow, lmod, local, stages
 from mvstack.install.prerequisites import Lacking
+from mvstack.model.load import parse_system
 from mvstack.model.prerequisites import Family, Needed
 from mvstack.support.errors import BuildFailed, Missing, SourceError
 from mvstack.support.progress import Progress
@@ -112,3 +113,26 @@ def test_root_gets_all_of_it_from_the_distribution(
     with pytest.raises(Missing) as caught:
         _prepared(monkeypatch, tmp_path, HERE, uid=0)
     assert caught.value.problems[0].found == "missing: a (w)"
+
+
+@pytest.mark.parametrize(
+    ("there", "device", "embedded", "without"),
+    [
+        ("", "ch4:ofi", ["libfabric", "hwloc"], {"HPCC"}),
+        ("libfabric hwloc openblas", "ch4:ofi", [], set()),
+        ("ucx libfabric hwloc", None, [], {"HPCC"}),
+    ],
+)
+def test_the_plan_of_who_is_not_root_takes_what_is_there(
+    there: str, device: str | None, embedded: list[str], without: set[str]
+) -> None:
+    text = (
+        "name: mine\nos: rocky9\npartitions:\n  node:\n    cores: 2\n    memory_gb: 4\n"
+        "    target: x86_64_v3\n    fabric: shm\n    launcher: hydra\n"
+        '    compiler: {version: "12.2.0"}\n    externals:\n'
+        + "".join(f"      {name}: {{prefix: /usr}}\n" for name in (*there.split(), "numactl"))
+    )
+    part = local._as_is(parse_system(text, Path("mine.yaml")).partitions["node"])
+    assert part.mpi.device == device
+    assert [one for one in ("libfabric", "hwloc") if getattr(part.mpi, one)] == embedded
+    assert part.without.keys() == without
