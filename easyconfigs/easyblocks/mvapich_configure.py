@@ -145,10 +145,10 @@ def transport_options(name, version, params, options):
     if "ofi" in device:
         option = "--with-libfabric" if "--with-libfabric" in options.flags else "--with-ofi"
         found.append(_where(option, params["libfabric"]))
-        verbs = Path(params["verbs"] or "/usr", "include", "infiniband", "ib.h")
-        if params["libfabric"] == "embedded" and not verbs.is_file():
-            found.append(WITHOUT_VERBS)
         if name == "MVAPICH" and generation(name, version) == 4:
+            verbs = Path(params["verbs"] or "/usr", "include", "infiniband", "ib.h")
+            if params["libfabric"] == "embedded" and not verbs.is_file():
+                found.append(WITHOUT_VERBS)
             # Left alone, 4.0 takes its queue mvp_shm within a node: 2 MiB for each pair of ranks,
             # all of it zeroed by every rank (32 GiB for 128 ranks; docs/performance.md).
             found.append("--with-ch4-posix-eager-modules=iqueue")

@@ -157,6 +157,23 @@ def test_within_a_node_4_0_takes_the_queue_that_grows_by_rank_and_not_by_pair():
     assert said not in line_for(("MVAPICH", "4.0"), device="ch4:ucx")  # UCX has its own
 
 
+@pytest.mark.parametrize("headers", [True, False])
+def test_the_libfabric_that_4_0_embeds_is_built_without_the_headers_of_librdmacm(tmp_path, headers):
+    if headers:
+        (tmp_path / "include" / "infiniband").mkdir(parents=True)
+        (tmp_path / "include" / "infiniband" / "ib.h").touch()
+    for libfabric, product in (
+        ("embedded", "MVAPICH"),
+        ("system", "MVAPICH"),
+        ("embedded", "MPICH"),
+    ):
+        version = "4.0" if product == "MVAPICH" else "4.0.2"
+        line = line_for((product, version), libfabric=libfabric, verbs=str(tmp_path))
+        wanted = (libfabric, product) == ("embedded", "MVAPICH") and not headers
+        assert ("--disable-ucr" in line) == wanted
+    assert unknown_options(["--disable-ucr"], set()) == []
+
+
 def test_4_0_is_told_without_and_not_disable_for_gpus():
     line = line_for(("MVAPICH", "4.0"))
     assert {"--without-cuda", "--without-hip", "--without-ze"} <= set(line)
