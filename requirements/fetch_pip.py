@@ -2,10 +2,13 @@
 
     python -I fetch_pip.py pip.txt
 
-The index is PIP_INDEX_URL's, the certificates are PIP_CERT's, as pip itself would take them.
+It is looked for in the folders of PIP_FIND_LINKS, then in the index of PIP_INDEX_URL, with the name
+and password in that and the certificates of PIP_CERT. pip's configuration files are not read.
 """
 
+import base64
 import hashlib
+import http.client
 import os
 import re
 import ssl
@@ -16,33 +19,54 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+AS_ROOT = "Or have python3-venv of the distribution installed"
+ELSEWHERE = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
+
 
 def main() -> None:
     """Fetch, compare, install; ends with one line that says what went wrong."""
     pinned = re.search(r"pip==(\S+).*?sha256:(\w+)", Path(sys.argv[1]).read_text(), re.DOTALL)
     assert pinned, sys.argv[1]
     name, wanted = f"pip-{pinned[1]}-py3-none-any.whl", pinned[2]
-    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/") + "/pip/"
+    given = [Path(one, name) for one in os.environ.get("PIP_FIND_LINKS", "").split()]
     try:
-        page, index = get(index)
-        found = re.search(rf'href="([^"]*/{re.escape(name)}[^"]*)"', page.decode())
-        if not found:
-            sys.exit(f"{index} has no {name}")
-        wheel, url = get(urllib.parse.urljoin(index, found[1].partition("#")[0]))
-    except OSError as error:
-        sys.exit(f"{name} cannot be fetched from {index}: {error}")
+        there = next((one for one in given if one.is_file()), None)
+        wheel, url = (there.read_bytes(), str(there)) if there else from_index(name)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        sys.exit(f"{name} cannot be fetched: {error}. {AS_ROOT}")
     if hashlib.sha256(wheel).hexdigest() != wanted:
-        sys.exit(f"{url} is not what its hash says")
+        sys.exit(f"{url} is not what its hash says. {AS_ROOT}")
+    kept = {key: value for key, value in os.environ.items() if key not in ELSEWHERE}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
         path.write_bytes(wheel)
-        sys.exit(subprocess.call([sys.executable, path / "pip", "install", "--no-index", path]))
+        command = [sys.executable, path / "pip", "install", "--no-index", path]
+        sys.exit(subprocess.call(command, env=kept))
 
 
-def get(url: str) -> tuple[bytes, str]:
-    """What ``url`` answers, and where that came from in the end. Raises OSError."""
+def from_index(name: str) -> tuple[bytes, str]:
+    """The file ``name`` of pip, and where it was. Raises OSError, HTTPException, ValueError."""
+    index = os.environ.get("PIP_INDEX_URL") or "https://pypi.org/simple"
+    scheme, _, rest = index.partition("://")
+    login, _, host = rest.partition("/")[0].rpartition("@")
+    headers = {}
+    if login:
+        index = f"{scheme}://{rest.removeprefix(login)[1:]}"
+        word = base64.b64encode(urllib.parse.unquote(login).encode()).decode()
+        headers = {"Authorization": f"Basic {word}"}
+    page, where = get(index.rstrip("/") + "/pip/", headers)
+    found = re.search(rf'href="([^"]*{re.escape(name)}[^"]*)"', page.decode())
+    if not found:
+        raise ValueError(f"{where} does not name it")
+    url = urllib.parse.urljoin(where, found[1].partition("#")[0])
+    return get(url, headers if urllib.parse.urlsplit(url).netloc == host else {})
+
+
+def get(url: str, headers: dict[str, str]) -> tuple[bytes, str]:
+    """What ``url`` answers, and where that came from in the end."""
     context = ssl.create_default_context(cafile=os.environ.get("PIP_CERT"))
-    with urllib.request.urlopen(url, timeout=60, context=context) as answer:
+    request = urllib.request.Request(url, headers=headers)
+    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
         return answer.read(), answer.url
 
 

@@ -294,7 +294,10 @@ set_up() {
 }
 
 make_venv() { # make_venv PYTHON: Debian's without python3-venv has no pip to put into it
-    "$1" -c 'import ensurepip' 2>/dev/null && "$1" -m venv "$venv" && return
+    if "$1" -c 'import ensurepip' 2>/dev/null; then
+        "$1" -m venv "$venv"
+        return
+    fi
     "$1" -m venv --without-pip "$venv" &&
         "$venv/bin/python" -I "$top/requirements/fetch_pip.py" "$top/requirements/pip.txt"
 }

@@ -129,7 +129,10 @@ def test_a_package_that_debian_does_not_have_is_missing_here(
     dpkg, none = (Needed(package=name, why="") for name in ("dpkg", "mvstack-no-such-package"))
     assert prerequisites._present(debian, dpkg)
     assert not prerequisites._present(debian, none)
-    assert prerequisites._present(debian, none.model_copy(update={"command": "bash"}))
+    by_command = none.model_copy(update={"command": "bash"})
+    for uid, there in ((0, False), (1000, True)):  # root installs the package
+        monkeypatch.setattr("os.geteuid", lambda uid=uid: uid)
+        assert prerequisites._present(debian, by_command) == there
     assert debian.install.startswith("apt-get install -y")
 
 

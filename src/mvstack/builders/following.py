@@ -59,7 +59,8 @@ def inherited(*but: str) -> dict[str, str]:
     What a build runs is others' code, so no key or token of a pipeline is for it.
     """
     modules = ("EASYBUILD_", "LMOD_", "MODULE", "_ModuleTable", "LOADEDMODULES", "_LMFILES_")
-    dropped = (*modules, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", *but)
+    functions = ("BASH_FUNC_", "BASH_ENV")  # EasyBuild stops at a `module` that is not Lmod's
+    dropped = (*modules, *functions, "MVSTACK_SIGNING_KEY", "CI_JOB_TOKEN", *but)
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
 
 

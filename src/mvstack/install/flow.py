@@ -12,7 +12,7 @@ from mvstack.cache.use import Caches, site_caches
 from mvstack.discover import look
 from mvstack.install import stages
 from mvstack.install.lmod import build_lmod
-from mvstack.install.local import as_seen, same_machine
+from mvstack.install.local import as_seen, can_do_without, same_machine
 from mvstack.install.prerequisites import Lacking, install_missing, lacking, refuse
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Release
@@ -74,7 +74,8 @@ def plan(
         )
         _prepare(asked, request, largest, progress)
     with step("discover", request.name):
-        system, partitions = stages.seen(asked, partition)
+        only = request.caches is not None and request.caches.only
+        system, partitions = stages.seen(asked, partition, whole=only)
         one = stages.only_one(request.name, partitions, command)
     with step("choose", f"the MPI for {system.name}/{one}"):
         extent = _extent(request, system, one, names) if names else Extent(request.profile)
@@ -133,21 +134,24 @@ def _prepare(system: System, request: Request, profile: str, progress: Progress)
     Who is not root does without those that can be done without. Raises Missing with what is missing
     and the command that installs it.
     """
-    # where nothing may be built, an entry that lacks a library of the machine says so itself
-    if not request.prerequisites or (request.caches and request.caches.only):
+    if not request.prerequisites:
         return
-    place = stages.root_for(system, request.root)
-    missing = lacking(look().os or "this system", profile)
+    place, root = stages.root_for(system, request.root), os.geteuid() == 0
+    # where nothing may be built, an entry that lacks a library of the machine says so itself
+    only = request.caches is not None and request.caches.only
+    missing = None if only else lacking(look().os or "this system", profile)
+    if missing and not root and not missing.indispensable(can_do_without(system, look())):
+        instead = dict.fromkeys(item.without for item in missing.needed)
+        names = listed([item.package for item in missing.needed])
+        why = f"not root, so {'; '.join(instead)}. Root gets them by: {missing.line}"
+        progress.skip("prepare", names, why)
+        missing = None
+    if not root and missing is None:
+        build_lmod(Path(place), system.install.umask, stages.fetcher_for(place), progress)
     if missing is None:
         return
-    if os.geteuid() != 0 and not missing.indispensable:
-        names = listed([item.package for item in missing.needed])
-        instead = dict.fromkeys(item.without for item in missing.needed)
-        progress.skip("prepare", f"without {names}", f"nobody is root here: {'; '.join(instead)}")
-        build_lmod(Path(place), stages.fetcher_for(place), progress)
-        return
-    if os.geteuid() != 0 or not (request.yes or _agreed(missing)):
-        raise refuse(missing if os.geteuid() == 0 else missing.indispensable or missing)
+    if not root or not (request.yes or _agreed(missing)):
+        raise refuse(missing)
     log = Path(place) / "logs" / "prerequisites.log"
     with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
         install_missing(missing, log)

@@ -1,13 +1,14 @@
 """The system `local`: this machine, found by looking, and the MPI whose source can be obtained."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import archspec.cpu
 
+from mvstack.builders.base import builder_of
 from mvstack.discover import look, system_yaml
 from mvstack.discover.libraries import TOOLS, library_at
 from mvstack.discover.machine import Machine
@@ -25,10 +26,21 @@ from mvstack.support.progress import Progress
 Available = Callable[[str, str, str], bool]
 
 
-def find_local(site: System) -> System:
+def can_do_without(system: System, machine: Machine) -> bool:
+    """Whether the plan of ``system`` can do without the distribution's transports and OpenBLAS.
+
+    Over a fabric the MPI needs what carries it; Spack builds all of these itself.
+    """
+    builds_all = builder_of(system.builder).solves
+    return system.discover and not builds_all and machine.fabric in ("shm", "tcp")
+
+
+def find_local(site: System, whole: bool = False) -> System:
     """`local` as it is now; what its hand-written file decides goes over what was found.
 
-    Raises Missing, with one problem a field, when too little was found to describe the machine.
+    Who is not root gets a plan without the libraries that are not there, unless ``whole``, as all
+    comes from a cache that others filled. Raises Missing, with one problem a field, when too little
+    was found to describe the machine.
     """
     machine = look()
     if problems := machine.problems():
@@ -44,17 +56,23 @@ def find_local(site: System) -> System:
         for name in ("title", "site", "builder", "install", "discover", "source")
         if name in site.model_fields_set
     }
-    if os.geteuid() != 0:
-        decided["partitions"] = {name: _as_is(one) for name, one in found.partitions.items()}
+    if os.geteuid() != 0 and not whole and can_do_without(site, machine):
+        there = {one.name for one in machine.externals if one.headers}
+        parts = found.partitions.items()
+        decided["partitions"] = {name: without_root(part, there) for name, part in parts}
     return found.model_copy(update=decided)
 
 
-def _as_is(part: Partition) -> Partition:
-    """``part`` for who cannot install what the distribution has: with what is there alone."""
-    lacks = {"libfabric", "ucx", "hwloc", "openblas"} - part.externals.keys()
-    mpi = dict.fromkeys(lacks & {"libfabric", "hwloc"}, "embedded")
-    mpi |= {"device": "ch4:ofi"} if "ucx" in lacks else {}
-    without = {"HPCC": "OpenBLAS is not installed"} if "openblas" in lacks else {}
+def without_root(part: Partition, there: Set[str]) -> Partition:
+    """``part`` with the libraries that are ``there``; without libfabric and UCX the MPI's own."""
+    mpi = dict[str, str]()
+    if "ucx" not in there or "libfabric" not in there:
+        mpi["device"] = "ch4:ucx" if "ucx" in there else "ch4:ofi"
+    if not {"ucx", "libfabric"} & there:
+        mpi["libfabric"] = "embedded"
+    if "hwloc" not in there:
+        mpi["hwloc"] = "embedded"
+    without = {} if "openblas" in there else {"HPCC": "OpenBLAS is not installed"}
     update = {"mpi": part.mpi.model_copy(update=mpi), "without": {**without, **part.without}}
     return part.model_copy(update=update)
 

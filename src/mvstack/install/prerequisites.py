@@ -3,12 +3,14 @@
 import os
 import shlex
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mvstack.model.prerequisites import Family, Needed, family_of
 from mvstack.support.errors import Missing
 from mvstack.support.processes import english, follow, run
+
+NOT_THERE = ("", "not-installed", "config-files", "half-installed", "unpacked", "half-configured")
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,12 @@ class Lacking:
     needed: list[Needed]
     family: Family
 
-    @property
-    def indispensable(self) -> "Lacking | None":
-        """What of it nothing can be done without; None when there is no such thing."""
-        needed = [item for item in self.needed if not item.without]
-        return replace(self, needed=needed) if needed else None
+    def indispensable(self, planned: bool) -> bool:
+        """Whether it holds something that nothing can be done without.
+
+        ``planned`` says whether the plan is one that does without what the MPI stands on.
+        """
+        return any(not item.without or (item.planned and not planned) for item in self.needed)
 
     @property
     def commands(self) -> list[list[str]]:
@@ -82,12 +85,12 @@ def refuse(missing: Lacking) -> Missing:
 
 
 def _present(family: Family, item: Needed) -> bool:
-    if item.command and shutil.which(os.path.expandvars(item.command)):
+    if os.geteuid() != 0 and item.command and shutil.which(os.path.expandvars(item.command)):
         return True
     command = shlex.split(family.present.replace("{package}", item.package))
     try:
         done = run(command)
     except OSError:
         return False
-    # dpkg-query also knows packages that were removed: only `installed` counts
-    return done.ok and "not-installed" not in done.text and done.text.strip() != ""
+    # dpkg-query also knows packages that were removed, and those that are half there
+    return done.ok and done.text.strip() not in NOT_THERE

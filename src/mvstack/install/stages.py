@@ -60,10 +60,13 @@ def load(name: str, release: str | None = None) -> tuple[System, list[str]]:
     return seen(load_release(release).then(load_system(system_name)), partition)
 
 
-def seen(system: System, partition: str = "") -> tuple[System, list[str]]:
-    """``system``, with what is found by looking if it is this machine; the partitions meant."""
+def seen(system: System, partition: str = "", *, whole: bool = False) -> tuple[System, list[str]]:
+    """``system``, with what is found by looking if it is this machine; the partitions meant.
+
+    ``whole`` as in :func:`find_local`.
+    """
     if system.discover:
-        system = find_local(system)
+        system = find_local(system, whole)
     return system, partitions_of(system, partition)
 
 

@@ -14,8 +14,9 @@ from mvstack.support.home import home
 class Needed(Strict):
     """One package of the distribution, and what it is needed for.
 
-    ``command`` on PATH is as good as the package. ``easybuild`` names what EasyBuild need not build
-    where this is installed. ``without`` says what is done without it; "" where nothing can be.
+    ``easybuild`` names what EasyBuild need not build where this is installed. For who is not root
+    ``command`` on PATH is as good as the package, and ``without`` says what is done without it; ""
+    where nothing can be. What is ``planned`` can be done without only where the plan is made so.
     """
 
     package: str
@@ -24,6 +25,7 @@ class Needed(Strict):
     easybuild: list[str] = Field(default_factory=list)
     command: str = ""
     without: str = ""
+    planned: bool = False
 
 
 class Family(Strict):

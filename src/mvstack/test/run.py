@@ -21,7 +21,7 @@ from mvstack.support.words import listed, nearest
 from mvstack.test.expected import Check, expected_checks
 from mvstack.test.history import earlier_runs, slower
 from mvstack.test.results import cases, problems
-from mvstack.tree.modules import core_file, lmod_below
+from mvstack.tree.modules import core_file, lmod_here
 
 #: The checks that come with this repository.
 CHECKS = DATA / "tests" / "reframe"
@@ -78,8 +78,8 @@ def run_checks(
             on_line(line)
 
     try:
-        if own := lmod_below(plan["root"]):
-            environ.setdefault("LMOD_PKG", str(own.parents[1]))
+        if lmod := lmod_here(plan["root"]):
+            environ["LMOD_PKG"] = str(Path(lmod).resolve().parents[1])
         environ["MVSTACK_PLAN"] = str(out / "plan.json")  # tests/reframe/settings.py reads it
         command = _command(out, tags, folders)
         code = follow(command, environ, line=take, cwd=out, limits=Limits(grace=GRACE))

@@ -1,6 +1,7 @@
 """The module that opens a tree, and the one line that makes `module` work in any bash."""
 
 import os
+import platform
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -75,16 +76,16 @@ def withdraw(*files: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def lmod_below(root: Path | str) -> Path | None:
-    """The Lmod that was built below the install root; None where there is none."""
-    own = Path(root) / "lmod" / "lmod" / "lmod" / "libexec" / "lmod"
-    return own if own.is_file() else None
+def own_lmod(root: Path | str) -> Path:
+    """Where `mvstack install` builds Lmod for this kind of processor; a root may serve several."""
+    return Path(root) / "lmod" / platform.machine()
 
 
 def lmod_here(root: Path | str) -> str:
-    """Lmod's command: the shell's, the distribution's, or that below ``root``; "" without one."""
-    places = (os.environ.get("LMOD_CMD", ""), DISTRIBUTIONS_LMOD)
-    return next((one for one in places if one and Path(one).is_file()), str(lmod_below(root) or ""))
+    """Lmod's command: that below ``root``, the shell's, the distribution's; "" without one."""
+    own = own_lmod(root) / "lmod" / "lmod" / "libexec" / "lmod"
+    places = (str(own), os.environ.get("LMOD_CMD", ""), DISTRIBUTIONS_LMOD)
+    return next((one for one in places if one and Path(one).is_file()), "")
 
 
 def lmod_command(root: Path | str) -> str:
@@ -94,5 +95,5 @@ def lmod_command(root: Path | str) -> str:
     raise Missing(
         "Lmod is not installed, or LMOD_CMD does not name it",
         todo="install it (`apt-get install lmod`; Lmod of EPEL; lua-lmod of SUSE), or load your "
-        "site's Lmod first; without root, leave --no-prerequisites out, and it is built",
+        "site's Lmod first; for who is not root `mvstack install` builds one",
     )

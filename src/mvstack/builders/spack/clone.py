@@ -189,7 +189,7 @@ def python(home: Path, note: Note = lambda _: None) -> Path:
 def _make(folder: Path, program: Path, log: Path, note: Note) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     note("making Spack's Python environment")
-    if said := _failed([sys.executable, "-m", "venv", str(folder)], log, note):
+    if said := _failed([sys.executable, "-m", "venv", "--without-pip", str(folder)], log, note):
         raise Missing(
             "no Python environment can be made for Spack",
             str(log),
@@ -197,8 +197,16 @@ def _make(folder: Path, program: Path, log: Path, note: Note) -> None:
             todo="Debian: apt-get install python3-venv",
         )
     note("installing clingo, Spack's solver")
-    pip = [str(program), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
-    pip += ["--progress-bar", "off", "--only-binary", ":all:", "--require-hashes"]
+    # ours, which is there where the distribution has no python3-venv, too
+    pip = [sys.executable, "-m", "pip", "--python", str(program), "install", "--no-input"]
+    pip += [
+        "--disable-pip-version-check",
+        "--progress-bar",
+        "off",
+        "--only-binary",
+        ":all:",
+        "--require-hashes",
+    ]
     if said := _failed([*pip, "-r", str(REQUIREMENTS)], log, note):
         raise SourceError(
             "what Spack's solver needs could not be installed",
