@@ -7,7 +7,8 @@
 
 venv=${top:?}/.venv
 oldest=11 newest=14 # Python 3.x that requirements/*.txt hold for
-readonly venv oldest newest
+parts='bz2, ctypes, lzma, ssl, zlib' # of Python that are built only where their libraries are
+readonly venv oldest newest parts
 
 # A site's Python modules must not shadow ours, neither while .venv is made nor after it.
 unset PYTHONPATH PYTHONHOME
@@ -122,6 +123,8 @@ why_not() {
         { echo "it does not run as Python" && return; }
     "$path" -c "import sys; sys.exit(not (3, $oldest) <= sys.version_info[:2] <= (3, $newest))" ||
         { echo "it is Python $version; 3.$oldest to 3.$newest are supported" && return; }
+    "$path" -c "import $parts" 2>/dev/null ||
+        { echo "it was built without one of $parts: build it anew with their libraries' headers" && return; }
     echo "it is Python $version without its venv module (on Debian: python$version-venv)"
 }
 
@@ -137,6 +140,10 @@ find_python() {
         seen+=("$(command -v "$name") (${version/ /.})")
         [[ ${version% *} == 3 ]] || continue
         ((${version#* } >= oldest && ${version#* } <= newest)) || continue
+        if ! "$name" -c "import $parts" 2>/dev/null; then
+            seen[-1]+=" without one of $parts"
+            continue
+        fi
         if "$name" -c 'import ensurepip, venv' 2>/dev/null; then
             python=$(command -v "$name")
             return

@@ -162,6 +162,19 @@ def test_who_is_not_root_needs_no_python3_venv(
     assert (result.returncode == 0) == (not trouble) != not_ready(checkout)
 
 
+def test_a_python_that_lacks_a_part_is_passed_over_and_said(
+    checkout: Checkout, tools: Path
+) -> None:
+    lacks = f'case "$*" in *lzma*) exit 1 ;; esac; exec {sys.base_exec_prefix}/bin/python3 "$@"'
+    put(tools, "python3", lacks)
+    result = checkout.run(PATH=str(tools))
+    assert result.returncode == 7 and "without one of bz2, ctypes, lzma" in result.stderr
+    named = checkout.run(PATH=str(tools), MVSTACK_PYTHON="python3")
+    assert "because   it was built without one of bz2, ctypes, lzma" in named.stderr
+    real_python(tools, "python3.12")
+    assert checkout.run(PATH=str(tools)).returncode == 0
+
+
 def test_an_old_python3_is_passed_over(checkout: Checkout, tools: Path) -> None:
     put(tools, "python3", "echo 3 9")
     put(tools, "python3.11", "echo a shim with nothing behind it; exit 127")
