@@ -22,6 +22,7 @@ from easybuild.easyblocks.generic.mvapich_configure import (
     compiling_with_slurms_pmi2,
     configure_options,
     known_options,
+    lacking_of,
     level_of_makefile,
     option_names,
     unknown_options,
@@ -232,7 +233,17 @@ class EB_MVAPICH(EB_MPICH):
 
     def add_mpich_configopts(self):
         """Our options instead of stock MPICH's; each known to the unpacked source or an error."""
-        ours = configure_options(self.name, self.version, self.parameters(), self.options)
+        params = self.parameters()
+        absent = lacking_of(self.start_dir, params)
+        if absent:
+            raise EasyBuildError(
+                "%s %s: this source has no %s of its own (Debian's has none). Install the "
+                "distribution's, or give upstream's source: mvstack sources add",
+                self.name,
+                self.version,
+                " and no ".join(absent),
+            )
+        ours = configure_options(self.name, self.version, params, self.options)
         asked = option_names(" ".join(ours) + " " + self.cfg["configopts"])
         unknown = unknown_options(asked, known_options(self.start_dir))
         if unknown:

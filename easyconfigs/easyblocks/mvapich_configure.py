@@ -228,6 +228,16 @@ def configure_options(name, version, params, options):
     return found
 
 
+def lacking_of(source, params):
+    """The transports that are asked for as embedded and that `source` does not hold."""
+    return [
+        name
+        for name, netmod in (("libfabric", "ofi"), ("ucx", "ucx"))
+        if params[name] == "embedded" and netmod in params["device"]
+        if not (Path(source) / "modules" / name / "configure").is_file()
+    ]
+
+
 def option_names(text):
     """The names, without values, of the options in `text`."""
     return re.findall(r"(?:^|\s)(--[A-Za-z0-9][A-Za-z0-9-]*)", text)

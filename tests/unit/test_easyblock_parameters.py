@@ -20,6 +20,7 @@ from mvapich_configure import (  # noqa: E402
     compiling_with_slurms_pmi2,
     configure_options,
     known_options,
+    lacking_of,
     level_of_makefile,
     option_names,
     unknown_options,
@@ -172,6 +173,15 @@ def test_the_libfabric_that_4_0_embeds_is_built_without_the_headers_of_librdmacm
         wanted = (libfabric, product) == ("embedded", "MVAPICH") and not headers
         assert ("--disable-ucr" in line) == wanted
     assert unknown_options(["--disable-ucr"], set()) == []
+
+
+def test_a_source_without_the_libfabric_that_it_should_embed_is_told(tmp_path):
+    params = params_of(("MPICH", "4.0.2"), libfabric="embedded")
+    assert lacking_of(tmp_path, params) == ["libfabric"]
+    assert lacking_of(tmp_path, params | {"device": "ch4:ucx"}) == []
+    (tmp_path / "modules" / "libfabric").mkdir(parents=True)
+    (tmp_path / "modules" / "libfabric" / "configure").touch()
+    assert lacking_of(tmp_path, params) == []
 
 
 def test_4_0_is_told_without_and_not_disable_for_gpus():
