@@ -23,10 +23,13 @@ QUIET = Progress(mode="quiet")
 
 
 @pytest.fixture
-def without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that has no Lmod."""
+def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine whose distribution has the Lmod of Debian 11, which is too old."""
+    old = tmp_path / "lmod"
+    old.write_text("#!/bin/sh\necho 'Modules based on Lua: Version 6.6  2016-10-13' >&2\n")
+    old.chmod(0o755)
     monkeypatch.delenv("LMOD_CMD", raising=False)
-    monkeypatch.setattr(modules, "DISTRIBUTIONS_LMOD", "/nonexistent/lmod")
+    monkeypatch.setattr(modules, "DISTRIBUTIONS_LMOD", str(old))
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +82,8 @@ def test_without_a_compiler_there_is_none_and_the_log_says_why(
         (tools / name).symlink_to(f"/usr/bin/{name}")
     monkeypatch.setenv("PATH", str(tools))
     with pytest.raises(BuildFailed, match="gcc: No such file") as caught:
-        lmod.build_lmod(tmp_path, "022", stages.fetcher_for(str(mirror)), QUIET)
-    assert not modules.lmod_here(tmp_path)
+        lmod.build_lmod(tmp_path / "root", "022", stages.fetcher_for(str(mirror)), QUIET)
+    assert not modules.lmod_here(tmp_path / "root")
     assert Path(caught.value.problems[0].where).read_text()
 
 

@@ -129,7 +129,7 @@ def carry_out(system: System, made: Plan, request: Request, progress: Progress) 
 
 
 def _prepare(system: System, request: Request, profile: str, progress: Progress) -> None:
-    """See that the distribution's packages are there; if that is agreed to, install them as root.
+    """See that the distribution's packages and Lmod are there; install them as root if agreed.
 
     Who is not root does without those that can be done without. Raises Missing with what is missing
     and the command that installs it.
@@ -146,13 +146,14 @@ def _prepare(system: System, request: Request, profile: str, progress: Progress)
         why = f"not root, so {'; '.join(instead)}. Root gets them by: {missing.line}"
         progress.skip("prepare", names, why)
         missing = None
-    if not root and missing is None:
-        build_lmod(Path(place), system.install.umask, stages.fetcher_for(place), progress)
-    if missing is None:
-        return
-    if not root or not (request.yes or _agreed(missing)):
-        raise refuse(missing)
-    log = Path(place) / "logs" / "prerequisites.log"
+    if missing:
+        if not root or not (request.yes or _agreed(missing)):
+            raise refuse(missing)
+        _install(missing, Path(place) / "logs" / "prerequisites.log", progress)
+    build_lmod(Path(place), system.install.umask, stages.fetcher_for(place), progress)
+
+
+def _install(missing: Lacking, log: Path, progress: Progress) -> None:
     with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
         install_missing(missing, log)
 

@@ -2,8 +2,10 @@
 
 import os
 import platform
+import re
 import shutil
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from mvstack.plan.types import Plan
@@ -15,6 +17,7 @@ from mvstack.support.processes import run
 
 #: Where Debian, EPEL and SUSE put it.
 DISTRIBUTIONS_LMOD = "/usr/share/lmod/lmod/libexec/lmod"
+OLDEST_LMOD = 8
 
 #: What users look with at a node of theirs, and what that stands on.
 DOCTOR = (
@@ -82,10 +85,25 @@ def own_lmod(root: Path | str) -> Path:
 
 
 def lmod_here(root: Path | str) -> str:
-    """Lmod's command: that below ``root``, the shell's, the distribution's; "" without one."""
+    """Lmod's command: that below ``root``, the shell's, the distribution's; "" without one.
+
+    Older ones than EasyBuild takes are none: Debian 11 has 6.6.
+    """
     own = own_lmod(root) / "lmod" / "lmod" / "libexec" / "lmod"
     places = (str(own), os.environ.get("LMOD_CMD", ""), DISTRIBUTIONS_LMOD)
-    return next((one for one in places if one and Path(one).is_file()), "")
+    there = (one for one in places if one and Path(one).is_file())
+    return next((one for one in there if _major(one) >= OLDEST_LMOD), "")
+
+
+@cache
+def _major(lmod: str) -> int:
+    """The first number of an Lmod's version; 0 where it does not run, or does not say."""
+    try:
+        said = run([lmod, "bash", "--version"], limit=30)
+    except OSError:
+        return 0
+    found = re.search(r"Version (\d+)\.", said.errors + said.text)
+    return int(found[1]) if found else 0
 
 
 def lmod_command(root: Path | str) -> str:
@@ -93,7 +111,7 @@ def lmod_command(root: Path | str) -> str:
     if found := lmod_here(root):
         return found
     raise Missing(
-        "Lmod is not installed, or LMOD_CMD does not name it",
+        f"there is no Lmod {OLDEST_LMOD} or newer, or LMOD_CMD does not name it",
         todo="install it (`apt-get install lmod`; Lmod of EPEL; lua-lmod of SUSE), or load your "
-        "site's Lmod first; for who is not root `mvstack install` builds one",
+        "site's Lmod first; `mvstack install` builds one if need be",
     )
