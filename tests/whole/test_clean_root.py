@@ -27,6 +27,7 @@ def test_who_is_not_root_gets_through_the_first_command(tmp_path: Path) -> None:
         pytest.skip(f"{TARBALL} is not set: there is no source of mvapich 4.0")
     if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
         pytest.skip("a bare Debian needs root and mmdebstrap")
+    tmp_path.chmod(0o755)  # the user below reads it
     source = shutil.copy(os.environ[TARBALL], tmp_path)
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
     accept = f"--as mvapich@4.0 --accept-hash {digest} --reason 'test of a bare machine'"
