@@ -78,7 +78,7 @@ def run_checks(
             on_line(line)
 
     try:
-        if lmod := lmod_here(plan["root"]):
+        if lmod := lmod_here(plan.get("root", "")):
             environ["LMOD_PKG"] = str(Path(lmod).resolve().parents[1])
         environ["MVSTACK_PLAN"] = str(out / "plan.json")  # tests/reframe/settings.py reads it
         command = _command(out, tags, folders)
