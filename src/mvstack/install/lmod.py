@@ -57,7 +57,6 @@ class _Row(Known):
     version: str
     file: str
     url: str
-    sha256: str
     debian: Debian
 
 
@@ -69,7 +68,7 @@ def specs() -> list[SourceSpec]:
     """The sources that Lmod is built from, in the order of building."""
     path = home().file("policy", "lmod.yaml")
     return [
-        SourceSpec(row.name, row.version, row.file, (row.sha256,), (row.url,), row, path.name)
+        SourceSpec(row.name, row.version, row.file, tuple(row.hashes), (row.url,), row, path.name)
         for row in validated(_File, read_yaml(path)).lmod
     ]
 
