@@ -121,7 +121,7 @@ def test_a_skipped_step_counts_and_gives_its_reason():
     with progress.step("install", "MPICH"):
         pass
     lines = stream.getvalue().splitlines()
-    assert lines[0] == "[1 of 2] install GCC 12.2.0: nothing to do (already there)"
+    assert lines[0] == "[1 of 2] install GCC 12.2.0: skipped (already there)"
     assert lines[1].startswith("[2 of 2]")
 
 

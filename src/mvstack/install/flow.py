@@ -143,7 +143,7 @@ def _prepare(system: System, request: Request, profile: str, progress: Progress)
     if missing and not root and not missing.indispensable(can_do_without(system, look())):
         instead = dict.fromkeys(item.without for item in missing.needed)
         names = listed([item.package for item in missing.needed])
-        why = f"not root, so {'; '.join(instead)}. Root gets them by: {missing.line}"
+        why = f"not root: {'; '.join(instead)}. To install them, as root: {missing.line}"
         progress.skip("prepare", names, why)
         missing = None
     if missing:

@@ -1,4 +1,4 @@
-"""Lmod from source, below the install root: for who has no root on a machine without it."""
+"""Lmod from source, below the install root: for a machine that has none, or one too old."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ unset "${!LUA@}" "${!LMOD@}" CC CFLAGS LDFLAGS
 place=$1
 umask "$2"
 for file in "${@:3}"; do tar xf "$file"; done
-cd "$(dirname lua-*/src)"
+cd lua-*
 sed -i "s|^#define LUA_ROOT.*|#define LUA_ROOT \\"$place/\\"|" src/luaconf.h
 make linux
 make install INSTALL_TOP="$place"
@@ -74,7 +74,7 @@ def specs() -> list[SourceSpec]:
 
 
 def build_lmod(root: Path, umask: str, fetcher: Fetcher, progress: Progress) -> None:
-    """Build Lua and Lmod below ``root`` unless this machine has an Lmod.
+    """Build Lua and Lmod below ``root`` unless this machine has an Lmod that is new enough.
 
     Raises SourceError, and BuildFailed with the last lines of the log.
     """

@@ -124,7 +124,7 @@ class Progress:
             self._event(result, step)
 
     def skip(self, kind: str, what: str = "", why: str = "") -> None:
-        """Count and show a step that has nothing to do, with the reason."""
+        """Count and show a step that is skipped, with the reason."""
         with self._lock:
             step = self._made(kind, what)
         step.note(why)
@@ -212,7 +212,7 @@ def _plain(event: str, step: Step) -> str:
             said = ""
         return "  |  ".join(filter(None, (f"{step.title}: {step.elapsed}", step.text, said)))
     if event == "skipped":
-        return f"{step.title}: nothing to do" + (f" ({step.text})" if step.text else "")
+        return f"{step.title}: skipped" + (f" ({step.text})" if step.text else "")
     ended = f"{step.title}: {_ENDS[event][2]} {step.elapsed}"
     return f"{ended}  {log}" if log and event != "done" else ended
 
