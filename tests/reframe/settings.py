@@ -103,6 +103,7 @@ site_configuration = {
                     "features": [
                         *(["gpu"] if FIRST["gpu"] != "none" else []),
                         f"fabric-{FIRST['fabric']}",
+                        f"built-by-{PLAN['builder']}",
                     ],
                     "environs": [one["name"] for one in ENVIRONMENTS],
                     "prepare_cmds": [

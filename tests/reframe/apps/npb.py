@@ -1,0 +1,58 @@
+"""NAS Parallel Benchmarks: eight kernels, each of which knows its own result."""
+
+import re
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before
+
+import judging
+from app_mixin import AppMixin
+
+KERNELS = ("BT", "CG", "EP", "FT", "IS", "LU", "MG", "SP")
+MEASURED = "CG"  # in class A; the others in class S, which takes no time
+SQUARE = ("BT", "SP")  # compute on a square number of ranks, and leave the rest idle
+REPORT = r"^ (\w\w) Benchmark Completed\.?$(.*?)^ Version "
+
+
+@rfm.simple_test
+class Npb(rfm.RunOnlyRegressionTest, AppMixin):
+    """All eight kernels verify their results on these ranks."""
+
+    software = "NPB"
+    tags = {"app", "nightly", "npb"}
+    ranks = parameter([1, 2, 4])
+    results = ["small.txt"]
+
+    @run_before("run")
+    def prepare(self):
+        small = [name.lower() for name in KERNELS if name != MEASURED]
+        self.prerun_cmds = [
+            *self.prerun_cmds,
+            *(f"{self.before(f'{name}.S.x', self.ranks)} >> small.txt" for name in small),
+        ]
+        self.trace_loader(f"{MEASURED.lower()}.A.x")
+
+
+def reports(text):
+    """What each kernel reported of itself at its end: {kernel: text}."""
+    return dict(re.findall(REPORT, text, re.M | re.S))
+
+
+def complaints(text, ranks):
+    """What is wrong with what the kernels printed."""
+    said = reports(text)
+    found = judging.equal("kernels that came to their end", sorted(said), sorted(KERNELS))
+    for kernel, report in said.items():
+        running = int(ranks**0.5) ** 2 if kernel in SQUARE else ranks
+        verified = r"^ Verification +=  *SUCCESSFUL$"
+        found += judging.said(verified, report, f"{kernel} did not verify its result")
+        total = judging.number(r"^ Total processes = +(\d+)$", report)
+        active = judging.number(r"^ Active procs +=  +(\d+)$", report)
+        found += judging.equal(f"{kernel}'s processes, and those that compute", (total, active), (ranks, running))
+    return found
+
+
+def figures(text):
+    """The rate of conjugate gradients, class A."""
+    rate = judging.number(r"^ Mop/s total +=  +(\S+)$", reports(text).get(MEASURED, ""))
+    return judging.finite({"CG_A": "Mop/s"}, [rate])
