@@ -1,14 +1,18 @@
 """The system `local`: this machine, found by looking, and the MPI whose source can be obtained."""
 
 import os
-from collections.abc import Callable, Set
+import re
+import shutil
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import archspec.cpu
 
 from mvstack.builders.base import builder_of
+from mvstack.builders.easybuild.command import SYSTEM_PATH
 from mvstack.discover import look, system_yaml
 from mvstack.discover.libraries import TOOLS, library_at
 from mvstack.discover.machine import Machine
@@ -20,10 +24,28 @@ from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
+from mvstack.support.processes import run
 from mvstack.support.progress import Progress
 
-# Says whether the source of (product or package, version, easyconfig) can be obtained.
-Available = Callable[[str, str, str], bool]
+# Why (product or package, version, easyconfig) cannot be built here; "" where it can.
+Lacking = Callable[[str, str, str], str]
+
+# cffi-2.1.1-cp311-cp311-manylinux…: of one Python; …-cp311-abi3-… of that and newer ones
+_OF_ONE_PYTHON = re.compile(r"-cp(\d)(\d+)-cp\1\2-[\w.]+\.whl$")
+
+
+def python_of_wheels(files: Iterable[str]) -> set[str]:
+    """The Pythons, such as 3.11, for which those of ``files`` are that are for one Python alone."""
+    found = map(_OF_ONE_PYTHON.search, files)
+    return {f"{one[1]}.{one[2]}" for one in found if one}
+
+
+@cache
+def own_python() -> str:
+    """The version of this machine's own Python, such as 3.11, that packages are built with."""
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    python = shutil.which("python3", path=SYSTEM_PATH)
+    return run([python, "-c", asked]).text.strip() if python else ""
 
 
 def can_do_without(system: System, machine: Machine) -> bool:
@@ -82,7 +104,7 @@ def plan_local(
     partition: str,
     release: Release,
     policy: Policy,
-    available: Available,
+    lacking: Lacking,
     given: Given,
 ) -> Plan:
     """The plan for this machine, over the first MPI whose source can be obtained.
@@ -119,8 +141,9 @@ def plan_local(
                 or any(p.module == package.module and p.instead for p in release.packages)
             )
         ]
-        missing = {key for key, what in wanted if not available(*what)} - unavailable
-        because |= _dependents(plan, missing)
+        said = {key: why for key, what in wanted if (why := lacking(*what))}
+        missing = said.keys() - unavailable
+        because |= said | _dependents(plan, missing)
         missing = (missing | set(because)) - unavailable
         if not missing:
             return plan

@@ -7,18 +7,19 @@ from typing import Any
 
 from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache.use import Caches, offered, site_caches
-from mvstack.install.local import find_local, plan_local
+from mvstack.install.local import find_local, own_python, plan_local, python_of_wheels
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Release
 from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
-from mvstack.plan.types import Accepted, Extent, Given, Plan
+from mvstack.plan.types import NOT_OBTAINED, Accepted, Extent, Given, Plan
 from mvstack.sources.accepted import accepted_for
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
+from mvstack.support.words import listed
 from mvstack.tree.records import kept_plan
 
 
@@ -137,16 +138,22 @@ def plan_for(
     binaries = offered(caches, system.os_of(partition), system.partitions[partition].target)
     beyond = {one.name for one in release.packages if one.profile != "default"}
 
-    def available(product: str, version: str, easyconfig: str) -> bool:
+    def lacking(product: str, version: str, easyconfig: str) -> str:
         easyconfigs.find(easyconfig, "local")
         own = given.accepted.get((product, version))
         if (easyconfig, own.sha256 if own else "") in binaries:
-            return True
-        if caches.only:
-            return False
-        return all(fetcher.available(spec, product in beyond) for spec in specs_of(easyconfig))
+            return ""
+        specs = specs_of(easyconfig)
+        others = python_of_wheels(one.filename for one in specs) - {own_python()}
+        if others and system.partitions[partition].compiler.origin == "system":
+            return (
+                f"its wheels are for Python {listed(others)}; this machine's is {own_python()}"
+            )
+        if caches.only or not all(fetcher.available(one, product in beyond) for one in specs):
+            return NOT_OBTAINED
+        return ""
 
-    return plan_local(system, partition, release, policy, available, given)
+    return plan_local(system, partition, release, policy, lacking, given)
 
 
 def kept_extent(system: str, partition: str, root: str, release: str) -> Extent:

@@ -18,6 +18,7 @@ from mvstack.model.policy import Policy
 from mvstack.model.release import MpiVersion, Release
 from mvstack.model.rules import Beneath, BuildRow, LauncherRow, When
 from mvstack.model.system import Partition, System, Wish
+from mvstack.plan.types import NOT_OBTAINED
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest
 
@@ -180,9 +181,8 @@ def first_fitting(
     passed: list[PassedOver] = []
     for candidate in _candidates(facts, wish, release, policy, fallback):
         if (candidate.product, candidate.version) in unavailable:
-            why = "its source cannot be obtained here"
             name = f"{candidate.product} {candidate.version}"
-            passed.append(PassedOver(name, why, "tried now", "unavailable"))
+            passed.append(PassedOver(name, NOT_OBTAINED, "tried now", "unavailable"))
             continue
         found = _launcher(candidate)
         if isinstance(found, LauncherRow):

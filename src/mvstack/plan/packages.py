@@ -8,7 +8,7 @@ from mvstack.model.system import Partition, System
 from mvstack.model.vocabulary import PROFILES
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice
-from mvstack.plan.types import Given, MpiBuild, Package
+from mvstack.plan.types import NOT_OBTAINED, Given, MpiBuild, Package
 from mvstack.support.words import listed
 
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
@@ -82,7 +82,7 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
     if package.name in part.without:
         return f"the site: {part.without[package.name]}"
     if {(package.name, package.version), (package.name, package.module)} & here.given.unavailable:
-        return "its source cannot be obtained here"
+        return NOT_OBTAINED
     if package.profile == "default":
         return ""
     if package.licence != "open" and package.name not in here.licensed:

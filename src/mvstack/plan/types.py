@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+NOT_OBTAINED = "its source cannot be obtained here"
+
 
 @dataclass(frozen=True)
 class Accepted:
