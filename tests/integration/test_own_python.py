@@ -7,7 +7,10 @@ import pytest
 from mvstack.install import local, stages
 from mvstack.plan.types import Extent
 
-WHEELS = ["cffi-2.1.1-cp311-cp311-manylinux_2_17_x86_64.whl", "torch-2.9.1+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"]
+WHEELS = [
+    "cffi-2.1.1-cp311-cp311-manylinux_2_17_x86_64.whl",
+    "torch-2.9.1+cpu-cp311-cp311-manylinux_2_28_x86_64.whl",
+]
 OF_ANY = [
     "cryptography-50.0.2-cp311-abi3-manylinux_2_17_x86_64.whl",
     "six-1.17.0-py2.py3-none-any.whl",

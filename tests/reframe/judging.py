@@ -22,6 +22,12 @@ def number(pattern, text):
     return numbers(pattern, text)[0]
 
 
+def variable(name, cdl):
+    """The values of a variable in what ncdump printed; [] if it is not there."""
+    found = re.search(rf"^ {name} =\n?(.*?);", cdl, re.M | re.S)
+    return [_float(word) for word in found[1].replace(",", " ").split()] if found else []
+
+
 def _float(word):
     """A number as C or Fortran prints it; asterisks and other words are nan."""
     try:
