@@ -208,6 +208,6 @@ def test_accepted_bytes_are_told_and_used() -> None:
 def test_each_row_of_the_release_has_its_own_reason() -> None:
     reasons = [(one.name, one.why) for one in BASE.packages]
     assert all(why for _, why in reasons)
-    # the two rows of one package (Horovod for each framework) may share theirs
+    # rows of one package (Horovod for each framework) may share theirs
     for name, why in reasons:
         assert {other for other, said in reasons if said == why} == {name}

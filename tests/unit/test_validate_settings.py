@@ -229,11 +229,12 @@ def test_a_failing_line_ends_the_job_script_with_and_without_slurm(site):
     assert found["general"][0]["trap_job_errors"] is True
 
 
-def test_gpu_and_fabric_are_features(site):
+def test_gpu_fabric_and_builder_are_features(site):
     plan = copy.deepcopy(PLAN)
     plan["mpi"][0]["gpu"] = "cuda"
     found = site(plan)
-    assert found["systems"][0]["partitions"][0]["features"] == ["gpu", "fabric-infiniband"]
+    there = found["systems"][0]["partitions"][0]["features"]
+    assert there == ["gpu", "fabric-infiniband", f"built-by-{plan['builder']}"]
     features = [set(one["features"]) for one in found["environments"]]
     assert {"mpi", "gpu-cuda"} <= features[0] and "gpu-cuda" not in features[1]
 

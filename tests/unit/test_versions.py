@@ -161,7 +161,7 @@ def test_only_tags_of_the_release_s_own_form_count(own: str, tags: list[str], fo
 
 def test_the_rows_of_a_release_are_compared_by_their_newest() -> None:
     rows = current([x for x in load_release().packages if x.name in ("GROMACS", "Horovod")])
-    assert {x.version for x in rows if x.name == "GROMACS" and x.by_easyconfig} == {"2024.4"}
+    assert {x.version for x in rows if x.name == "GROMACS" and x.by_easyconfig} == {"2025.2"}
     assert sum(x.name == "Horovod" for x in rows) == 3  # of one version, for two frameworks
 
 

@@ -102,9 +102,7 @@ def _told(rows: list[dict[str, Any]], as_json: bool, *more: str) -> None:
     say(rows, as_json, said or "nothing to do: everything is there", *more)
 
 
-@app.command(
-    epilog="Example: mvstack ci build azure-hbv4/hpc --node GCC-12.2.0.eb --hand handover/gcc"
-)
+@app.command(epilog="Example: mvstack ci build azure-hbv4/hpc --node GCC-12.2.0.eb --hand gcc")
 def build(
     partition: options.Partition,
     node: Annotated[
@@ -133,9 +131,7 @@ def build(
     _told(rows, as_json)
 
 
-@app.command(
-    epilog="Example: mvstack ci stage azure-hbv4/hpc --take handover --root /shared/staging/1"
-)
+@app.command(epilog="Example: mvstack ci stage azure-hbv4/hpc --take handover --root /staging/1")
 def stage(
     partition: options.Partition,
     root: Annotated[Path, Option(help="Folder to install to; the cluster's nodes must see it.")],
@@ -152,10 +148,7 @@ def stage(
     _told(steps.stage_job(job, root), as_json)
 
 
-@app.command(
-    epilog="Example: mvstack ci validate azure-hbv4/hpc --root /shared/staging/1 --tag smoke "
-    "--to validate"
-)
+@app.command(epilog="Example: mvstack ci validate azure-hbv4/hpc --root /staging/1 --to validate")
 def validate(
     partition: options.Partition,
     root: Annotated[Path, Option(help="Where the partition is installed.")],
@@ -182,17 +175,13 @@ def sign(
     as_json: options.Json = False,
 ) -> None:
     """Sign what was built with the site's key (MVSTACK_SIGNING_KEY) and put it into its cache."""
-    job = steps.Job(
-        partition, options.progress(as_json), Given(take or []), profile or "", compilers
-    )
+    given = Given(take or [])
+    job = steps.Job(partition, options.progress(as_json), given, profile or "", compilers)
     own, rows = steps.sign_job(job, to, key)
     _told(rows, as_json, f"signed with {own.fingerprint}")
 
 
-@app.command(
-    epilog="Example: mvstack ci deploy azure-hbv4/hpc --root /apps/mvapich-stack "
-    "--cache /shared/cache"
-)
+@app.command(epilog="Example: mvstack ci deploy azure-hbv4/hpc --root /apps/stack --cache /cache")
 def deploy(
     partition: options.Partition,
     root: Annotated[Path, Option(help="The shared tree to install to.")],

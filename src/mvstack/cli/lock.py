@@ -25,9 +25,7 @@ from mvstack.support.progress import Progress
 app = options.commands()
 
 
-@app.command(
-    epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks",
-)
+@app.command(epilog="Examples: mvstack lock   ·   mvstack lock expanse/cpu --to locks")
 def lock(
     systems: options.Systems = None,
     release: options.ReleaseName = None,
@@ -107,9 +105,7 @@ def _rows(
         began = time.monotonic()
 
 
-@app.command(
-    epilog="Examples: mvstack gate spack.lock expanse/cpu   ·   mvstack gate alps/cpu/spack.lock",
-)
+@app.command(epilog="Example: mvstack gate spack.lock expanse/cpu")
 def gate(
     file: Annotated[
         Path, Argument(metavar="LOCK", help="A spack.lock; compiler/ beside it is checked too.")

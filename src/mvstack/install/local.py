@@ -120,12 +120,11 @@ def plan_local(
     while True:
         here = replace(given, unavailable=frozenset(unavailable), fallback=True)
         plan = make_plan(system, partition, release, policy, here)
-        if because:
-            told = [
-                {**row, "because": because.get((row["name"], row["module"]), row["because"])}
-                for row in plan.left_out
-            ]
-            plan = replace(plan, left_out=told)
+        told = [
+            {**row, "because": because.get((row["name"], row["module"]), row["because"])}
+            for row in plan.left_out
+        ]
+        plan = replace(plan, left_out=told)
         wanted = [
             ((build.product, build.version), (build.product, build.version, build.easyconfig))
             for build in plan.mpi

@@ -146,12 +146,9 @@ def plan_for(
         specs = specs_of(easyconfig)
         others = python_of_wheels(one.filename for one in specs) - {own_python()}
         if others and system.partitions[partition].compiler.origin == "system":
-            return (
-                f"its wheels are for Python {listed(others)}; this machine's is {own_python()}"
-            )
-        if caches.only or not all(fetcher.available(one, product in beyond) for one in specs):
-            return NOT_OBTAINED
-        return ""
+            return f"its wheels are for Python {listed(others)}; this machine has {own_python()}"
+        there = (fetcher.available(one, product in beyond) for one in specs)
+        return "" if not caches.only and all(there) else NOT_OBTAINED
 
     return plan_local(system, partition, release, policy, lacking, given)
 

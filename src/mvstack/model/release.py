@@ -135,11 +135,6 @@ class Package(Strict):
         """Whether EasyBuild builds it; of some packages a row is for Spack alone."""
         return "easybuild" in self.builders
 
-    @property
-    def by_spack(self) -> bool:
-        """Whether Spack builds it."""
-        return "spack" in self.builders
-
 
 ReleaseName = Annotated[str, matching(r"\d{4}\.\d{2}", "a year and month, such as 2026.11,", 7)]
 Status = Literal["development", "current", "deprecated", "removed", "historic"]

@@ -3,7 +3,6 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
-import judging
 from app_mixin import AppMixin
 
 

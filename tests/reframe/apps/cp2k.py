@@ -1,12 +1,10 @@
 """CP2K: the energy of a water molecule with exact exchange, and the forces on its atoms."""
 
 import math
-import re
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
-import judging
 from app_mixin import AppMixin
 
 ENERGY = math.nan

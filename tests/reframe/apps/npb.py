@@ -48,7 +48,9 @@ def complaints(text, ranks):
         found += judging.said(verified, report, f"{kernel} did not verify its result")
         total = judging.number(r"^ Total processes = +(\d+)$", report)
         active = judging.number(r"^ Active procs +=  +(\d+)$", report)
-        found += judging.equal(f"{kernel}'s processes, and those that compute", (total, active), (ranks, running))
+        found += judging.equal(
+            f"{kernel}'s processes, and those that compute", (total, active), (ranks, running)
+        )
     return found
 
 

@@ -19,7 +19,8 @@ NAMELIST = f"""&share
 &geogrid
  parent_id = 1, parent_grid_ratio = 1, i_parent_start = 1, j_parent_start = 1
  e_we = {EAST_WEST + 1}, e_sn = {NORTH_SOUTH + 1}, geog_data_res = 'default', dx = 30000, dy = 30000
- map_proj = 'lambert', ref_lat = 40, ref_lon = {COAST}, truelat1 = 30, truelat2 = 60, stand_lon = {COAST}
+ map_proj = 'lambert', ref_lat = 40, ref_lon = {COAST}
+ truelat1 = 30, truelat2 = 60, stand_lon = {COAST}
  geog_data_path = './', opt_geogrid_tbl_path = './'
 /
 """

@@ -1,11 +1,8 @@
 """WRF: a baroclinic wave, whose history is the same to the last bit on any number of ranks."""
 
-import re
-
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
-import judging
 from app_mixin import AppMixin
 
 HOURS, STEPS = 6, 36  # of ten minutes, on 40 x 80 x 64 points of 100 km

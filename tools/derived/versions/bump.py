@@ -83,7 +83,7 @@ class Bump:
 
     def _row(self, row: Package) -> None:
         version, who, recipe = self.version, list[str](), spack_name(row.name, self.release)
-        if row.by_spack:
+        if "spack" in row.builders:
             known = self.there.spack(recipe).hashes
             own = next((one for one in known if order(one) == order(version)), "")
             if known and not own:
