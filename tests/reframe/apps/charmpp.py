@@ -1,9 +1,14 @@
 """Charm++: its megatest, of objects on all ranks that send each other what can be sent."""
 
+import re
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
+import judging
 from app_mixin import AppMixin
+
+TESTS = 30
 
 
 @rfm.simple_test

@@ -165,8 +165,8 @@ def run(
 
     def tick() -> None:
         # it has said nothing for a while: what is compiled can be counted
-        building = step == "building"
-        note(f"{step}, {objects_in([easybuild.build])} objects" if building else step)
+        count = objects_in([easybuild.build]) if step == "building" else 0
+        note(f"{step}, {count} objects" if count else step)
 
     (easybuild.tree / "logs" / "tmp").mkdir(parents=True, exist_ok=True)
     command = easybuild.command(easyconfig, *more)
