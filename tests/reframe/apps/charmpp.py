@@ -8,12 +8,13 @@ from reframe.core.builtins import parameter, run_before
 import judging
 from app_mixin import AppMixin
 
-TESTS = 30
+TESTS = 55  # of 8.0.0
+PROGRAM = '"$(dirname "$(command -v charmc)")"/../share/megatest/megatest'
 
 
 @rfm.simple_test
 class Charmpp(rfm.RunOnlyRegressionTest, AppMixin):
-    """megatest comes to its end on these ranks."""
+    """Every test of megatest that begins comes to its end, on these ranks."""
 
     software = "Charmpp"
     tags = {"app", "nightly", "charmpp"}
@@ -21,4 +22,21 @@ class Charmpp(rfm.RunOnlyRegressionTest, AppMixin):
 
     @run_before("run")
     def prepare(self):
-        self.trace_loader('"$(dirname "$(command -v charmc)")"/../share/megatest/pgm')
+        self.trace_loader(PROGRAM)
+
+
+def complaints(text, ranks):
+    """What is wrong with what megatest printed."""
+    running = judging.number(r"^Megatest is running on \d+ nodes (\d+) processors\.", text)
+    found = judging.equal("processors", running, ranks)
+    begun = re.findall(r"^test (\d+): initiated", text, re.M)
+    ended = re.findall(r"^test (\d+): completed", text, re.M)
+    found += judging.equal("tests that began and did not end", sorted({*begun} - {*ended}), [])
+    found += judging.equal("tests", len(ended), TESTS)
+    ended_well = r"^All tests completed, exiting$"
+    return found + judging.said(ended_well, text, "megatest did not come to its end")
+
+
+def figures(_text):
+    """None: it measures nothing."""
+    return {}

@@ -1,6 +1,5 @@
 """SPH-EXA: a small explosion in a box, which keeps its energy and pushes nothing to one side."""
 
-
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
