@@ -95,7 +95,8 @@ class Wps(rfm.RunOnlyRegressionTest, AppMixin):
         self._data("height", height, INDEX.format(kind="continuous", units="m"))
         self._data("land", land, INDEX.format(kind="categorical", units="category") + CATEGORIES)
         self.trace_loader("geogrid.exe")
-        self.postrun_cmds = ["ncdump -v XLAT_M,XLONG_M,HGT_M,LU_INDEX geo_em.d01.nc > map.cdl"]
+        seen = "ncdump -v XLAT_M,XLONG_M,HGT_M,LU_INDEX geo_em.d01.nc > map.cdl"
+        self.postrun_cmds = [seen, *self.postrun_cmds]
 
     def _data(self, name, value, index):
         folder = Path(self.stagedir, name)
