@@ -102,7 +102,7 @@ def test_each_line_of_a_system_page_loads(offers: list[Offer], trees: dict) -> N
 
 
 def offers_by_default(offer: Offer, module: str) -> bool:
-    mine = [one for one in offer.plan.packages if one.module == module]
+    mine = [one for one in offer.plan.packages if one.module.split("/")[0] == module]
     return any(one.mpi in ("", offer.mpi[0]) for one in mine)
 
 

@@ -315,9 +315,10 @@ class HangingIndex:
 def alive_below(folder: Path) -> list[str]:
     """Command lines of processes that run something of this folder."""
     lines = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it ended meanwhile
-            lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            said = (process / "cmdline").read_bytes()
+            lines.append(said.replace(b"\0", b" ").decode(errors="replace"))
     return [line for line in lines if str(folder) in line]
 
 
