@@ -1,13 +1,16 @@
 """CP2K: the energy of a water molecule with exact exchange, and the forces on its atoms."""
 
-import math
+import re
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 
+import judging
 from app_mixin import AppMixin
 
-ENERGY = math.nan
+# Hartree, of 2025.2 with libxc 5.2 and Libint 2.7 on one rank
+ENERGY, EXCHANGE = -17.212582475861, -0.981551084554
+ELECTRONS = 8  # of valence
 INPUT = """&GLOBAL
   PROJECT water
   RUN_TYPE ENERGY_FORCE
@@ -96,9 +99,30 @@ class Cp2k(rfm.RunOnlyRegressionTest, AppMixin):
 
 def complaints(text, ranks):
     """What is wrong with what cp2k.psmp printed."""
-    return [text, ranks]
+    energy = judging.number(r"^ ENERGY\| Total FORCE_EVAL .* (\S+)$", text)
+    exchange = judging.number(r"^ +Hartree-Fock Exchange energy: +(\S+)$", text)
+    density = judging.number(r"^ +Electronic density on regular grids: +(\S+) ", text)
+    processes = judging.number(r"Total number of message passing processes +(\d+)$", text)
+    forces = re.findall(r"^ FORCES\| +(\d) +(\S+) +(\S+) +\S+ +\S+$", text, re.M)
+    sideways, across = ([float(one[at]) for one in forces] for at in (1, 2))
+    return [
+        *judging.equal("processes", processes, ranks),
+        *judging.said(r"\*\*\* SCF run converged", text, "the SCF did not converge"),
+        *judging.said(r"PROGRAM ENDED AT", text, "CP2K did not come to its end"),
+        # Printed to 1e-15; sums of ranks differ by 1e-13, other compilers' by more.
+        *judging.near("total energy", energy, ENERGY, 1e-9),
+        # The SCF stops at 1e-8.
+        *judging.near("exact exchange", exchange, EXCHANGE, 1e-7),
+        # on grids of 300 Ry
+        *judging.near("electrons", -density, ELECTRONS, 1e-6),
+        *judging.equal("atoms with a force", len(forces), 3),
+        # The molecule is its own mirror image, and flat.
+        *judging.near("force out of the plane", sum(map(abs, sideways)), 0, 1e-6),
+        *judging.near("force across, of all atoms", sum(across), 0, 1e-6),
+    ]
 
 
-def figures(_text):
-    """None yet."""
-    return {}
+def figures(text):
+    """The wall time of the whole run, the slowest rank's."""
+    row = r"^ CP2K +1 +\S+ +\S+ +\S+ +\S+ +(\S+)$"
+    return judging.finite({"run": "s"}, [judging.number(row, text)])
