@@ -90,9 +90,7 @@ def list_(root: options.Root = None, as_json: options.Json = False) -> None:
     say(data, as_json, *([shown, total] if entries else [empty]))
 
 
-@app.command(
-    epilog="Examples: mvstack sources verify   ·   mvstack sources verify --remove-damaged"
-)
+@app.command(epilog="Example: mvstack sources verify --remove-damaged")
 def verify(
     root: options.Root = None,
     remove_damaged: Annotated[

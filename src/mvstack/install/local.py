@@ -36,8 +36,7 @@ _OF_ONE_PYTHON = re.compile(r"-cp(\d)(\d+)-cp\1\2-[\w.]+\.whl$")
 
 def python_of_wheels(files: Iterable[str]) -> set[str]:
     """The Pythons, such as 3.11, for which those of ``files`` are that are for one Python alone."""
-    found = map(_OF_ONE_PYTHON.search, files)
-    return {f"{one[1]}.{one[2]}" for one in found if one}
+    return {f"{one[1]}.{one[2]}" for name in files if (one := _OF_ONE_PYTHON.search(name))}
 
 
 @cache

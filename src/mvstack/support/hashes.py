@@ -3,10 +3,14 @@
 import ast
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+# What is hashed on one Python is looked for on another: 3.13 leaves out lists that are empty.
+_AS_IN_3_11: dict[str, Any] = {"show_empty": True} if sys.version_info >= (3, 13) else {}
 
 
 @lru_cache(maxsize=512)  # all partitions stand on the same recipes and easyblocks
@@ -23,10 +27,11 @@ def normalised(text: str, without: str = "") -> str:
     if without:
         tree.body = [node for node in tree.body if not assigns(node, without)]
     for node in ast.walk(tree):
+        vars(node).pop("type_params", None)  # new in 3.12
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             documented = ast.get_docstring(node, clean=False) is not None
             node.body = node.body[1:] if documented else node.body
-    return ast.dump(tree)
+    return ast.dump(tree, **_AS_IN_3_11)
 
 
 def declared(text: str) -> str:
