@@ -157,7 +157,7 @@ def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, st
         if lost := [name for name in needed if name in names]:
             # packages stand in the order of building, so that one pass finds them all
             names.add(package.name)
-            found[_key(package)] = f"needs {lost[0]}, which cannot be obtained here"
+            found[_key(package)] = f"needs {lost[0]}, which is left out"
     return found
 
 
