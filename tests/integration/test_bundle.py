@@ -26,8 +26,11 @@ from install_tree import SYSTEM, states
 from mvstack.bundle.make import make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
+from mvstack.install import lmod
 from mvstack.install.flow import Request
 from mvstack.sources import accepted
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
@@ -47,6 +50,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
         (target / "one.whl").write_text(" ".join(names))
 
     monkeypatch.setattr("mvstack.bundle.make.gather", gather)
+    lua = tmp_path / "lua-1.tar.gz"
+    lua.write_bytes(b"\x1f\x8bLua")
+    digest = hashlib.sha256(lua.read_bytes()).hexdigest()
+    spec = SourceSpec("Lua", "1", lua.name, (digest,), (lua.as_uri(),))
+    monkeypatch.setattr(lmod, "specs", lambda: [spec])
     return made
 
 
@@ -111,6 +119,15 @@ def test_binaries_arrive_and_are_installed_without_a_network(site: Site) -> None
     assert longer.returncode == 4 and "is longer" in longer.stderr
 
 
+def test_a_machine_without_lmod_finds_what_one_is_built_from(site: Site) -> None:
+    bundle, _ = bundled(site, "azure-hbv4")
+    (lua,) = lmod.specs()
+    Path(lua.urls[0].removeprefix("file://")).unlink()
+    far = Fetcher(Store(site.top / "far-sources"), [str(bundle / "sources")])
+    assert far.fetch(lua).place.startswith("site mirror")
+    assert "no Lmod" in (bundle / "README.md").read_text()
+
+
 def test_a_bundle_that_was_damaged_on_its_way_is_not_used(site: Site) -> None:
     bundle, _ = bundled(site, "azure-hbv4")
     archive = next(bundle.glob("cache/easybuild/*/*/*.tar.gz"))
@@ -127,7 +144,7 @@ def test_what_it_says_of_itself_is_so(site: Site) -> None:
     for name, digest in rows.items():
         assert hashlib.sha256((bundle / name).read_bytes()).hexdigest() == digest
     files = {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()}
-    assert files - set(rows) <= {"SHA256SUMS", "SHA256SUMS.asc", "cache/.lock"}
+    assert files - set(rows) <= {"SHA256SUMS", "SHA256SUMS.asc", "cache/.lock", "sources/.lock"}
     with tarfile.open(bundle / "repository.tar.gz") as tar:
         names = set(tar.getnames())
     assert {"mvstack", "README.md", "requirements/runtime.txt"} <= names
@@ -194,7 +211,7 @@ def test_sources_arrive_with_what_was_accepted(site: Site) -> None:
     assert about["sources"] == ["hpcc-1.5.0.tar.gz", "mvapich-4.1.tar.gz"]
     assert {one["software"] for one in about["accepted"]} == {"MVAPICH", "HPCC"}
     assert "a site's own patch" in (bundle / "README.md").read_text()
-    assert len(Store(bundle / "sources").entries()) == 2
+    assert len(Store(bundle / "sources").entries()) == 2 + len(lmod.specs())
     assert (bundle / "system.yaml").read_text() == file.read_text()
 
     far = Far(site, bundle)

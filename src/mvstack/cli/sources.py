@@ -45,8 +45,7 @@ def _specs_of_system(name: str, root: Path | None, recipes: list[SourceSpec]) ->
         plan = stages.plan_for(system, partition, None, root)
         wanted.update((f"{build.product}@{build.version}", None) for build in plan.mpi)
         wanted.update((f"{one.name.lower()}@{one.version}", None) for one in plan.packages)
-    if system.discover:  # who is not root may lack it
-        wanted.update((spec.name, None) for spec in lmod.specs())
+    wanted.update((spec.name, None) for spec in lmod.specs())  # a machine may lack it
     for one in wanted.keys() - {spec.name for spec in recipes}:
         typer.echo(f"{name}: {one} has no recipe here; the builder fetches it", err=True)
     return [spec for spec in recipes if spec.name in wanted]
