@@ -5,7 +5,7 @@
     mpi-doctor ./PROGRAM    and at what PROGRAM was linked with
     mpi-doctor --run        and start two ranks: what carries their messages?
 
-Each line begins with ok, look (may be meant so) or WRONG, which is followed by what to do.
+Each line begins with ok, look (may be intended) or WRONG, which is followed by what to do.
 Exit status: 0, or 1 when something is wrong. It comes with the module mvapich-stack.
 """
 # Runs on the python3 of the node: 3.6 on RHEL 8 and SLES 15. Nothing beside the standard library.
@@ -89,6 +89,20 @@ def commands(mpi, tree, which):
             yield Finding(WRONG, what, fix)
         else:
             yield Finding(OK, "{} is {}".format(name, found), "")
+
+
+def fortran(line, version):
+    """Whether received data may be lost, by what `mpifort -show` and `gfortran -dumpversion` print.
+
+    gfortran 14 and newer read a small array after MPI_Irecv and not again after MPI_Wait (GCC PR
+    120958), unless they are told not to, or the array is of mpi_f08's MPI_Irecv.
+    """
+    found = re.match(r"\d+", version)
+    number = int(found.group()) if found else 0
+    if number >= 14 and "gfortran" in line.split(" ")[0] and "-fno-tree-sra" not in line.split():
+        what = "gfortran {} loses what MPI_Irecv receives into small arrays".format(number)
+        fix = "compile with -fno-tree-sra what uses mpif.h or the module mpi; mpi_f08 needs nothing"
+        yield Finding(LOOK, what, fix)
 
 
 def variables(mpi, environ):
@@ -283,6 +297,8 @@ def findings(plan, arguments, here):
         name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI")
     )
     yield from commands(mpi, plan["tree"], shutil.which)
+    line = told("mpifort", "-show")
+    yield from fortran(line, told(line.split(" ")[0] or "gfortran", "-dumpversion"))
     yield from variables(mpi, os.environ)
     yield from limits(
         mpi,

@@ -32,6 +32,22 @@ def states(found):
     return [(one.state, one.what) for one in found]
 
 
+@pytest.mark.parametrize(
+    ("line", "version", "told"),
+    [
+        ("gfortran -fallow-argument-mismatch -I/m/include -lmpi\n", "14\n", True),
+        ("/usr/bin/gfortran-16 -I/m/include", "16.2.0", True),
+        ("gfortran -fno-tree-sra -I/m/include", "14", False),
+        ("gfortran -I/m/include", "13.3.0", False),
+        ("ifx -I/m/include", "2025.1", False),
+        ("", "", False),
+    ],
+)
+def test_the_fortran_that_loses_what_is_received(line, version, told):
+    found = states(mpi_doctor.fortran(line, version))
+    assert [state for state, _ in found] == [LOOK] * told
+
+
 def test_it_runs_on_the_python_of_rhel_8():
     for name in DOCTOR:
         if name.endswith(".py"):
