@@ -145,7 +145,7 @@ def test(
 
 @app.command(
     "boot-test",
-    epilog="Example: mvstack image boot-test azure-hbv4/hpc --settings site.json --budget 15",
+    epilog="Example: mvstack image boot-test azure-hbv4/hpc --settings site.json --budget 20",
 )
 def boot_test_(
     system: options.System,
