@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from easybuild_here import EASYCONFIGS, eb, needs
+from easybuild_here import EASYCONFIGS, RECIPES, eb, needs
 
 from mvstack.builders.easybuild.command import EasyBuild
 from mvstack.model.load import load_policy, load_release, parse_system
@@ -17,9 +17,6 @@ from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, Plan
 from mvstack.render.partition import package_easyconfigs, render, write
 
-# those over an MPI that a site has are complete in a plan alone, which writes the MPI's easyconfig
-OF_A_SITE = ("gmvplus", "mvpfoss")
-RECIPES = sorted(one for one in EASYCONFIGS.rglob("*.eb") if not one.name.startswith(OF_A_SITE))
 MPI = sorted((EASYCONFIGS / "m").glob("M*PICH*/*.eb"))
 
 
