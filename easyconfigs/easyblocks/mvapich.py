@@ -84,8 +84,13 @@ GCC = """#!/bin/sh
 PATH={path} exec gcc {options} "$@"
 """
 
-# gfortran 10 and newer refuse what mpif.h programs, and configure's own probes, do with buffers.
-ARGUMENT_MISMATCH = "-fallow-argument-mismatch"
+# What mpifort tells gfortran, from which GCC on.
+FORTRAN = (
+    # else what mpif.h programs, and configure's own probes, do with buffers is an error
+    (10, "-fallow-argument-mismatch"),
+    # else a small array is read when MPI_Irecv returns, and not after MPI_Wait (GCC PR 120958)
+    (14, "-fno-tree-sra"),
+)
 
 
 class EB_MVAPICH(EB_MPICH):
@@ -267,7 +272,7 @@ class EB_MVAPICH(EB_MPICH):
             kept = [flag for flag in os.getenv(variable, "").split() if not flag.startswith("-O")]
             env.setvar(variable, " ".join([f"-{self.cfg['optimisation']}", *kept]))
         for name in ("FFLAGS", "FCFLAGS"):
-            env.setvar(name, ARGUMENT_MISMATCH if self.gcc() >= 10 else "")
+            env.setvar(name, " ".join(option for gcc, option in FORTRAN if self.gcc() >= gcc))
         if self.cfg["gpu"] == "rocm":
             # HIP's headers are an error without it, so mpl's configure learns nothing from them
             # and takes every HIP for 6 or newer.

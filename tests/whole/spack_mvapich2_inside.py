@@ -83,7 +83,7 @@ print(
             },
             "cflags": {version: with_gcc(version, "cflags") for version in ("10", "14", "15")},
             "fflags": with_gcc("15", "fflags"),
-            "environment": {version: build_environment(version) for version in ("9", "12")},
+            "environment": {version: build_environment(version) for version in ("9", "12", "14")},
             "patched": patched(),
             "found": [
                 [

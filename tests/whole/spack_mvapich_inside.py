@@ -143,7 +143,7 @@ print(
             "refusals": {text: refusals(text) for text in asked["refusals"]},
             "build": {
                 gcc: variables("mvapich@=4.0", "setup_build_environment", gcc)
-                for gcc in ("9.5.0", "12.2.0")
+                for gcc in ("9.5.0", "12.2.0", "14.1.0")
             },
             "old": variables("mvapich@=3.0", "setup_build_environment"),
             "cuda": variables("mvapich@=4.0 +cuda cuda_arch=80", "setup_build_environment"),

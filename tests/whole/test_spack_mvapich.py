@@ -220,10 +220,12 @@ def test_refusals_say_what_to_use_instead(answers):
         assert all(re.search(r"\b(use|set|leave)\b", message) for message in messages), text
 
 
-def test_both_fortrans_take_mismatched_arguments(answers):
+def test_both_fortrans_take_mismatched_arguments_and_wait(answers):
     flag = "-fallow-argument-mismatch"
     old, new = answers["build"]["9.5.0"], answers["build"]["12.2.0"]
     assert (new["FFLAGS"], new["FCFLAGS"]) == (flag, flag)
+    newer = answers["build"]["14.1.0"]
+    assert newer["FFLAGS"] == newer["FCFLAGS"] == f"{flag} -fno-tree-sra"
     assert "FFLAGS" not in old
     assert "FCFLAGS" not in old
     flags = {new[f"MPICHLIB_{name}"] for name in ("CFLAGS", "CXXFLAGS", "FCFLAGS")}

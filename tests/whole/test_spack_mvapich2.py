@@ -62,13 +62,14 @@ def test_new_compilers_are_told_to_take_old_c(answers):
     assert "-std=gnu17" in answers["cflags"]["15"]
 
 
-def test_both_fortrans_take_mismatched_arguments(answers):
+def test_both_fortrans_take_mismatched_arguments_and_wait(answers):
     # Upstream's recipe says it for FFLAGS alone.
     flag = "-fallow-argument-mismatch"
     # What would be taken of the host where it is found, and is not.
     chance = {"ac_cv_lib_hcoll_hcoll_init": "no", "ac_cv_header_tm_h": "no"}
     assert answers["environment"]["12"] == {"FFLAGS": flag, "FCFLAGS": flag, **chance}
     assert answers["environment"]["9"] == chance
+    assert answers["environment"]["14"]["FCFLAGS"] == f"{flag} -fno-tree-sra"
 
 
 def test_an_attribute_without_its_key_is_skipped(answers):

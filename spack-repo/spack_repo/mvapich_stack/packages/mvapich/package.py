@@ -471,8 +471,12 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
         if self.spec.satisfies("+fortran %fortran=gcc@10:"):
             # One call of MPI_Send with reals and one with integers in a file: what mpif.h programs
             # do, an error since gfortran 10. In the environment, so that mpifort says it too.
+            flags = ["-fallow-argument-mismatch"]
+            if self.spec.satisfies("%fortran=gcc@14:"):
+                # A small array is read when MPI_Irecv returns, and not after MPI_Wait (PR 120958).
+                flags.append("-fno-tree-sra")
             for name in ("FFLAGS", "FCFLAGS"):
-                env.set(name, "-fallow-argument-mismatch")
+                env.set(name, " ".join(flags))
         if self.spec.satisfies("@:3 pmi=cray"):
             pmi = self.spec["cray-pmi"].prefix
             env.set("CRAY_PMI_INCLUDE_OPTS", f"-I{pmi.include}")

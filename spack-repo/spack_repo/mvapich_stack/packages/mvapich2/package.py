@@ -278,8 +278,12 @@ class Mvapich2(MpichBased, MpichChecked, Mvapich2Found, AutotoolsPackage):
         env.set("ac_cv_lib_hcoll_hcoll_init", "no")
         env.set("ac_cv_header_tm_h", "no")
         if self.spec.satisfies("%fortran=gcc@10:"):
+            flags = ["-fallow-argument-mismatch"]
+            if self.spec.satisfies("%fortran=gcc@14:"):
+                # A small array is read when MPI_Irecv returns, and not after MPI_Wait (PR 120958).
+                flags.append("-fno-tree-sra")
             for name in ("FFLAGS", "FCFLAGS"):
-                env.set(name, "-fallow-argument-mismatch")
+                env.set(name, " ".join(flags))
 
     # --- building -----------------------------------------------------------------------------
 
