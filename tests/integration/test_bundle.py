@@ -206,7 +206,8 @@ def test_sources_arrive_with_what_was_accepted(site: Site) -> None:
         digest = hashlib.sha256(tarball.read_bytes()).hexdigest()
         row = Entry(digest, filename, f"{name.lower()}@{version}", 9, "by hand")
         store.add(tarball, row)
-        accepted.accept(name, version, digest, "a site's own patch", filename)
+        what = {"software": name, "version": version, "filename": filename, "when": "today"}
+        accepted.accept(accepted.Accepted(**what, sha256=digest, reason="a site's own patch"))
     bundle, about = bundled(site, str(file), binaries=False, root=root)
     assert about["sources"] == ["hpcc-1.5.0.tar.gz", "mvapich-4.1.tar.gz"]
     assert {one["software"] for one in about["accepted"]} == {"MVAPICH", "HPCC"}

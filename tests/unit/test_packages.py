@@ -198,10 +198,10 @@ def test_spack_leaves_out_what_it_has_no_recipe_of() -> None:
 
 
 def test_accepted_bytes_are_told_and_used() -> None:
-    taken = {("QE", "7.5"): Accepted("a" * 64, "site patch")}
+    taken = {("QE", "7.5"): Accepted(["a" * 64], "site patch")}
     made = plan(package("QE", version="7.5"), profile="full", accepted=taken)
     assert (made.packages[0].accepted_sha256, made.packages[0].not_upstream) == (
-        *("a" * 64, "site patch"),
+        *(["a" * 64], "site patch"),
     )
 
 

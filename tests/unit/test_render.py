@@ -111,7 +111,7 @@ def test_the_easystack_names_files_that_are_there_in_order(name: str) -> None:
 def accepting(reason: str) -> Plan:
     """A plan whose MPI is built from bytes that a person accepted for ``reason``."""
     plan = PLANS["azure-hbv4/hpc"]
-    build = dataclasses.replace(plan.mpi[0], not_upstream=reason, accepted_sha256="ab" * 32)
+    build = dataclasses.replace(plan.mpi[0], not_upstream=reason, accepted_sha256=["ab" * 32])
     return dataclasses.replace(plan, mpi=[build])
 
 
@@ -127,7 +127,7 @@ def test_accepted_bytes_reach_the_easyconfig() -> None:
 def test_the_help_of_a_package_says_that_its_bytes_were_accepted() -> None:
     plan = PLANS["azure-hbv4/hpc"]
     first, *rest = plan.packages
-    taken = dataclasses.replace(first, not_upstream="site patch 12", accepted_sha256="ab" * 32)
+    taken = dataclasses.replace(first, not_upstream="site patch 12", accepted_sha256=["ab" * 32])
     files = render(dataclasses.replace(plan, packages=[taken, *rest]))
     text = files[f"easyconfigs/{first.easyconfig}"]
     assert "not upstream's bytes: site patch 12" in values_of(text)["usage"]
@@ -136,7 +136,7 @@ def test_the_help_of_a_package_says_that_its_bytes_were_accepted() -> None:
 @pytest.mark.parametrize("name", EASYBUILD)
 def test_accepted_bytes_are_those_of_the_source_and_patches_keep_their_hashes(name: str) -> None:
     plan = PLANS[name]
-    build = dataclasses.replace(plan.mpi[0], not_upstream="a site's", accepted_sha256="ab" * 32)
+    build = dataclasses.replace(plan.mpi[0], not_upstream="a site's", accepted_sha256=["ab" * 32])
     own = values_of(easyconfigs.find(build.easyconfig, name).read_text())
     values = values_of(mpi_easyconfig(plan, build))
     assert values["checksums"] == ["ab" * 32, *own["checksums"][1:]]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mvstack.install.stages import accepted_bytes
+from mvstack.model.load import load_release
 from mvstack.sources.accepted import (
+    Accepted,
     accept,
     accepted_for,
     add_source,
@@ -47,6 +51,11 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+def acceptance(digest: str) -> Accepted:
+    what = {"software": SPEC.software, "version": SPEC.version, "filename": SPEC.filename}
+    return Accepted(**what, sha256=digest, reason="on purpose", when="2026-11-26T00:00:00Z")
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "root" / "sources")
@@ -62,7 +71,7 @@ def test_upstreams_bytes_are_stored_and_nothing_is_accepted(tmp_path: Path, stor
     row = add_source(store, SPEC, file_of(tmp_path, UPSTREAM), None, None)
     assert row["upstream"] is True
     assert store.get(sha256(UPSTREAM))
-    assert accepted_for("MVAPICH", "4.0") is None
+    assert accepted_for("MVAPICH", "4.0", SPEC.filename) is None
     assert (store.root / "easybuild/m/MVAPICH/mvapich-4.0.tar.gz").read_bytes() == UPSTREAM
 
 
@@ -86,7 +95,7 @@ def test_other_bytes_on_purpose(tmp_path: Path, store: Store) -> None:
     row = add_source(store, SPEC, file, sha256(OTHER).upper(), "site\n patch 12")
     assert row["upstream"] is False
     assert row["note"] == "not upstream's bytes: site patch 12"
-    taken = accepted_for("mvapich", "4.0")
+    taken = accepted_for("mvapich", "4.0", SPEC.filename)
     assert taken is not None
     assert (taken.sha256, taken.reason) == (sha256(OTHER), "site patch 12")
     fetched = Fetcher(store, []).fetch(SPEC)
@@ -105,7 +114,7 @@ def test_accepted_bytes_that_are_gone_are_not_quietly_replaced(
     tmp_path: Path, store: Store
 ) -> None:
     add_source(store, SPEC, file_of(tmp_path, UPSTREAM), None, None)
-    accept("MVAPICH", "4.0", sha256(OTHER), "on purpose", SPEC.filename)
+    accept(acceptance(sha256(OTHER)))
     with pytest.raises(SourceError, match="are not in this mirror") as caught:
         Fetcher(store, []).fetch(SPEC)
     assert "sources forget mvapich@4.0" in caught.value.problems[0].todo
@@ -127,7 +136,7 @@ def test_adding_upstreams_bytes_ends_an_acceptance(tmp_path: Path, store: Store)
     add_source(store, SPEC, file_of(tmp_path, OTHER), sha256(OTHER), "on purpose")
     row = add_source(store, SPEC, file_of(tmp_path, UPSTREAM), None, None)
     assert "no longer accepted" in row["note"]
-    assert accepted_for("MVAPICH", "4.0") is None
+    assert accepted_for("MVAPICH", "4.0", SPEC.filename) is None
 
 
 @pytest.mark.parametrize(
@@ -184,11 +193,11 @@ def test_which_of_several_files_is_meant(tmp_path: Path) -> None:
 
 
 def test_a_broken_file_of_acceptances_names_its_line() -> None:
-    accept("MVAPICH", "4.0", "a" * 64, "why", "f.tar.gz")
+    accept(acceptance("a" * 64))
     path = state_dir() / "accepted.yaml"
     path.write_text(path.read_text().replace("reason:", "raeson:"))
     with pytest.raises(InvalidInput, match=r"accepted\.yaml:\d+.*did you mean reason"):
-        accepted_for("MVAPICH", "4.0")
+        accepted_for("MVAPICH", "4.0", SPEC.filename)
 
 
 def test_the_state_folder_follows_the_convention(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,5 +212,26 @@ def test_a_state_folder_that_cannot_be_written(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", os.fspath(tmp_path / "file"))
     with pytest.raises(SourceError, match="cannot be written") as caught:
-        accept("MVAPICH", "4.0", "a" * 64, "why", "f.tar.gz")
+        accept(acceptance("a" * 64))
     assert "XDG_STATE_HOME" in caught.value.problems[0].todo
+
+
+def test_bytes_of_each_file_are_accepted_for_that_file(tmp_path: Path, store: Store) -> None:
+    """Those accepted for the third source were taken for the first, and the build failed."""
+    version = next(one.version for one in load_release().packages if one.name == "QuantumESPRESSO")
+    same = {"software": "QuantumESPRESSO", "version": version, "hashes": ("0" * 64,)}
+    for at, name in ((0, "first"), (2, "third")):
+        spec = SourceSpec(**same, filename=f"{name}.tgz", position=at)
+        data = gzip.compress(name.encode(), mtime=0)
+        add_source(store, spec, file_of(tmp_path, data), sha256(data), f"the {name}")
+    taken = accepted_bytes(load_release())["QuantumESPRESSO", version]
+    digests = [sha256(gzip.compress(name, mtime=0)) for name in (b"first", b"third")]
+    assert taken.sha256 == [digests[0], "", digests[1]]
+    assert taken.reason == "the first; the third"
+
+
+def test_other_bytes_of_an_extension_are_refused(tmp_path: Path, store: Store) -> None:
+    spec = replace(SPEC, position=-1)
+    with pytest.raises(InvalidInput, match="extension or component"):
+        add_source(store, spec, file_of(tmp_path, OTHER), sha256(OTHER), "on purpose")
+    assert not all_accepted() and not store.entries()

@@ -163,3 +163,19 @@ def test_a_python_package_with_a_url_on_pypi_is_asked_there(tmp_path: Path) -> N
     )
     (spec,) = specs_from_easyconfigs([path], {})
     assert spec.known.pypi == "mpi4py==3.1.4"
+
+
+def test_a_source_from_git_is_packed_under_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.eb"
+    path.write_text(
+        "name = 'Odd'\nversion = '2.1'\nhomepage = 'x'\ndescription = 'x'\n"
+        "toolchain = {'name': 'GCC', 'version': '12.2.0'}\nsource_urls = ['https://host/odd/']\n"
+        "sources = ['odd.tgz', {'filename': 'part-%(version)s.tar.xz', 'git_config': {\n"
+        "    'url': 'https://host/of', 'repo_name': 'part', 'tag': 'v%(version)s',\n"
+        "    'recursive': True}}]\n"
+        f"checksums = ['{'a' * 64}', '{'b' * 64}']\n"
+    )
+    plain, packed = specs_from_easyconfigs([path], {})
+    assert (plain.git, plain.position, packed.position) == ({}, 0, 1)
+    assert (packed.filename, packed.hashes, packed.urls) == ("part-2.1.tar.xz", ("b" * 64,), ())
+    assert packed.git["tag"] == "v2.1" and packed.git["recursive"] is True

@@ -165,7 +165,7 @@ def accepting(root: Path) -> Plan:
     """A plan whose MPI's bytes a person accepted, with a reason that tries to break out."""
     policy, release = load_policy(), load_release()
     build = plan_in(root).mpi[0]
-    taken = Accepted("a" * 64, "made here\nimport os  # oops")
+    taken = Accepted(["a" * 64], "made here\nimport os  # oops")
     system = load_system(str(DATA / "environments" / "systems" / "azure-hbv4.yaml"))
     accepted = {(build.product, build.version): taken}
     return make_plan(system, "hpc", release, policy, Given(str(root), accepted=accepted))
@@ -196,7 +196,7 @@ def test_accepted_bytes_of_a_package_are_a_recipe_over_its_own(
     tmp_path: Path, spec: str, base: str, name: str
 ) -> None:
     plan = plan_in(tmp_path)
-    one = Package("X", "1.0", "X", "x/1.0", "", "", spec, accepted_sha256="b" * 64)
+    one = Package("X", "1.0", "X", "x/1.0", "", "", spec, accepted_sha256=["b" * 64])
     folder = spec.partition("@")[0].replace("-", "_")
     files = overlay(dataclasses.replace(plan, packages=[one]))
     text = next(text for path, text in files.items() if path.endswith(f"{folder}/package.py"))

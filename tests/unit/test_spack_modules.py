@@ -75,13 +75,13 @@ def test_the_transport_is_found_where_the_loader_would_not_look(plan: Plan) -> N
 
 def test_help_says_whose_bytes_these_are(plan: Plan) -> None:
     assert "not upstream's" not in module_text(plan, mpi(plan), FOUND, LOADER)
-    build = replace(plan.mpi[0], not_upstream="made here", accepted_sha256="a" * 64)
+    build = replace(plan.mpi[0], not_upstream="made here", accepted_sha256=["a" * 64])
     plan = replace(plan, mpi=[build])
     text = module_text(plan, mpi(plan), FOUND, LOADER)
     assert "not upstream's bytes: made here" in text and "a" * 64 in text
     for one in parts_of(plan):
         if one.package:
-            other = replace(one.package, not_upstream="made here", accepted_sha256="b" * 64)
+            other = replace(one.package, not_upstream="made here", accepted_sha256=["b" * 64])
             said = module_text(plan, replace(one, package=other), FOUND, LOADER)
             assert f"not upstream's bytes: made here (sha256 {'b' * 64})" in said
 

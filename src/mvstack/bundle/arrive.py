@@ -46,7 +46,7 @@ def arrive(bundle: Path, fingerprint: str) -> list[str]:
         one = Accepted(**row)
         known_bytes = accepted_for(one.software, one.version, one.filename)
         if known_bytes is None or known_bytes.sha256 != one.sha256:
-            accept(one.software, one.version, one.sha256, one.reason, one.filename)
+            accept(one)
             said.append(
                 f"{one.software} {one.version}: not upstream's bytes, accepted by who made the "
                 f"bundle: {one.reason}"

@@ -132,7 +132,7 @@ def pack(plan: Plan, node: Installed, archive: Path, needs: list[Needed]) -> Man
             name = str(path.relative_to(tree))
             holding.setdefault(same.where(_add(tar, path, name)), name)
     built = node.node
-    accepted = {one.easyconfig: one.accepted_sha256 for one in plan.mpi}
+    accepted = {one.easyconfig: "".join(one.accepted_sha256) for one in plan.mpi}
     return Manifest(
         format=1,
         builder="easybuild",

@@ -14,7 +14,7 @@ from mvstack.model.system import System
 from mvstack.plan import easyconfigs
 from mvstack.plan.make import make_plan, partitions_of, split_name
 from mvstack.plan.types import NOT_OBTAINED, Accepted, Extent, Given, Plan
-from mvstack.sources.accepted import accepted_for
+from mvstack.sources.accepted import all_accepted
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
@@ -103,11 +103,13 @@ def accepted_bytes(release: Release) -> dict[tuple[str, str], Accepted]:
         for entry in versions
     ]
     asked += [((one.name, one.version), one.name) for one in release.packages]
-    return {
-        key: Accepted(taken.sha256, taken.reason)
-        for key, software in asked
-        if (taken := accepted_for(software, key[1]))
-    }
+    found = {}
+    for key, software in asked:
+        if rows := [one for one in all_accepted() if one.is_for(software, key[1])]:
+            by_position = {one.position: one.sha256 for one in rows}
+            hashes = [by_position.get(at, "") for at in range(max(by_position) + 1)]
+            found[key] = Accepted(hashes, "; ".join(dict.fromkeys(one.reason for one in rows)))
+    return found
 
 
 UNSAID = Extent()
@@ -141,7 +143,7 @@ def plan_for(
     def lacking(product: str, version: str, easyconfig: str) -> str:
         easyconfigs.find(easyconfig, "local")
         own = given.accepted.get((product, version))
-        if (easyconfig, own.sha256 if own else "") in binaries:
+        if (easyconfig, "".join(own.sha256) if own else "") in binaries:
             return ""
         specs = specs_of(easyconfig)
         others = python_of_wheels(one.filename for one in specs) - {own_python()}

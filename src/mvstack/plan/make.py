@@ -218,7 +218,7 @@ def mpi_build(
         easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
         spack=_spack(part, choice, device, transport),
         not_upstream=accepted.reason if accepted else "",
-        accepted_sha256=accepted.sha256 if accepted else "",
+        accepted_sha256=accepted.sha256 if accepted else [],
         why=choice.row.why,
         source=choice.row.source,
         reasons=[{"what": what} | _reason(row) for what, row in rows.items()],

@@ -160,7 +160,7 @@ def _package(package: ReleasePackage, build: MpiBuild | None, here: _Partition) 
         toolchain=toolchain,
         readers=here.licensed.get(package.name, "") if package.licence != "open" else "",
         not_upstream=taken.reason if taken else "",
-        accepted_sha256=taken.sha256 if taken else "",
+        accepted_sha256=taken.sha256 if taken else [],
     )
 
 

@@ -11,9 +11,12 @@ NOT_OBTAINED = "its source cannot be obtained here"
 
 @dataclass(frozen=True)
 class Accepted:
-    """Bytes that are not upstream's and that a person accepted on purpose."""
+    """Bytes that are not upstream's and that a person accepted on purpose.
 
-    sha256: str
+    ``sha256`` has the hash of each file in the recipe's order, "" for upstream's own.
+    """
+
+    sha256: list[str]
     reason: str
 
 
@@ -67,7 +70,7 @@ class MpiBuild:
     easyconfig: str
     spack: dict[str, Any]
     not_upstream: str
-    accepted_sha256: str
+    accepted_sha256: list[str]
     why: str
     source: str
     reasons: list[dict[str, str]] = field(default_factory=list)
@@ -101,7 +104,7 @@ class Package:
     licence: str = "open"
     readers: str = ""
     not_upstream: str = ""
-    accepted_sha256: str = ""
+    accepted_sha256: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

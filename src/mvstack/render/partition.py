@@ -174,16 +174,18 @@ def _package_lines(package: Package) -> list[str]:
 
 def other_bytes(one: Package) -> str:
     """What a module's help says of a package that is not built from upstream's bytes, or ""."""
-    said = f"{one_line(one.not_upstream)} (sha256 {one.accepted_sha256})."
+    hashes = ", ".join(filter(None, one.accepted_sha256))
+    said = f"{one_line(one.not_upstream)} (sha256 {hashes})."
     return f"Source: not upstream's bytes: {said}" if one.accepted_sha256 else ""
 
 
 def _other_bytes(one: MpiBuild | Package) -> list[str]:
-    if not one.accepted_sha256:
+    if not (taken := one.accepted_sha256):
         return []
+    rows = ", ".join(repr(row) if row else f"checksums[{at}]" for at, row in enumerate(taken))
     return [
         "# " + one_line(f"not upstream's bytes: {one.not_upstream}"),
-        f"checksums = [{one.accepted_sha256!r}, *checksums[1:]]",
+        f"checksums = [{rows}, *checksums[{len(taken)}:]]",
     ]
 
 

@@ -22,7 +22,10 @@ from mvstack.support.files import open_regular, sha256_of, write_atomically
 
 
 class Accepted(Strict):
-    """One acceptance: which bytes, why, when (UTC), and under which name they are stored."""
+    """One acceptance: which bytes, why, when (UTC), and under which name they are stored.
+
+    ``position`` is that of the file among the sources of its recipe.
+    """
 
     software: str
     version: str
@@ -30,6 +33,7 @@ class Accepted(Strict):
     reason: str
     when: str
     filename: str
+    position: int = 0
 
     def is_for(self, software: str, version: str, filename: str | None = None) -> bool:
         """Whether this is of that version (and file), whatever the case of its name."""
@@ -66,23 +70,15 @@ def all_accepted() -> list[Accepted]:
     return validated(_File, read_yaml(path)).accepted if path.is_file() else []
 
 
-def accepted_for(software: str, version: str, filename: str | None = None) -> Accepted | None:
-    """What this user accepted for one version (and file); the latest."""
+def accepted_for(software: str, version: str, filename: str) -> Accepted | None:
+    """What this user accepted for one file of a version."""
     found = [one for one in all_accepted() if one.is_for(software, version, filename)]
     return found[-1] if found else None
 
 
-def accept(software: str, version: str, sha256: str, reason: str, filename: str) -> None:
+def accept(new: Accepted) -> None:
     """Keep an acceptance; an earlier one for the same file is replaced."""
-    new = Accepted(
-        software=software,
-        version=version,
-        sha256=sha256,
-        reason=" ".join(reason.split()),
-        when=time.strftime("%FT%TZ", time.gmtime()),
-        filename=filename,
-    )
-    _replaced(software, version, filename, [new])
+    _replaced(new.software, new.version, new.filename, [new])
 
 
 def forget(software: str, version: str, filename: str | None = None) -> list[Accepted]:
@@ -137,13 +133,19 @@ def add_source(
         found, size = sha256_of(file), file.stat().st_size
     _check(spec, file, found, wanted)
     listed = found in spec.hashes
+    if not listed and spec.position < 0:
+        what = "other bytes cannot be accepted of a file of an extension or component"
+        todo, outcome = "add upstream's file", "Nothing was added."
+        raise InvalidInput(what, spec.recipe, todo=todo, outcome=outcome)
     note = spec.note(found) if listed else f"not upstream's bytes: {why}"
     place = f"added by hand, {file.name!r}"
     entry = Entry(found, spec.filename, spec.name, size, place, note)
     stored = store.add(file, entry, private=bool(spec.known.licence_page))
     store.link_easybuild(spec.software, spec.filename, found)
     if not listed:
-        accept(spec.software, spec.version, found, why, spec.filename)
+        what = {"software": spec.software, "version": spec.version, "filename": spec.filename}
+        when = time.strftime("%FT%TZ", time.gmtime())
+        accept(Accepted(**what, position=spec.position, sha256=found, reason=why, when=when))
     else:  # the recipe's own bytes are wanted again
         gone = forget(spec.software, spec.version, spec.filename)
         ended = [f"no longer accepted: {one.sha256}" for one in gone]

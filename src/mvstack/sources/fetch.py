@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from mvstack.sources import archives
+from mvstack.sources import archives, repositories
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
 from mvstack.sources.download import NotHere, bring, has, is_url, local
 from mvstack.sources.spec import SourceSpec
@@ -44,6 +44,7 @@ class _Place:
     where: str
     said: str
     upstream: bool = False
+    git: bool = False
 
 
 class _OtherBytes(SourceError):
@@ -127,7 +128,8 @@ class Fetcher:
         unasked = spec.known.pypi or (spec.known.debian and not ask_debian)
         if unasked and not spec.known.licence_page:
             return True
-        return any(has(place.where) for place in self._places(spec))
+        asked = {False: has, True: repositories.answers}
+        return any(asked[place.git](place.where) for place in self._places(spec))
 
     def in_mirror(self, spec: SourceSpec) -> Fetched | None:
         """The mirror's file, hashed again; accepted bytes come first. Raises SourceError."""
@@ -166,6 +168,8 @@ class Fetcher:
             return
         for url in spec.urls:
             yield _Place(url, f"upstream {url}", upstream=True)
+        if url := repositories.repository(spec):
+            yield _Place(url, f"upstream's repository {url}", upstream=True, git=True)
         if spec.known.debian:
             for archive in self.debian_archives:
                 where = archives.place_in(archive, spec.known.debian)
@@ -179,6 +183,8 @@ class Fetcher:
             file = folder / "file"
             if place.where == archives.PYPI:
                 file = archives.by_pip(spec, folder)
+            elif place.git:
+                file = repositories.packed(spec, folder)
             else:
                 advance = partial(self.on_progress, spec.filename)
                 bring(place.where, file, advance)

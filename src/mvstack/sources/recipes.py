@@ -19,7 +19,7 @@ def specs_from_easyconfigs(
     """The sources that the easyconfigs ``paths`` name, each file once, in their order.
 
     ``policy`` is what is known beyond them; if None, environments/policy/sources.yaml. Patches
-    stand beside an easyconfig and are no sources; a source from git has no file and is left out.
+    stand beside an easyconfig and are no sources; one from git without a hash is EasyBuild's alone.
     Raises InvalidInput with every error of all files: no easyconfig, a source without a SHA-256,
     a template that cannot be filled, two easyconfigs that disagree on the hashes of one file.
     """
@@ -60,18 +60,28 @@ def _specs(path: Path, known: dict[str, Known]) -> Iterator[SourceSpec]:
         listed = part.get("sources") or []
         for number, row in enumerate([listed] if isinstance(listed, (str, dict)) else listed):
             entry = row if isinstance(row, dict) else {"filename": row}
-            if "git_config" in entry:
-                continue
             filename = _filled(entry.get("filename", ""), templates, where)
+            git = {
+                key: _filled(value, templates, where) if isinstance(value, str) else value
+                for key, value in entry.get("git_config", {}).items()
+            }
+            try:
+                hashes = _hashes(part.get("checksums"), number, filename, where)
+            except InvalidInput:
+                if git:  # a clone with its history is never packed twice into the same bytes
+                    continue
+                raise
             about = known.get(filename) or Known.model_construct(pypi=_on_pypi(part, values))
             yield SourceSpec(
                 values["name"],
                 values["version"],
                 filename,
-                _hashes(part.get("checksums"), number, filename, where),
-                _urls({**part, **entry}, templates, filename, where),
+                hashes,
+                () if git else _urls({**part, **entry}, templates, filename, where),
                 about,
                 where,
+                number if part is values else -1,
+                git,
             )
 
 

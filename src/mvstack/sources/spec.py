@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -75,6 +76,8 @@ class SourceSpec:
     """One source file of one version of a software.
 
     ``hashes`` are those that the recipe lists, in its order; ``recipe`` is ``file:line`` of them.
+    ``position`` is the file's among the recipe's own sources, -1 of an extension's or component's.
+    ``git`` is EasyBuild's ``git_config`` of a file that is packed from a repository.
     """
 
     software: str
@@ -84,6 +87,8 @@ class SourceSpec:
     urls: tuple[str, ...] = ()
     known: Known = field(default_factory=Known.model_construct, hash=False)
     recipe: str = ""
+    position: int = 0
+    git: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         problems = [

@@ -43,7 +43,8 @@ def overlay(plan: Plan) -> dict[str, str]:
     """
     asked: dict[str, MpiBuild | Package] = {build.spack["spec"]: build for build in plan.mpi}
     asked |= {one.spack: one for one in plan.packages if one.spack}
-    taken = {spec.partition("@")[0]: one for spec, one in asked.items() if one.accepted_sha256}
+    named = {spec.partition("@")[0]: one for spec, one in asked.items()}
+    taken = {name: one for name, one in named.items() if any(one.accepted_sha256[:1])}
     if not taken:
         return {}
     head, repositories = generated(plan), {**site_repositories(), **own_repositories()}
