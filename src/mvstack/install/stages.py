@@ -103,9 +103,9 @@ def accepted_bytes(release: Release) -> dict[tuple[str, str], Accepted]:
         for entry in versions
     ]
     asked += [((one.name, one.version), one.name) for one in release.packages]
-    found = {}
+    found, every = {}, all_accepted()
     for key, software in asked:
-        if rows := [one for one in all_accepted() if one.is_for(software, key[1])]:
+        if rows := [one for one in every if one.is_for(software, key[1])]:
             by_position = {one.position: one.sha256 for one in rows}
             hashes = [by_position.get(at, "") for at in range(max(by_position) + 1)]
             found[key] = Accepted(hashes, "; ".join(dict.fromkeys(one.reason for one in rows)))

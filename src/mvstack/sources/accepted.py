@@ -143,9 +143,9 @@ def add_source(
     stored = store.add(file, entry, private=bool(spec.known.licence_page))
     store.link_easybuild(spec.software, spec.filename, found)
     if not listed:
-        what = {"software": spec.software, "version": spec.version, "filename": spec.filename}
+        same = {"software": spec.software, "version": spec.version, "filename": spec.filename}
         when = time.strftime("%FT%TZ", time.gmtime())
-        accept(Accepted(**what, position=spec.position, sha256=found, reason=why, when=when))
+        accept(Accepted(**same, position=spec.position, sha256=found, reason=why, when=when))
     else:  # the recipe's own bytes are wanted again
         gone = forget(spec.software, spec.version, spec.filename)
         ended = [f"no longer accepted: {one.sha256}" for one in gone]
