@@ -101,6 +101,15 @@ def test_a_key_is_made_exported_and_trusted_elsewhere(
     assert mvstack("cache", "verify", site.cache).code == 1
 
 
+def test_a_sites_own_key_is_not_deleted_by_a_slip(mvstack: Mvstack) -> None:
+    key = gpg.create("A site of tests", "a@example.org").fingerprint
+    said = mvstack("cache", "keys", "forget", key)
+    assert said.code == 4 and "--delete-secret" in said.err
+    assert gpg.own_key("").fingerprint == key
+    assert mvstack("cache", "keys", "forget", key, "--delete-secret").code == 0
+    assert gpg.trusted() == []
+
+
 def test_what_is_damaged_is_named(site: Site, mvstack: Mvstack) -> None:
     gpg.create("A site of tests", "a@example.org")
     pushed(site, mvstack)

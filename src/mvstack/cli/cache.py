@@ -14,7 +14,7 @@ from mvstack.cache.use import cache_names
 from mvstack.cli import options
 from mvstack.install.stages import installed_here
 from mvstack.support.console import emit, say, table
-from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
+from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem, Refused
 from mvstack.support.files import write_atomically
 
 app = options.commands(__doc__)
@@ -184,10 +184,13 @@ def trust(
 @keys_app.command()
 def forget(
     fingerprint: Annotated[str, Argument(metavar="FINGERPRINT", help="The whole fingerprint.")],
+    delete_secret: Annotated[
+        bool, Option("--delete-secret", help="Also if it is your own: delete its secret key.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Stop trusting a key. If it is your own, its secret key is deleted."""
-    known = {key.fingerprint for key in gpg.trusted()}
+    """Stop trusting a key. Your own goes only with --delete-secret: it can never sign again."""
+    known = {key.fingerprint: key for key in gpg.trusted()}
     wanted = fingerprint.replace(" ", "").upper()
     if wanted not in known:
         raise InvalidInput(
@@ -196,6 +199,9 @@ def forget(
             allowed=", ".join(sorted(known)),
             todo="`mvstack cache keys list` names them; give all 40 digits",
         )
+    if known[wanted].own and not delete_secret:
+        what, todo = "this is your own key, which signs here", "add --delete-secret if you mean it"
+        raise Refused(what, wanted, todo=todo, outcome="Nothing was deleted.")
     gpg.forget(wanted)
     say({"forgotten": wanted}, as_json, f"no longer trusted: {wanted}")
 
