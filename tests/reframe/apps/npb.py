@@ -23,6 +23,9 @@ class Npb(rfm.RunOnlyRegressionTest, AppMixin):
     ranks = parameter([1, 2, 4])
     results = ["small.txt"]
 
+    # else BT and SP end on ranks that are no square
+    env_vars = {"NPB_NPROCS_STRICT": "off"}
+
     @run_before("run")
     def prepare(self):
         small = [name.lower() for name in KERNELS if name != MEASURED]
@@ -47,7 +50,7 @@ def complaints(text, ranks):
         verified = r"^ Verification +=  *SUCCESSFUL$"
         found += judging.said(verified, report, f"{kernel} did not verify its result")
         total = judging.number(r"^ Total processes = +(\d+)$", report)
-        active = judging.number(r"^ Active procs +=  +(\d+)$", report)
+        active = judging.number(r"^ Active processes= +(\d+)$", report)
         found += judging.equal(
             f"{kernel}'s processes, and those that compute", (total, active), (ranks, running)
         )
