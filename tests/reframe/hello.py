@@ -23,7 +23,7 @@ class Hello(rfm.RegressionTest, MvapichStackMixin):
     @run_after("init")
     def choose_source(self):
         sources = {"C": "hello.c", "Fortran": "hello.f90", "mpif.h": "hello_mpif.f90"}
-        self.sourcepath = sources[self.language]
+        self.sourcepath, self.build_system = sources[self.language], "SingleSource"
 
     @run_before("compile")
     def optimise(self):
