@@ -17,6 +17,9 @@ from mvstack.support.errors import InvalidInput, Problem, relative
 
 _MPIS = ("mvapich-plus", "mvapich", "mvapich2-gdr", "mvapich2-x", "mvapich2", "mpich")
 
+# a recipe of any other repository gives its version another hash
+_OURS = ("builtin", "mvapich_stack", "mvapich_stack_mends")
+
 
 def rows_of_lock(release: Release, lock: Path, where: str, store: Path | None = None) -> list[Row]:
     """A row for each package of ``release`` that is a root of ``lock``, a spack.lock.
@@ -46,6 +49,7 @@ def rows_of_lock(release: Release, lock: Path, where: str, store: Path | None = 
                 of=package.spack,
                 seconds=_seconds(prefix) if prefix else None,
                 size_mb=megabytes(prefix) if prefix else None,
+                bytes="" if specs[root]["namespace"] in _OURS else "not upstream's bytes",
             )
         )
     return rows

@@ -25,6 +25,7 @@ def lock(folder: Path, version: str = VERSION, **variants: object) -> Path:
     specs: dict[str, Any] = {
         "top": {
             "name": "fftw",
+            "namespace": "builtin",
             "version": version,
             "dependencies": edges,
             "parameters": BUILT | variants,
@@ -60,6 +61,15 @@ def test_what_a_store_has_installed_is_built(tmp_path: Path, installed: bool, st
     (row,) = rows_of_lock(RELEASE, lock(tmp_path), "here", store(tmp_path / "store", installed))
     assert row.state == state
     assert (row.seconds, row.size_mb) == ((81.3, 3) if installed else (None, None))
+
+
+def test_a_recipe_of_another_repository_has_other_bytes(tmp_path: Path) -> None:
+    path = lock(tmp_path)
+    (row,) = rows_of_lock(RELEASE, path, "here")
+    assert row.bytes == ""
+    path.write_text(path.read_text().replace('"builtin"', '"mvapich_stack_accepted"'))
+    (row,) = rows_of_lock(RELEASE, path, "here")
+    assert row.bytes == "not upstream's bytes"
 
 
 def test_another_version_shows_nothing(tmp_path: Path) -> None:
