@@ -35,7 +35,7 @@ class Wrong(Exception):
     """An operation gives wrong values, hangs or dies: it says how."""
 
 
-# Messages before the clock starts: UCX 1.20 has touched its memory after some hundreds.
+# Messages before the clock starts: UCX 1.20 is slow in its first hundreds (docs/performance.md).
 WARM_UP = 1000
 
 
