@@ -44,6 +44,12 @@ def test_each_wrong_result_is_refused(pattern, replacement, complaint):
     assert any(complaint in said for said in neuron.complaints(spoilt, 2))
 
 
+def test_coreneuron_is_to_have_run_where_it_was_asked_for():
+    asked = "asked for CoreNEURON\n" + GOOD
+    assert neuron.complaints(asked, 2) == ["CoreNEURON did not run: NEURON did instead"]
+    assert neuron.complaints(asked + "Solver Time : 0.0475604\n", 2) == []
+
+
 def test_worlds_of_one_are_refused():
     one = "\n".join([*ROWS, "spikes 76 last 198.100 ranks 1 seconds 0.1"])
     assert neuron.complaints(one, 1) == []

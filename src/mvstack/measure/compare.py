@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.measure.bench import Bench, Wrong
+from mvstack.measure.bench import WARM_UP, Bench, Wrong
 from mvstack.support import hashes
 from mvstack.support.errors import Missing, telling
 from mvstack.support.progress import Progress
@@ -64,12 +64,13 @@ class Comparison:
     until: float = math.inf
 
     def kept(self, folder: Path) -> Rows:
-        """The rows of earlier runs with these MPIs, sizes and ranks: only they can be compared."""
+        """Rows of earlier runs with these MPIs, sizes, ranks and warm-up: only they compare."""
         mpis = sorted(
             (x.mpi.name, x.mpi.launch, x.folder.name, x.mpi.environment.get(TUNED, ""))
             for x in self.benches
         )
-        return Rows(folder / f"{hashes.of(mpis, self.benches[0].sizes, self.ranks)[:12]}.jsonl")
+        key = hashes.of(mpis, self.benches[0].sizes, self.ranks, WARM_UP)
+        return Rows(folder / f"{key[:12]}.jsonl")
 
     def run(self, rows: Rows, progress: Progress) -> None:
         """See that every operation is right, then measure those that are, in turns, into ``rows``.
