@@ -15,7 +15,7 @@ from test_cli import TOP, Mvstack, Said
 from test_cli import mvstack as mvstack
 from versions.elsewhere import STOCK
 
-TAGS = {"hypre-space/hypre": ["v2.32.0", "v2.33.0", "v9.1.0", "v10.0-rc1", "nightly-99"]}
+TAGS = {"hypre-space/hypre": ["v2.33.0", "v3.1.0", "v9.1.0", "v10.0-rc1", "nightly-99"]}
 TAGS |= {"spack/spack.git": ["v1.1.0"], "openucx/ucx": ["v1.0.0"]}
 
 
@@ -41,7 +41,7 @@ def test_the_newest_of_each_place_is_listed(mvstack: Mvstack, upstreams: Path) -
     document = json.loads(mvstack("outdated", "hypre", "spack", "LAMMPS", "--json").out)
     rows = {one["name"]: one for one in document["rows"]}
     assert rows["Hypre"]["upstream"] == "9.1.0" and rows["Hypre"]["behind"]
-    assert rows["Hypre"]["release"] == "2.32.0" and rows["Hypre"]["why"]
+    assert rows["Hypre"]["release"] == "2.33.0" and rows["Hypre"]["why"]
     assert rows["Hypre"]["easybuild"], "stock EasyBuild is installed with the tests"
     assert rows["spack"]["upstream"] == "1.1.0" and not rows["spack"]["behind"]
     unseen = document["not_seen"]
@@ -49,7 +49,7 @@ def test_the_newest_of_each_place_is_listed(mvstack: Mvstack, upstreams: Path) -
     assert any("https://github.com/lammps/lammps: " in one and "LAMMPS" in one for one in unseen)
     assert not any("Hypre" in one for one in unseen)
     said = mvstack("outdated", "hypre")
-    assert "2.32.0" in said.out and "9.1.0" in said.out and "1 of 1 are behind" in said.out
+    assert "2.33.0" in said.out and "9.1.0" in said.out and "1 of 1 are behind" in said.out
 
 
 def test_a_host_that_is_not_there_is_said_once(
@@ -69,7 +69,7 @@ def test_a_host_that_is_not_there_is_said_once(
 def test_a_tag_list_without_the_release_s_version_is_said(
     mvstack: Mvstack, upstreams: Path
 ) -> None:
-    subprocess.run(["git", "-C", upstreams / "hypre-space/hypre", "tag", "-d", "v2.32.0"])
+    subprocess.run(["git", "-C", upstreams / "hypre-space/hypre", "tag", "-d", "v2.33.0"])
     said = mvstack("outdated", "hypre").out
     assert "none of its 4 tags is the release's version: Hypre" in said
 
@@ -78,10 +78,10 @@ def test_a_tag_list_without_the_release_s_version_is_said(
     ("words", "code", "near"),
     [
         (["outdated", "hypr"], 3, "nearest   Hypre"),
-        (["bump", "hypr", "2.33.0"], 3, "nearest   Hypre"),
+        (["bump", "hypr", "3.1.0"], 3, "nearest   Hypre"),
         (["bump", "hypre", "../2"], 3, "VERSION: this cannot be used"),
-        (["bump", "hypre", "2.33.0", "--sha256", "abc"], 3, "64 hexadecimal digits"),
-        (["bump", "hypre", "2.32.0"], 4, "it is at 2.32.0 already"),
+        (["bump", "hypre", "3.1.0", "--sha256", "abc"], 3, "64 hexadecimal digits"),
+        (["bump", "hypre", "2.33.0"], 4, "it is at 2.33.0 already"),
         (["bump", "mvapich", "4.2"], 3, "an MPI's versions are changed by hand"),
     ],
 )
@@ -111,13 +111,13 @@ def test_a_package_is_bumped_and_everything_is_fresh(tmp_path: Path) -> None:
     top, root = copied(tmp_path / "copy"), tmp_path / "root"
     recipe = root / "spack/v1.1.0/packages/repos/spack_repo/builtin/packages/hypre/package.py"
     recipe.parent.mkdir(parents=True)
-    (easyconfig,) = STOCK.glob("h/Hypre/Hypre-2.33.0-foss-2025a.eb")
+    (easyconfig,) = STOCK.glob("h/Hypre/Hypre-3.1.0-foss-2026.1.eb")
     theirs = easyconfig.read_text().partition("checksums = ['")[2][:64]
-    (old,) = top.glob("easyconfigs/h/Hypre/Hypre-*.eb")
+    (old,) = top.glob("easyconfigs/h/Hypre/Hypre-2.33.0-*.eb")
     ours = old.read_text().partition("checksums = ['")[2][:64]
 
     def spack_has(sha256: str) -> None:
-        versions = f'version("2.32.0", sha256="{ours}")\nversion("2.33.0", sha256="{sha256}")\n'
+        versions = f'version("2.33.0", sha256="{ours}")\nversion("3.1.0", sha256="{sha256}")\n'
         recipe.write_text(versions)
 
     def said(*words: str) -> Said:
@@ -128,26 +128,26 @@ def test_a_package_is_bumped_and_everything_is_fresh(tmp_path: Path) -> None:
 
     before = {path: path.read_bytes() for path in top.rglob("*") if path.is_file()}
     spack_has(planted := hashlib.sha256(b"planted").hexdigest())
-    wrong = said("bump", "hypre", "2.33.0")
+    wrong = said("bump", "hypre", "3.1.0")
     assert wrong.code == 5 and planted in wrong.err and theirs in wrong.err
     assert "not the same everywhere" in wrong.err and "Nothing was changed." in wrong.err
     spack_has(theirs)
-    dry = said("bump", "hypre", "2.33.0", "--dry-run")
-    assert dry.code == 0 and "+version = '2.33.0'" in dry.out and "Nothing was written." in dry.out
+    dry = said("bump", "hypre", "3.1.0", "--dry-run")
+    assert dry.code == 0 and "+version = '3.1.0'" in dry.out and "Nothing was written." in dry.out
     left = [x for x in before if "__pycache__" not in x.parts]
     assert all(path.read_bytes() == before[path] for path in left), "neither wrote anything"
 
-    done = said("bump", "Hypre", "2.33.0", "--why", "newest 2.x")
+    done = said("bump", "Hypre", "3.1.0", "--why", "newest 3.x")
     assert done.code == 0, done.err
     assert f"by EasyBuild's {easyconfig.name}, Spack's hypre recipe" in done.out
     assert "check by hand: easyconfigs/p/PETSc/" in done.out.replace(f"{top}/", "")
-    assert not old.exists() and theirs in old.with_name(old.name.replace("32", "33")).read_text()
+    assert not old.exists() and theirs in old.with_name(old.name.replace("2.33.0", "3.1.0")).read_text()
     rows = (top / "environments/releases/2026.11.yaml").read_text()
     was = (TOP / "environments/releases/2026.11.yaml").read_text()
-    assert rows.count("#") == was.count("#") and "why: newest 2.x" in rows
+    assert rows.count("#") == was.count("#") and "why: newest 3.x" in rows
     fresh, checked = said("render", "--check"), said("check")
     assert fresh.code == 0, fresh.err
     assert checked.code == 0, checked.err
     made = tmp_path / "made"
     assert said("render", "expanse/cpu", "--profile", "full", "--to", str(made)).code == 0
-    assert "hypre@=2.33.0 +mpi" in (made / "expanse/cpu/spack/spack.yaml").read_text()
+    assert "hypre@=3.1.0 +mpi" in (made / "expanse/cpu/spack/spack.yaml").read_text()

@@ -66,11 +66,10 @@ class Comparison:
     def kept(self, folder: Path) -> Rows:
         """Rows of earlier runs with these MPIs, sizes, ranks and warm-up: only they compare."""
         mpis = sorted(
-            (x.mpi.name, x.mpi.launch, x.folder.name, x.mpi.environment.get(TUNED, ""))
+            (x.mpi.name, x.mpi.launch, x.folder.name, x.mpi.environment.get(TUNED, ""), WARM_UP)
             for x in self.benches
         )
-        key = hashes.of(mpis, self.benches[0].sizes, self.ranks, WARM_UP)
-        return Rows(folder / f"{key[:12]}.jsonl")
+        return Rows(folder / f"{hashes.of(mpis, self.benches[0].sizes, self.ranks)[:12]}.jsonl")
 
     def run(self, rows: Rows, progress: Progress) -> None:
         """See that every operation is right, then measure those that are, in turns, into ``rows``.

@@ -35,6 +35,9 @@ class Neuron(rfm.RunOnlyRegressionTest, AppMixin):
 class CoreNeuron(Neuron):
     """The same sixteen cells, advanced by CoreNEURON."""
 
+    software = "NEURON"
+    tags = {"app", "nightly", "neuron"}
+
     @run_after("setup")
     def only_where_it_was_built(self):
         """Before 9 CoreNEURON's source was not everywhere."""

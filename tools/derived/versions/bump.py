@@ -137,7 +137,12 @@ class Bump:
         with tempfile.TemporaryDirectory(prefix="mvstack-bump-") as folder:
             (draft := Path(folder) / path.name).write_text(text, "utf-8")
             both = (specs_from_easyconfigs([one], {}) for one in (old, draft))
-            changed = [pair for pair in zip(*both, strict=True) if pair[0].urls != pair[1].urls]
+            pairs = [*zip(*both, strict=True)]
+        changed = [
+            one for one in pairs if _files(one[0]) != _files(one[1]) or one[0].urls != one[1].urls
+        ]
+        if not changed:
+            self.by_hand.append(f"{relative(path)}: its sources are still those of {row.version}")
         for before, now in changed:
             hashes, own = self._hash(now, before, spack_name(row.name, self.release))
             who |= dict.fromkeys(own)
