@@ -281,3 +281,10 @@ def test_easyconfigs_of_ours_can_be_bumped(there: Elsewhere, name: str) -> None:
     (text,) = [text or "" for path, text in made.files.items() if f"{name}-99.0-" in path.name]
     assert text.count(NEW) == 1 and "\nversion = '99.0'\n" in text
     assert OLD not in text and made.said[0].endswith(f"sha256 {NEW}, by --sha256")
+
+
+def test_a_source_whose_name_does_not_follow_the_version_is_said(there: Elsewhere) -> None:
+    """LAMMPS is a file by its own hash: its address would stay that of the older version."""
+    made = Bump(load_release(), there, "99.0")
+    made.plan("LAMMPS", easyconfigs.FOLDER.parent)
+    assert any("its sources are still those of 4Jul2026" in one for one in made.by_hand)
