@@ -50,8 +50,8 @@ def outdated(
 
 
 @app.command(
-    epilog="Examples: mvstack bump GROMACS 2025.3 --dry-run   ·   "
-    "mvstack bump hypre 2.33.0 --why 'PETSc 3.23 asks for it'"
+    epilog="Examples: mvstack bump GROMACS 2026.2 --dry-run   ·   "
+    "mvstack bump hypre 3.1.0 --why 'PETSc 3.25 asks for it'"
 )
 def bump(
     name: Annotated[
