@@ -7,41 +7,50 @@ import judging
 from app_mixin import SOURCES, AppMixin
 
 STEPS = 100
-# Of src/horovod_train.py, whose gradients are means over all samples whatever the ranks. The same
-# arithmetic in NumPy, without ranks, gives this loss.
+# Of src/horovod_train.py and its twin for PyTorch, whose gradients are means over all samples
+# whatever the ranks. The same arithmetic in NumPy, without ranks, gives this loss.
 LOSS = 0.0024117425
 
 
 @rfm.simple_test
 class Horovod(rfm.RunOnlyRegressionTest, AppMixin):
-    """A network trained on all ranks has the loss that it has on one."""
+    """A network of TensorFlow trained on all ranks has the loss that it has on one."""
 
     software = "Horovod"
     tags = {"app", "nightly", "horovod"}
     ranks = parameter([1, 2, 4])
+    framework, other, program = "TensorFlow", "pytorch", "horovod_train.py"
 
     @run_after("setup")
     def choose_framework(self):
-        """A plan may have it for PyTorch alone as well; the program here is for TensorFlow."""
+        """EasyBuild's is for one framework, which its module names; Spack's is for both."""
         mine = [
             package["module"]
             for package in self.current_environ.extras["packages"]
             if package["name"] == self.software
             and package.get("mpi") == self.mpi["module"]
-            and "pytorch" not in package["module"]
+            and self.other not in package["module"]
         ]
-        self.skip_if(not mine, "the plan has Horovod for PyTorch, and this check is TensorFlow's")
+        self.skip_if(not mine, f"the plan has no Horovod for {self.framework}")
         self.modules = mine[:1]
 
     @run_before("run")
     def prepare(self):
-        program = str(SOURCES / "horovod_train.py")
         self.env_vars = {**self.env_vars, "HOROVOD_CPU_OPERATIONS": "MPI"}
-        self.trace_loader("python3", program, str(STEPS))
+        self.trace_loader("python3", str(SOURCES / self.program), str(STEPS))
+
+
+@rfm.simple_test
+class HorovodTorch(Horovod):
+    """A network of PyTorch trained on all ranks has the loss that it has on one."""
+
+    software = "Horovod"
+    tags = {"app", "nightly", "horovod"}
+    framework, other, program = "PyTorch", "tensorflow", "horovod_train_torch.py"
 
 
 def complaints(text, ranks):
-    """What is wrong with what src/horovod_train.py printed."""
+    """What is wrong with what the program printed."""
     line = rf"^ranks (\d+) steps {STEPS} loss (\S+) samples/s \S+$"
     found, loss = judging.numbers(line, text, 2)
     return [
