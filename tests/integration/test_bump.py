@@ -141,7 +141,10 @@ def test_a_package_is_bumped_and_everything_is_fresh(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert f"by EasyBuild's {easyconfig.name}, Spack's hypre recipe" in done.out
     assert "check by hand: easyconfigs/p/PETSc/" in done.out.replace(f"{top}/", "")
-    assert not old.exists() and theirs in old.with_name(old.name.replace("2.33.0", "3.1.0")).read_text()
+    assert (
+        not old.exists()
+        and theirs in old.with_name(old.name.replace("2.33.0", "3.1.0")).read_text()
+    )
     rows = (top / "environments/releases/2026.11.yaml").read_text()
     was = (TOP / "environments/releases/2026.11.yaml").read_text()
     assert rows.count("#") == was.count("#") and "why: newest 3.x" in rows

@@ -62,7 +62,7 @@ def test_a_package_is_known_by_its_name_and_its_module(mvstack: Mvstack, name: s
     versions = {one.module for one in load_release().packages if one.name == "LAMMPS"}
     assert versions <= set(shown["facts"]) and shown["kind"] == "package"
     on = {row["partition"]: row["module"] for row in shown["rows"]}
-    assert on["expanse/cpu"] == "lammps/20250722" and on["azure-hbv4/hpc"] == "lammps/4feb2025"
+    assert on["expanse/cpu"] == "lammps/20250722" and on["azure-hbv4/hpc"] == "lammps/4jul2026"
 
 
 def test_an_mpi_is_known_by_the_module_of_a_build(mvstack: Mvstack) -> None:
