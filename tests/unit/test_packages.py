@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mvstack.install.local import plan_local
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
 from mvstack.plan.make import make_plan
@@ -108,6 +109,28 @@ def test_of_those_that_stand_in_for_each_other_the_first_that_can_be_had() -> No
     assert [one.version for one in made.packages] == ["6.7"] and made.left_out == []
     none = plan(new, old, profile="full", unavailable=frozenset({("QE", "7.5"), ("QE", "6.7")}))
     assert none.packages == [] and [row["version"] for row in none.left_out] == ["7.5", "6.7"]
+
+
+def test_a_stand_in_is_no_more_there_than_what_it_stands_on() -> None:
+    """Of a package whose newer version lacks a library, the older one lacks it, too."""
+    given = Given(profile="full")
+    system = load_system("azure-hbv4")
+
+    def lacking(product: str, *_: str) -> str:
+        return "gone" if product == "FlexiBLAS" else ""
+
+    made = plan_local(system, "hpc", BASE, POLICY, lacking, given)
+    left = why_not(made)
+    assert left["FlexiBLAS"] == "gone" and left["LAMMPS"] == "needs FlexiBLAS, which is left out"
+    names = {one.name for one in made.packages}
+    assert "Hypre" in names and not names & {"LAMMPS", "GROMACS", "QuantumESPRESSO", "PETSc"}
+
+    def without_github(product: str, version: str, _: str) -> str:
+        return "gone" if (product, version) == ("Hypre", "2.33.0") else ""
+
+    made = plan_local(system, "hpc", BASE, POLICY, without_github, given)
+    assert "2.32.0" in {one.version for one in made.packages if one.name == "Hypre"}
+    assert why_not(made)["PETSc"] == "needs Hypre, which is left out"
 
 
 def test_what_is_left_out_says_why() -> None:

@@ -141,16 +141,17 @@ def plan_local(
         ]
         said = {key: why for key, what in wanted if (why := lacking(*what))}
         missing = said.keys() - unavailable
-        because |= said | _dependents(plan, missing)
+        because |= said | _dependents(plan, unavailable | missing)
         missing = (missing | set(because)) - unavailable
         if not missing:
             return plan
         unavailable |= missing
 
 
-def _dependents(plan: Plan, missing: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The packages of ``plan`` that stand on one of ``missing``, each with the reason."""
-    names = {name for name, _ in missing}
+def _dependents(plan: Plan, gone: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The packages of ``plan`` that stand on one of ``gone``, each with the reason."""
+    there = {package.name for package in plan.packages if _key(package) not in gone}
+    names = {name for name, _ in gone} - there
     found: dict[tuple[str, str], str] = {}
     for package in plan.packages:
         needed = easyconfigs.needs(package.easyconfig, package.toolchain)
