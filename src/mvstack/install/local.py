@@ -151,13 +151,13 @@ def plan_local(
 def _dependents(plan: Plan, gone: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The packages of ``plan`` that stand on one of ``gone``, each with the reason."""
     there = {package.name for package in plan.packages if _key(package) not in gone}
-    names = {name for name, _ in gone} - there
+    names = {name: module for name, module in gone if name not in there}
     found: dict[tuple[str, str], str] = {}
     for package in plan.packages:
         needed = easyconfigs.needs(package.easyconfig, package.toolchain)
-        if lost := [name for name in needed if name in names]:
+        if lost := [names[name] for name in needed if name in names]:
             # packages stand in the order of building, so that one pass finds them all
-            names.add(package.name)
+            names[package.name] = package.module
             found[_key(package)] = f"needs {lost[0]}, which is left out"
     return found
 
