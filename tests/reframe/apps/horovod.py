@@ -46,6 +46,7 @@ class HorovodTorch(Horovod):
 
     software = "Horovod"
     tags = {"app", "nightly", "horovod"}
+    ranks = parameter([1, 2, 4])
     framework, other, program = "PyTorch", "tensorflow", "horovod_train_torch.py"
 
 

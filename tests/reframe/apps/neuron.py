@@ -37,6 +37,7 @@ class CoreNeuron(Neuron):
 
     software = "NEURON"
     tags = {"app", "nightly", "neuron"}
+    ranks = parameter([1, 2, 4])
 
     @run_after("setup")
     def only_where_it_was_built(self):
