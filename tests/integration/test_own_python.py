@@ -37,4 +37,4 @@ def test_tensorflow_of_another_python_is_left_out(own, tmp_path, monkeypatch) ->
     plan = stages.plan_for(system, partition, None, tmp_path, extent=extent)
     said = {row["module"]: row["because"] for row in plan.left_out}
     assert said["tensorflow/2.14.1"].startswith("its wheels are for Python 3.11; this machine has")
-    assert said["horovod/0.28.1-tensorflow-2.14.1"].startswith("needs TensorFlow")
+    assert said["horovod/0.28.1-tensorflow-2.14.1"].startswith("needs tensorflow/2.14.1")
