@@ -144,6 +144,9 @@ def test_the_policy_tries_nothing_forbidden() -> None:
     bad = text.replace('values: ["16384", "32768", "60000"]', 'values: ["70000"]', 1)
     with pytest.raises(InvalidInput, match="among `never`"):
         validated(type(tuning), parse_yaml(bad, Path("tuning.yaml")))
+    bad = text.replace('also: {UCX_TLS: "posix,self"}', "also: {UCX_TLS: cma}", 1)
+    with pytest.raises(InvalidInput, match="no row has UCX_TLS=cma of `also`"):
+        validated(type(tuning), parse_yaml(bad, Path("tuning.yaml")))
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def tune(
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     tuner = Tuner(built, request, folder, limit)
-    found = tuner.run(shown)
+    found, on = tuner.run(shown), f"{ranks}, {tuner.other}"
     beneath = modules[module].get("transport", {}).get("library", "")
     data = {
         "mpi": module,
@@ -209,11 +209,7 @@ def tune(
                 (f"{x.name} {x.version}" for x in seen.externals if x.name == beneath), beneath
             ),
         },
-        "measured": {
-            "operations": " ".join(names),
-            "ranks": f"{ranks}, {tuner.other}",
-            "bytes": sizes,
-        },
+        "measured": {"operations": " ".join(names), "ranks": on, "bytes": sizes},
         **found,
     }
     Tuned.model_validate(data)
@@ -223,9 +219,5 @@ def tune(
         for name, row in found["sets"].items()
     ]
     nothing = f"nothing is faster than the build as it is, of {found['tried']} candidates"
-    say(
-        data,
-        as_json,
-        table(["variable", "value", "gain"], rows) if rows else nothing,
-        f"written: {file}",
-    )
+    told = table(["variable", "value", "gain"], rows) if rows else nothing
+    say(data, as_json, told, f"written: {file}")

@@ -5,6 +5,7 @@ finds best is confirmed with other sizes and ranks, then without each of its var
 """
 
 import contextlib
+import itertools
 import json
 import runpy
 import sys
@@ -216,10 +217,10 @@ class Tuner:
             direction="maximize",
             load_if_exists=True,
         )
-        if not study.trials:  # each value alone, then what they say together
-            for name, values in domains.items():
-                for value in values[1:]:
-                    study.enqueue_trial({**dict.fromkeys(domains, ""), name: value})
+        if not study.trials:  # each value alone and with its `also`, then what they say together
+            for name, row in self.request.tunables.items():
+                for value, more in itertools.product(row.values, ({}, row.also)):
+                    study.enqueue_trial({**dict.fromkeys(domains, ""), **more, name: value})
         known = {_words(one): one.value for one in study.trials if one.value is not None}
         spent = sum(one.duration.total_seconds() for one in study.trials if one.duration)
         end = time.monotonic() + self.budget * SEARCH - spent
@@ -286,13 +287,8 @@ class Tuner:
             fewer = {key: other for key, other in settings.items() if key != name}
             with progress.step("confirm", f"what {name} gains"):
                 gain = self.whole(self.gains(settings, fewer, "one" if fewer else "confirm"))
-            row = self.request.tunables[name]
-            sets[name] = {
-                "value": value,
-                "gain": gain.as_dict(),
-                "why": row.why,
-                "source": row.source,
-            }
+            reason = self.request.tunables[name].model_dump(include={"why", "source"})
+            sets[name] = {"value": value, "gain": gain.as_dict(), **reason}
         gains = self.gains(settings, {}, "confirm")
         by = {label: interval(one).as_dict() for label, one in gains.items()}
         return {"sets": sets, "gain": self.whole(gains).as_dict(), "by": by}

@@ -18,11 +18,15 @@ UNTUNED = "MVAPICH_STACK_UNTUNED"  # set to 1 before a module is loaded, it sets
 
 
 class Tunable(Reasoned):
-    """A variable and the values that are tried beside leaving it alone, for builds of ``when``."""
+    """A variable and the values that are tried beside leaving it alone, for builds of ``when``.
+
+    Each value is tried alone, and with those of ``also``.
+    """
 
     variable: Variable
     when: When = When()
     values: Annotated[list[Text], Field(min_length=1)]
+    also: dict[Variable, Text] = Field(default_factory=dict)
 
 
 class Never(Reasoned):
@@ -51,7 +55,11 @@ class Tuning(Strict):
 
     @model_validator(mode="after")
     def _tries_nothing_forbidden(self) -> Self:
+        known = {row.variable: row.values for row in self.tuning}
         for row in self.tuning:
+            for name, value in row.also.items():
+                if value not in known.get(name, []):
+                    raise ValueError(f"tuning: {row.variable}: no row has {name}={value} of `also`")
             for value in row.values:
                 if why := self.forbidden({row.variable: value}):
                     raise ValueError(f"tuning: {row.variable}={value} is among `never`: {why}")
