@@ -161,7 +161,7 @@ def tune(
     mpi: Annotated[
         str, Option("--mpi", metavar="MODULE", help="The MPI's module; else the default one.")
     ] = "",
-    budget: Annotated[str, Option("--budget", metavar="TIME", help="As 90s, 20m or 2h.")] = "20m",
+    budget: Annotated[str, Option("--budget", metavar="TIME", help="As 90s, 20m or 2h.")] = "1h",
     ops: _Ops = None,
     ranks: _Ranks = 2,
     sizes: _Sizes = "8:1048576",
