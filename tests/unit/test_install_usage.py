@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mvstack.plan.usage import NAME, refresh, usage_of
+from mvstack.render.templates import template
 from mvstack.support import hashes
 
 MODULE = """help([==[
@@ -55,6 +57,20 @@ def test_a_help_that_ends_with_the_usage_is_replaced_too(tmp_path: Path) -> None
     file.write_text(cut)
     assert refresh(file, "other")
     assert file.read_text().endswith("Usage\n=====\nother\n\n]==])\nlocal root = 1\n")
+
+
+def test_what_was_tuned_is_the_end_of_a_module_once_and_goes_again(tmp_path: Path) -> None:
+    file = tmp_path / "4.0.lua"
+    file.write_text(MODULE)
+    for value in ("16384", "65536"):
+        row = {"UCX_RNDV_THRESH": {"value": value}, "UCX_TLS": {"value": "posix,self"}}
+        build = SimpleNamespace(module="mvapich/4.0-ucx", tuning=row)
+        tuned = template("tuned.lua", build=build)
+        assert refresh(file, "", tuned)
+        assert file.read_text() == f"{MODULE}\n{tuned.strip()}\n"
+        assert not refresh(file, "", tuned)
+    assert refresh(file, "")
+    assert file.read_text() == MODULE
 
 
 def test_a_module_without_usage_stays(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lupa.lua54 import LuaRuntime
 from ruamel.yaml import YAML
 
+from mvstack.builders.spack.modules import content_of, parts_of
 from mvstack.measure.tune import Request, Settings, Tuner, together
 from mvstack.model.base import validated
 from mvstack.model.load import load_policy, load_release, load_system
@@ -25,6 +26,7 @@ from mvstack.plan.easybuild import easybuild_graph
 from mvstack.plan.make import make_plan
 from mvstack.plan.spack import spack_graph
 from mvstack.plan.types import Plan, plan_of
+from mvstack.plan.usage import usage_of
 from mvstack.render.partition import render
 from mvstack.render.templates import labelled, template
 from mvstack.support.errors import InvalidInput
@@ -84,16 +86,25 @@ def test_without_a_file_nothing_is_tuned() -> None:
 
 
 @pytest.mark.parametrize("builder", BY_BUILDER)
-def test_another_value_is_another_build_and_other_words_are_not(site: Path, builder: str) -> None:
-    plain = contents(planned(builder))["MVAPICH"]
+def test_what_is_tuned_builds_nothing_anew(site: Path, builder: str) -> None:
+    plain = contents(planned(builder))
     put(site)
-    tuned = contents(planned(builder))
-    gain = {"value": 1.5, "low": 1.4, "high": 1.6}
-    row = FOUND["sets"]["UCX_RNDV_THRESH"] | {"gain": gain, "why": "another reason"}
-    put(site, sets={"UCX_RNDV_THRESH": row}, date="2027-01-01")
-    assert contents(planned(builder)) == tuned
+    plan = planned(builder)
+    assert plan.mpi[0].tuning and contents(plan) == plain
+
+
+def test_spack_writes_the_module_anew_where_a_value_changed(site: Path) -> None:
+    def module() -> str:
+        plan = planned("spack")
+        (part,) = (one for one in parts_of(plan) if one.build)
+        return content_of(plan, part, "/prefix", "")
+
+    plain = module()
+    put(site)
+    tuned = module()
+    row = FOUND["sets"]["UCX_RNDV_THRESH"]
     put(site, sets={"UCX_RNDV_THRESH": row | {"value": "65536"}})
-    assert len({plain, tuned["MVAPICH"], contents(planned(builder))["MVAPICH"]}) == 3
+    assert len({plain, tuned, module()}) == 3
 
 
 def test_a_file_of_the_site_reaches_plan_module_and_help(site: Path) -> None:
@@ -104,7 +115,7 @@ def test_a_file_of_the_site_reaches_plan_module_and_help(site: Path) -> None:
     assert build.tuning["UCX_RNDV_THRESH"]["value"] == "16384"
     assert "1.25 times as fast" in build.tuning["UCX_RNDV_THRESH"]["why"]
     text = render(plan)[f"easyconfigs/{build.easyconfig}"]
-    assert "modluafooter" in text and "MVAPICH_STACK_UNTUNED=1, set before" in text
+    assert "UCX_RNDV_THRESH=16384" in usage_of(text)
     shown = dict(labelled("build", build=build, default=True))
     assert shown["tuned"].startswith("UCX_RNDV_THRESH=16384")
     assert plan_of(plan.as_dict()) == plan

@@ -41,14 +41,13 @@ def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph
 
     nodes: dict[str, Node] = {}
 
-    def add(node: Node, package: str, spec: str, transport: str = "", tuned: str = "") -> None:
+    def add(node: Node, package: str, spec: str, transport: str = "") -> None:
         own = {
             "spec": spec,
             "recipe": recipes.get(package, ""),
             "requirements": hashes.of(required.get(package)),
             **shared,
             "transport": transport,
-            "tuning": tuned,
         }
         own = {name: value for name, value in own.items() if value}
         below = [[nodes[one].content for one in node.needs]] if node.kind == "package" else []
@@ -58,8 +57,7 @@ def spack_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> Graph
     for build in plan.mpi:
         key, transport = build.module, (build.spack.get("transport") or {}).get("spec", "")
         node = Node(key, "mpi", build.product, build.version, module=key, why=build.why)
-        tuned = " ".join(f"{name}={row['value']}" for name, row in build.tuning.items())
-        add(node, package_of(build), build.spack.get("spec", ""), transport, tuned)
+        add(node, package_of(build), build.spack.get("spec", ""), transport)
     for one in plan.packages:
         key, needs = f"{one.mpi} {one.module}".lstrip(), (one.mpi,) if one.mpi else ()
         node = Node(key, "package", one.name, one.version, mpi=one.mpi, needs=needs)

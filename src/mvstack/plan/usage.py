@@ -1,8 +1,9 @@
-"""The usage that a module's help shows: words for people, which no build depends on.
+"""What a module has that no build depends on: the usage that its help shows, and what was tuned.
 
-It names the partition, how programs are started there and why this MPI was chosen. So it is not
-of what a package's hash covers, and is put into the module where it changed, without a build: also
-into one that came from a cache where another partition's words stood.
+The usage names the partition, how programs are started there and why this MPI was chosen; what was
+tuned is what `mvstack tune` found on its machines. Neither is of what a package's hash covers: they
+are put into the module where they changed, without a build, also into one that came from a cache
+where another partition's stood.
 """
 
 import ast
@@ -14,6 +15,8 @@ from mvstack.support.hashes import assigns
 
 NAME = "usage"
 # EasyBuild's headings in the help text of a module (module_generator.py, det_help_text).
+# modulefiles/tuned.lua.j2
+_TUNED = re.compile(r"\n*-- Tuned by measuring .*?\nif tuned then\n.*?\nend\n", re.DOTALL)
 _SECTION = re.compile(r"(\nUsage\n=====\n)(.*?)(\n\n\n[A-Z][^\n]*\n=+\n|\n\]=*\])", re.DOTALL)
 
 
@@ -25,15 +28,16 @@ def usage_of(easyconfig: str) -> str:
     return ""
 
 
-def refresh(module: Path, usage: str) -> bool:
-    """Make ``usage`` what the help of ``module`` shows; whether that changed the file.
+def refresh(module: Path, usage: str, tuned: str = "") -> bool:
+    """Make ``usage`` what the help of ``module`` shows, and ``tuned`` its end; whether it changed.
 
-    A module whose help has no section of that name is left as it is.
+    A module whose help has no section of that name keeps its help.
     """
-    text = module.read_text(encoding="utf-8")
-    found = _SECTION.search(text)
-    if not usage or found is None or found.group(2).strip() == usage:
-        return False
-    mended = text[: found.start(2)] + usage + "\n" + text[found.start(3) :]
-    write_atomically(module, mended)
-    return True
+    text, usage = module.read_text(encoding="utf-8"), usage.strip()
+    mended = f"{_TUNED.sub('', text).rstrip()}\n\n{tuned}".rstrip() + "\n"
+    found = _SECTION.search(mended)
+    if usage and found and found.group(2).strip() != usage:
+        mended = mended[: found.start(2)] + usage + "\n" + mended[found.start(3) :]
+    if mended != text:
+        write_atomically(module, mended)
+    return mended != text

@@ -120,8 +120,6 @@ def mpi_easyconfig(plan: Plan, build: MpiBuild) -> str:
             lines.append("# " + one_line(f"{name}: {setting['why']} ({setting['source']})"))
         values = {name: setting["value"] for name, setting in build.environment.items()}
         lines.append(f"modextravars = {pformat(values)}")
-    if build.tuning:
-        lines.append(f"modluafooter = {_quoted(template('tuned.lua', build=build).strip())}")
     lines += _other_bytes(build)
     lines.append(f"usage = {_quoted(template('mpi_usage.txt', plan=plan, build=build).strip())}")
     if build.provided:

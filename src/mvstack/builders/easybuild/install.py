@@ -6,7 +6,7 @@ built anew loses its module first. The same call after an interruption goes on w
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from mvstack.builders.base import Rendered, Row, Run, refuse_lost, refuse_unknown, rendered_here
@@ -20,6 +20,7 @@ from mvstack.plan.easybuild import easybuild_graph
 from mvstack.plan.graph import Graph
 from mvstack.plan.types import Plan
 from mvstack.render.partition import package_easyconfigs, write
+from mvstack.render.templates import template
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.sources.spec import SourceSpec
 from mvstack.support.errors import BuildFailed, MvstackError, together
@@ -62,12 +63,17 @@ def install(plan: Plan, run: Run) -> list[Row]:
 
         def act(item: Work) -> Row:
             if item.node.key in offered:
-                return use.install(offered[item.node.key], item, plan, records, progress)
-            return _one(item, easybuild, sources.get(item.node.key, []), plan, progress)
+                row = use.install(offered[item.node.key], item, plan, records, progress)
+            else:
+                row = _one(item, easybuild, sources.get(item.node.key, []), plan, progress)
+            # what an MPI says and sets of this plan, wherever its module came from
+            for build in (one for one in plan.mpi if one.module == item.node.module):
+                words = template("mpi_usage.txt", plan=plan, build=build)
+                usage.refresh(item.module_file, words, template("tuned.lua", build=build))
+            return row
 
         rows = _each(todo, act, run)
         use.clear(plan)
-        _usage(todo, rendered.files)
         if run.wanted is None:
             modules.publish(plan)
     return [row for row in rows if row]
@@ -85,14 +91,6 @@ def _easybuild(plan: Plan, run: Run, with_python: bool) -> eb.EasyBuild:
     python = eb.python_for_builds(tree) if with_python and "Python" in provided else None
     told = (run.umask, run.jobs, plan.optimization, provided, python)
     return eb.EasyBuild(Path(plan.root), tree, tree / "rendered", system, *told)
-
-
-def _usage(todo: list[Work], files: Mapping[str, str]) -> None:
-    """Have the help of each MPI's module show this plan's words, wherever the module came from."""
-    for item in todo:
-        text = files.get(f"easyconfigs/{item.node.key}")
-        if item.node.kind == "mpi" and text is not None:
-            usage.refresh(item.module_file, usage.usage_of(text))
 
 
 def _each(todo: list[Work], act: Callable[[Work], Row], run: Run) -> list[Row]:

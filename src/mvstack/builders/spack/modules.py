@@ -102,7 +102,7 @@ def module_text(plan: Plan, part: Part, found: dict[str, Any], loader: frozenset
             f"{build.fabric}, over {build.transport['library']}.",
             "usage": template("mpi_usage.txt", plan=plan, build=build).strip(),
             "family": "mpi",
-            "tuned": template("tuned.lua", build=build) if build.tuning else "",
+            "tuned": template("tuned.lua", build=build),
             "opens": f"{plan.tree}/modules/MPI/{level}/{build.module}",
         }
     elif one := part.package:
