@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mvstack.measure import bench, mpis, statistics
 from mvstack.measure.bench import OPERATIONS, Wrong
 from mvstack.measure.compare import rounds_of
-from mvstack.measure.results import found, tables
+from mvstack.measure.results import drawn_ratios, found, tables
 from mvstack.measure.statistics import Array, Interval, decide
 from mvstack.measure.tune import fault
 from mvstack.support.console import table
@@ -211,6 +211,19 @@ def test_a_round_with_other_work_is_marked_and_left_out() -> None:
     data |= {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}]}
     shown = tables(data | {"absent": []}, table)
     assert "1 of 5 rounds were not quiet (they do not count)" in shown[-1]
+
+
+def test_what_ran_while_the_cores_were_farther_apart_does_not_count() -> None:
+    rows = [row(mpi, n, 1.0 + (mpi == "peer")) for n in range(1, 5) for mpi in ("ours", "peer")]
+    far = [row("ours", n, 9.0) | {"hop": 170.0} for n in (5, 6)]
+    changed = [row("ours", 7, 5.0) | {"hop": None}]
+    rows = [one | {"hop": 30.0 + one["round"]} for one in rows] + far + changed  # type: ignore[operator]
+    data = found(rows, {"ours": True, "peer": False}, 2)
+    mean = data["operations"][0]["ahead"]["ours"]["mean"]
+    assert data["moved"] == 3 and mean == {"value": 2.0, "low": 2.0, "high": 2.0}
+    data |= {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}]}
+    assert any("3 runs do not count" in str(x) for x in tables(data | {"absent": []}, table))
+    assert statistics.geometric_mean(drawn_ratios(rows, "latency", "ours", "peer"))[0] == 2.0
 
 
 def test_of_too_few_quiet_rounds_all_count() -> None:

@@ -26,7 +26,7 @@ from mvstack.test.run import CHECKS
 
 LIMIT = 120.0  # seconds that one run may take; what takes longer hangs
 OWN = [CHECKS / "src" / "collectives.c", CHECKS / "src" / "identity.c"]
-VERIFIERS = (Path(__file__).with_name("verify.c"), *OWN)
+VERIFIERS = (*(Path(__file__).with_name(x) for x in ("verify.c", "hop.c")), *OWN)
 COLUMNS = re.compile(r"^(\d+)((?:[ \t]+\d+(?:\.\d*)?)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
 ALONE = re.compile(r"avg: (\d+(?:\.\d*)?) ms|^[ \t]*(\d+(?:\.\d*)?)[ \t]*$", re.M)
 
@@ -35,6 +35,7 @@ class Wrong(Exception):
     """An operation gives wrong values, hangs or dies: it says how."""
 
 
+MOVED = 2  # times as long between two cores: the host of a virtual machine has moved them
 # Messages before the clock starts: UCX 1.20 is slow in its first hundreds (docs/performance.md).
 WARM_UP = 1000
 
@@ -191,12 +192,20 @@ class Bench:
         operation.read(self.run(operation.program, on, *words, more=more))
 
     def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
-        """``values``: size and figure of each; and what :func:`watched` saw. Raises Wrong."""
-        operation = OPERATIONS[name]
+        """``values`` by size, ``hop`` (None if it changed), what :func:`watched` saw. Wrong."""
+        operation, before = OPERATIONS[name], self.hop()
         words = operation.words(self.sizes, check=False)
         with watched() as seen:
             said = self.run(operation.program, operation.on(ranks), *words, more=more)
-        return {"values": sorted(operation.read(said).items()), **seen}
+        low, high = sorted((before, self.hop()))
+        hop = high if high <= MOVED * low else None
+        return {"values": sorted(operation.read(said).items()), "hop": hop, **seen}
+
+    def hop(self) -> float:
+        """Nanoseconds of a cache line between the first two cores (hop.c); 0 for unknown."""
+        with contextlib.suppress(OSError, ValueError):
+            return float(run([self.folder / "hop"], env=self.mpi.environment, limit=10).text)
+        return 0.0
 
     def version(self) -> str:
         """The first line of its MPI_Get_library_version; "" where it does not run."""
@@ -244,7 +253,7 @@ def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Ben
     common = [one for one in util.glob("osu_util*.c") if not one.stem.endswith("pgas")]
     objects = [f"{one.stem}.o" for one in common]
     commands = [[*flags, "-c", *map(str, common)]]
-    commands += [["-O2", str(one), "-o", one.stem] for one in VERIFIERS]
+    commands += [["-O2", "-pthread", str(one), "-o", one.stem] for one in VERIFIERS]
     for program in (one.program for one in OPERATIONS.values()):
         main = next(map(str, source.rglob(f"{program}.c")), "no-such-program.c")
         commands.append([*flags, main, *objects, "-o", program, "-lm", "-lpthread"])

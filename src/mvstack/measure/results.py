@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mvstack.measure import statistics
-from mvstack.measure.bench import OPERATIONS
+from mvstack.measure.bench import MOVED, OPERATIONS
 from mvstack.measure.compare import Row, rounds_of
 from mvstack.measure.statistics import Array, Interval
 from mvstack.render.templates import template
@@ -30,8 +30,10 @@ def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, 
     right = [
         row for row in rows if row["kind"] == "value" and (row["op"], row["mpi"]) not in failed
     ]
+    right, moved = steady(right), len(right) - len(steady(right))
     names = [name for name in OPERATIONS if name in {row["op"] for row in right}]
     return {
+        "moved": moved,
         "rounds": [row | {"counted": row["round"] in counted} for row in rounds],
         "operations": [
             _operation(name, [row for row in right if row["op"] == name], mpis, counted)
@@ -39,6 +41,13 @@ def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, 
         ],
         "faults": [{name: row[name] for name in ("op", "mpi", "why")} for row in failed.values()],
     }
+
+
+def steady(rows: list[Row]) -> list[Row]:
+    """Those that ran while the cores were as far apart as in most; the others' speed is another."""
+    hops = np.array([row.get("hop", 0.0) for row in rows], dtype=float)
+    low, high = np.nanmedian(hops if rows else [0.0]) * np.array([1 / MOVED, MOVED])
+    return [row for row, hop in zip(rows, hops, strict=True) if low <= hop <= high]
 
 
 def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[int]) -> Row:
@@ -64,7 +73,7 @@ def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[
 
 def drawn_ratios(rows: list[Row], name: str, mpi: str, other: str) -> Array:
     """How many times as good ``mpi`` is as ``other``, by resample and size of one operation."""
-    own = [row for row in rows if row["kind"] == "value" and row["op"] == name]
+    own = [x for x in steady([x for x in rows if x["kind"] == "value"]) if x["op"] == name]
     rounds, sizes = {row["round"] for row in own}, {at for row in own for at, _ in row["values"]}
     one, two = (
         statistics.medians(array([r for r in own if r["mpi"] == x], sorted(rounds), sorted(sizes)))

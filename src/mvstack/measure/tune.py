@@ -185,7 +185,7 @@ class Tuner:
         """Over the operations; those on more ranks than cores, where all wait, only veto."""
         left_out = f" on {self.other} ranks" if self.crowded else "none"
         logs = [np.log(one) for label, one in gains.items() if not label.endswith(left_out)]
-        return interval(np.exp(np.mean(logs, axis=0)))
+        return interval(np.exp(np.nanmean(logs, axis=0)))
 
     def run(self, progress: Progress) -> dict[str, Any]:
         """What was found, as :class:`mvstack.model.tuning.Tuned` has it. Raises CheckFailed."""
@@ -208,7 +208,9 @@ class Tuner:
             raise Missing("optuna, which searches, is not installed", todo=todo) from None
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        domains = {name: ["", *row.values] for name, row in self.request.tunables.items()}
+        rows, set_ = self.request.tunables, self.bench.mpi.environment
+        rows = {name: row for name, row in rows.items() if row.values != ["auto"] or name in set_}
+        domains = {name: ["", *row.values] for name, row in rows.items()}
         if not domains:
             todo = "add rows to environments/policy/tuning.yaml, or to your site's"
             raise Refused(f"nothing can be tuned of {self.request.row['module']}", todo=todo)
@@ -222,7 +224,7 @@ class Tuner:
             load_if_exists=True,
         )
         if not study.trials:  # each value alone and with its `also`, then what they say together
-            for name, row in self.request.tunables.items():
+            for name, row in rows.items():
                 for value, more in itertools.product(row.values, ({}, row.also)):
                     study.enqueue_trial({**dict.fromkeys(domains, ""), **more, name: value})
         known = {_words(one): one.value for one in study.trials if one.value is not None}
