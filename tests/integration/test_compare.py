@@ -177,16 +177,20 @@ def test_a_module_that_is_not_there_is_missing(tmp_path: Path) -> None:
         mpis.peer("module:nowhere/1", tmp_path, {})
 
 
-def test_ranks_are_bound_to_cores_of_their_own(world: Path) -> None:
+@pytest.mark.parametrize("far", ["", "far"])
+def test_ranks_are_bound_to_cores_of_their_own(far: str) -> None:
     show = "import os; print(sorted(os.sched_getaffinity(0)))"
-    seen = set()
-    for rank in ("0", "1"):
+    ours = sorted(os.sched_getaffinity(0))
+    seen = []
+    for rank in ("0", "1", "2")[: len(ours)]:
         command = ["bash", str(mpis.BOUND), sys.executable, "-c", show]
-        environment = {**os.environ, "MPI_LOCALRANKID": rank}
+        environment = {**os.environ, "MPI_LOCALRANKID": rank, "MVSTACK_BOUND": far}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        seen.add(done.stdout)
-    if len(os.sched_getaffinity(0)) > 1:
-        assert len(seen) == 2 and all(len(json.loads(one)) == 1 for one in seen)
+        seen.append(json.loads(done.stdout))
+    if len(ours) > 1:
+        assert all(len(one) == 1 for one in seen) and len({one[0] for one in seen}) == len(seen)
+        assert seen[0] == ours[:1]
+        assert seen[1][0] > ours[len(ours) // 2 - 1] if far else seen[1][0] > ours[0]
 
 
 def test_the_long_path_of_a_prefix_leaves_room_for_the_plot(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 # Runs a program on one core: the core of the rank's number on its node. Every MPI gets the same cores
 # so, whatever it would choose by itself. Of a core with several hardware threads the first is taken.
+# MVSTACK_BOUND=far: ranks take cores from either end in turns, so that two are on different sockets.
 rank=${MPI_LOCALRANKID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${SLURM_LOCALID:-${MV2_COMM_WORLD_LOCAL_RANK:-}}}}
 rank=${rank:-${FLUX_TASK_LOCAL_ID:-${PALS_LOCAL_RANKID:-}}}
 cores=()
@@ -12,4 +13,8 @@ done
 if [[ -z $rank ]] || ((${#cores[@]} < 2)); then
     exec "$@" # the launcher has bound it, or says no number
 fi
-exec taskset -c "${cores[rank % ${#cores[@]}]}" "$@"
+place=$((rank % ${#cores[@]}))
+if [[ ${MVSTACK_BOUND:-} == far ]]; then
+    ((place % 2)) && place=$((${#cores[@]} - 1 - place / 2)) || place=$((place / 2))
+fi
+exec taskset -c "${cores[place]}" "$@"

@@ -130,12 +130,15 @@ class Tuner:
         Resamples of the geometric mean over sizes. Raises Wrong, and Over where time is up.
         """
         with_, without = self._with(settings), self._with(than)
-        found = {}
+        found, bound = {}, {} if phase == "search" else {"MVSTACK_BOUND": "far"}
         for ranks, names, sizes, rounds in self._runs(phase):
             if time.monotonic() > self.until:
                 raise Over
             self._check(with_, ranks)
-            benches = [replace(one, sizes=sizes) for one in (with_, without)]
+            benches = [
+                replace(x, sizes=sizes, mpi=replace(x.mpi, environment=x.mpi.environment | bound))
+                for x in (with_, without)
+            ]
             comparison = Comparison(benches, names, ranks, rounds, self.until)
             rows, right = comparison.kept(self.folder / "runs"), (PLAIN, ranks, sizes)
             rows.rows += self.verified.get(right, [])  # once is enough for the build as it is
@@ -155,7 +158,7 @@ class Tuner:
         return found
 
     def _runs(self, phase: str) -> Iterator[tuple[int, list[str], tuple[int, int], int]]:
-        """Ranks, operations, sizes and rounds: the confirmation has others than the search."""
+        """Ranks, operations, sizes, rounds: the confirmation has others, and cores farther apart."""
         names, ranks, (low, high) = self.request.operations, self.request.ranks, self.bench.sizes
         if phase == "search":
             yield ranks, names, (low, high), 3  # the median bears one slow round
