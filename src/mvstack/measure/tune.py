@@ -158,7 +158,7 @@ class Tuner:
         return found
 
     def _runs(self, phase: str) -> Iterator[tuple[int, list[str], tuple[int, int], int]]:
-        """Ranks, operations, sizes, rounds: the confirmation has others, and cores farther apart."""
+        """Ranks, operations, sizes, rounds: the confirmation has others, and cores far apart."""
         names, ranks, (low, high) = self.request.operations, self.request.ranks, self.bench.sizes
         if phase == "search":
             yield ranks, names, (low, high), 3  # the median bears one slow round
