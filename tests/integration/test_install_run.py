@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,19 @@ def test_the_second_time_nothing_is_built(tree: Tree) -> None:
     tree.install()
     tree.calls()
     assert tree.install() == [] and tree.calls() == []
+
+
+def test_what_was_tuned_comes_into_the_module_and_goes_and_nothing_is_built(tree: Tree) -> None:
+    tree.install()
+    (build,) = tree.plan.mpi
+    module = next(item.module_file for item in look(tree.plan) if item.node.kind == "mpi")
+    plain = module.read_text()
+    for value in ("65536", "262144"):
+        rows = {"UCX_RNDV_THRESH": {"value": value, "why": "measured", "source": "here"}}
+        assert tree.install(replace(tree.plan, mpi=[replace(build, tuning=rows)])) == []
+        assert module.read_text().count("setenv") == 2
+        assert f'setenv("UCX_RNDV_THRESH", "{value}")' in module.read_text()
+    assert tree.install() == [] and module.read_text() == plain
 
 
 def test_a_failed_build_keeps_what_was_before_and_opens_nothing(tree: Tree) -> None:
