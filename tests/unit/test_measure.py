@@ -224,6 +224,9 @@ def test_what_ran_while_the_cores_were_farther_apart_does_not_count() -> None:
     data |= {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}]}
     assert any("3 runs do not count" in str(x) for x in tables(data | {"absent": []}, table))
     assert statistics.geometric_mean(drawn_ratios(rows, "latency", "ours", "peer"))[0] == 2.0
+    lone = [row("ours", 1, 1.0) | {"hop": 30.0}, row("peer", 1, 2.0) | {"hop": None}]
+    (latency,) = found(lone, {"ours": True, "peer": False}, 2)["operations"]
+    assert latency["ahead"]["ours"]["mean"]["value"] == 2.0
 
 
 def test_of_too_few_quiet_rounds_all_count() -> None:
