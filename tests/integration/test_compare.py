@@ -177,20 +177,33 @@ def test_a_module_that_is_not_there_is_missing(tmp_path: Path) -> None:
         mpis.peer("module:nowhere/1", tmp_path, {})
 
 
-@pytest.mark.parametrize("far", ["", "far"])
-def test_ranks_are_bound_to_cores_of_their_own(far: str) -> None:
+def test_ranks_are_bound_to_cores_of_their_own() -> None:
     show = "import os; print(sorted(os.sched_getaffinity(0)))"
     ours = sorted(os.sched_getaffinity(0))
     seen = []
     for rank in ("0", "1", "2")[: len(ours)]:
         command = ["bash", str(mpis.BOUND), sys.executable, "-c", show]
-        environment = {**os.environ, "MPI_LOCALRANKID": rank, "MVSTACK_BOUND": far}
+        environment = {**os.environ, "MPI_LOCALRANKID": rank}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         seen.append(json.loads(done.stdout))
     if len(ours) > 1:
         assert all(len(one) == 1 for one in seen) and len({one[0] for one in seen}) == len(seen)
-        assert seen[0] == ours[:1]
-        assert seen[1][0] > ours[len(ours) // 2 - 1] if far else seen[1][0] > ours[0]
+        assert seen[0] == ours[:1] and seen[1][0] > ours[0]
+
+
+@pytest.mark.parametrize(("far", "cores"), [("", [1024, 1025, 1026]), ("far", [1024, 1031, 1025])])
+def test_far_apart_ranks_take_cores_from_either_end(
+    tmp_path: Path, far: str, cores: list[int]
+) -> None:
+    for name, line in (("sed", "echo 1024-1031"), ("taskset", 'echo "$2"')):  # a larger machine
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    seen = []
+    for rank in range(3):
+        environment = {"PATH": path, "MPI_LOCALRANKID": str(rank), "MVSTACK_BOUND": far}
+        seen.append(int(subprocess.check_output(["bash", mpis.BOUND, "x"], env=environment)))
+    assert seen == cores
 
 
 def test_the_long_path_of_a_prefix_leaves_room_for_the_plot(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from mvstack.support.files import write_atomically
 from mvstack.support.hashes import assigns
 
 NAME = "usage"
-# EasyBuild's headings in the help text of a module (module_generator.py, det_help_text).
-# modulefiles/tuned.lua.j2
+# What modulefiles/tuned.lua.j2 makes.
 _TUNED = re.compile(r"\n*-- Tuned by measuring .*?\nif tuned then\n.*?\nend\n", re.DOTALL)
+# EasyBuild's headings in the help text of a module (module_generator.py, det_help_text).
 _SECTION = re.compile(r"(\nUsage\n=====\n)(.*?)(\n\n\n[A-Z][^\n]*\n=+\n|\n\]=*\])", re.DOTALL)
 
 
