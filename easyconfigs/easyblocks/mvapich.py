@@ -20,6 +20,7 @@ import easybuild.tools.environment as env
 from easybuild.easyblocks.generic.mvapich_configure import (
     c_options,
     compiling_with_slurms_pmi2,
+    collective_options,
     configure_options,
     known_options,
     lacking_of,
@@ -249,6 +250,7 @@ class EB_MVAPICH(EB_MPICH):
                 " and no ".join(absent),
             )
         ours = configure_options(self.name, self.version, params, self.options)
+        ours += collective_options(self.start_dir, params)
         asked = option_names(" ".join(ours) + " " + self.cfg["configopts"])
         unknown = unknown_options(asked, known_options(self.start_dir))
         if unknown:

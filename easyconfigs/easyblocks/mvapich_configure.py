@@ -174,6 +174,19 @@ def transport_options(name, version, params, options):
     return found
 
 
+def collective_options(source, params):
+    """What has ch4:ucx build shared memory for its collectives, if our patch of 4.0 is in `source`.
+
+    Without that patch the messages within a node would leave UCX, too. Not tried with GPUs.
+    """
+    header = Path(source, "src", "mpid", "ch4", "include", "mpidpre.h")
+    if params["device"] != "ch4:ucx" or params["gpu"] != "none" or not header.is_file():
+        return []
+    if "MPIDI_CH4_NETMOD_MESSAGES" not in header.read_text(encoding="utf-8", errors="replace"):
+        return []
+    return ["--with-ch4-shmmods=posix", "--with-ch4-posix-eager-modules=iqueue"]
+
+
 def gpu_options(params, options):
     """The options that turn one kind of GPU on and every other off (off is not the default)."""
     gpu, root = params["gpu"], params["gpu_root"]

@@ -17,6 +17,7 @@ import mpich_options  # noqa: E402
 import mvapich_options  # noqa: E402
 from mvapich_configure import (  # noqa: E402
     c_options,
+    collective_options,
     compiling_with_slurms_pmi2,
     configure_options,
     known_options,
@@ -156,6 +157,26 @@ def test_within_a_node_4_0_takes_the_queue_that_grows_by_rank_and_not_by_pair():
     said = "--with-ch4-posix-eager-modules=iqueue"
     assert said in line_for(("MVAPICH", "4.0"), device="ch4:ofi")
     assert said not in line_for(("MVAPICH", "4.0"), device="ch4:ucx")  # UCX has its own
+
+
+@pytest.mark.parametrize(
+    ("change", "patched", "asked"),
+    [
+        ({"device": "ch4:ucx"}, True, True),
+        ({"device": "ch4:ucx"}, False, False),
+        ({"device": "ch4:ucx", "gpu": "cuda"}, True, False),
+        ({"device": "ch4:ofi"}, True, False),
+    ],
+)
+def test_ch4_ucx_has_memory_for_collectives_where_messages_stay_its_own(
+    tmp_path, change, patched, asked
+):
+    header = tmp_path / "src" / "mpid" / "ch4" / "include" / "mpidpre.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define MPIDI_CH4_NETMOD_MESSAGES\n" if patched else "\n")
+    found = collective_options(tmp_path, params_of(("MVAPICH", "4.0"), **change))
+    assert ("--with-ch4-shmmods=posix" in found) == asked
+    assert {one.partition("=")[0] for one in found} <= options_of(("MVAPICH", "4.0")).flags
 
 
 @pytest.mark.parametrize("headers", [True, False])
