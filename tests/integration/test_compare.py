@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,37 @@ def compared(world: Path, to: Path, *more: str) -> dict[str, Any]:
 
 def of(data: dict[str, Any], name: str) -> dict[str, Any]:
     return next(one for one in data["operations"] if one["op"] == name)
+
+
+# Starts what follows it as srun does: as nobody's child here.
+DETACHED = """#!/bin/bash
+out=$(mktemp)
+setsid -f bash -c '"$@" >"$0" 2>&1; echo $? >"$0.status"' "$out" "$@"
+while [[ ! -s $out.status ]]; do sleep 0.02; done
+cat "$out"
+exit "$(<"$out.status")"
+"""
+
+
+def test_ranks_that_are_nobodys_children_say_what_they_took(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So srun starts them: they passed for other programs, and no round was quiet."""
+    starter = tmp_path / "starter"
+    starter.write_text(DETACHED)
+    starter.chmod(0o755)
+    seen = []
+
+    @contextlib.contextmanager
+    def watched() -> Iterator[dict[str, float]]:
+        seen.append({"load": 0.0, "seconds": 1.0, "others": 0.0})
+        yield seen[-1]
+
+    monkeypatch.setattr(bench, "watched", watched)
+    line = f"{starter} mpiexec -n {{ranks}} {{program}}"
+    data = compared(world, tmp_path, "--ops", "latency", "--launcher", line)
+    assert data["faults"] == []
+    assert [one["ranks"] > 0 for one in seen] == [True] * 3  # to warm up, and two rounds
 
 
 def test_three_mpis_are_measured_in_turns_and_an_absent_one_is_named(

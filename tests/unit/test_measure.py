@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import resource
+import types
 
 import numpy as np
 import pytest
@@ -227,6 +229,31 @@ def test_what_ran_while_the_cores_were_farther_apart_does_not_count() -> None:
     lone = [row("ours", 1, 1.0) | {"hop": 30.0}, row("peer", 1, 2.0) | {"hop": None}]
     (latency,) = found(lone, {"ours": True, "peer": False}, 2)["operations"]
     assert latency["ahead"]["ours"]["mean"]["value"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("ranks", "children", "others"),
+    [
+        (3.0, 0.2, 0.5),  # srun: slurmstepd's children, not ours
+        (2.9, 3.0, 0.5),  # hydra: ours, and the same processor seconds
+        (0.0, 0.0, 2.0),  # someone else's
+    ],
+)
+def test_ranks_that_srun_starts_are_no_others(
+    monkeypatch: pytest.MonkeyPatch, ranks: float, children: float, others: float
+) -> None:
+    now = {"time": 10.0, "all": 5.0, resource.RUSAGE_SELF: 1.0, resource.RUSAGE_CHILDREN: 1.0}
+    times = types.SimpleNamespace(_asdict=lambda: {"user": now["all"]})
+    used = types.SimpleNamespace
+    monkeypatch.setattr("time.monotonic", lambda: now["time"])
+    monkeypatch.setattr("psutil.cpu_times", lambda: times)
+    monkeypatch.setattr("resource.getrusage", lambda who: used(ru_utime=now[who], ru_stime=0.0))
+    with bench.watched() as seen:
+        seen["ranks"] = ranks
+        now["time"] += 2.0
+        now["all"] += 4.0
+        now[resource.RUSAGE_CHILDREN] += children
+    assert (seen["others"], seen["seconds"]) == (others, 2.0)
 
 
 def test_of_too_few_quiet_rounds_all_count() -> None:

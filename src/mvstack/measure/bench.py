@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import re
 import resource
 import shutil
@@ -12,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from mvstack.measure.mpis import Mpi
+from mvstack.measure.statistics import Array
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support import hashes
@@ -27,6 +30,8 @@ from mvstack.test.run import CHECKS
 LIMIT = 120.0  # seconds that one run may take; what takes longer hangs
 OWN = [CHECKS / "src" / "collectives.c", CHECKS / "src" / "identity.c"]
 VERIFIERS = (*(Path(__file__).with_name(x) for x in ("verify.c", "hop.c")), *OWN)
+USAGE = Path(__file__).with_name("usage.c")
+RANKS = re.compile(rf"^rank on {re.escape(platform.node())} took ([\d.]+) s$", re.M)
 COLUMNS = re.compile(r"^(\d+)((?:[ \t]+\d+(?:\.\d*)?)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
 ALONE = re.compile(r"avg: (\d+(?:\.\d*)?) ms|^[ \t]*(\d+(?:\.\d*)?)[ \t]*$", re.M)
 
@@ -85,9 +90,7 @@ class Operation:
             raise Wrong(f"data arrived changed, first at {bad[0]} bytes")
         found = {int(size): float(words.split()[self.column]) for size, words, _ in rows}
         if not self.least:
-            found = {
-                number: float("".join(one)) for number, one in enumerate(ALONE.findall(text)[-1:])
-            }
+            found = dict(enumerate(float("".join(one)) for one in ALONE.findall(text)[-1:]))
         if not found or min(found.values()) <= 0:
             raise Wrong("it printed no figure, or one that is not above zero")
         return found
@@ -166,10 +169,9 @@ class Bench:
     def run(self, program: str, ranks: int, *words: str, more: Mapping[str, str] = {}) -> str:
         """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""
         command = self.mpi.command(ranks, self.folder / program, *words)
+        environment = {**self.mpi.environment, **more}
         try:
-            done = run(
-                command, env={**self.mpi.environment, **more}, cwd=self.folder, limit=self.limit
-            )
+            done = run(command, env=environment, cwd=self.folder, limit=self.limit)
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
         if done.timed_out:
@@ -197,6 +199,7 @@ class Bench:
         words = operation.words(self.sizes, check=False)
         with watched() as seen:
             said = self.run(operation.program, operation.on(ranks), *words, more=more)
+            seen["ranks"] = sum(map(float, RANKS.findall(said)))
         low, high = sorted((before, self.hop()))
         hop = high if high <= MOVED * low else None
         return {"values": sorted(operation.read(said).items()), "hop": hop, **seen}
@@ -210,9 +213,8 @@ class Bench:
     def version(self) -> str:
         """The first line of its MPI_Get_library_version; "" where it does not run."""
         with contextlib.suppress(Wrong):
-            return " ".join(
-                "".join(re.findall(r"^version (.*)", self.run("verify", 2), re.M)[:1]).split()
-            )
+            found = re.findall(r"^version (.*)", self.run("verify", 2), re.M)
+            return " ".join("".join(found[:1]).split())
         return ""
 
 
@@ -220,28 +222,28 @@ class Bench:
 def watched() -> Iterator[dict[str, float]]:
     """What the machine did beside us while the block ran.
 
-    ``others``: how many processors all that we did not start took, and the host of a virtual
-    machine; ``load``: the load average before; ``seconds``: how long it took.
+    ``others``: how many processors the rest and a virtual machine's host took; ``load``: the load
+    before; ``seconds``: how long it took. The block may add what ``ranks`` took, if no children.
     """
 
-    def spent() -> tuple[float, float]:
-        own = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    def spent() -> Array:
+        both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         all_ = psutil.cpu_times()._asdict()
         busy = sum(all_.get(one, 0.0) for one in ("user", "nice", "system", "steal", "softirq"))
-        return time.monotonic(), busy - sum(one.ru_utime + one.ru_stime for one in own)
+        return np.array([time.monotonic(), busy, *(one.ru_utime + one.ru_stime for one in both)])
 
-    seen = {"load": round(os.getloadavg()[0], 2)}
-    began, before = spent()
+    seen, before = {"load": round(os.getloadavg()[0], 2)}, spent()
     yield seen
-    ended, after = spent()
-    seconds = max(ended - began, 0.01)
-    seen |= {"seconds": round(seconds, 3), "others": round(max(after - before, 0) / seconds, 3)}
+    seconds, busy, ours, children = map(float, spent() - before)
+    others = max(busy - ours - max(children, seen.pop("ranks", 0.0)), 0)
+    seen |= {"seconds": round(seconds, 3), "others": round(others / max(seconds, 0.01), 3)}
 
 
 def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Bench:
     """The benchmarks of ``mpi``, compiled once for each build of it. Raises BuildFailed."""
     version, util = omb_version(source), next(source.rglob("osu_util_mpi.c")).parent
-    key = hashes.of(mpi.identity, mpi.cc, str(source), version, hashes.of_files(VERIFIERS))[:16]
+    files = hashes.of_files([*VERIFIERS, USAGE])
+    key = hashes.of(mpi.identity, mpi.cc, str(source), version, files)[:16]
     folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.new"
     if folder.is_dir():
         return Bench(mpi, folder, sizes)
@@ -256,7 +258,7 @@ def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Ben
     commands += [["-O2", "-pthread", str(one), "-o", one.stem] for one in VERIFIERS]
     for program in (one.program for one in OPERATIONS.values()):
         main = next(map(str, source.rglob(f"{program}.c")), "no-such-program.c")
-        commands.append([*flags, main, *objects, "-o", program, "-lm", "-lpthread"])
+        commands.append([*flags, main, *objects, str(USAGE), "-o", program, "-lm", "-lpthread"])
     for words in commands:
         done = run([mpi.cc, *words], env=mpi.environment, cwd=new)
         if not done.ok:

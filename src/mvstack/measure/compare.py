@@ -100,8 +100,7 @@ class Comparison:
         if not rows.find("verified", **of) and not rows.find("failed", **of):
             try:
                 bench.verify(name, self.ranks)
-                seconds = bench.measure(name, self.ranks)["seconds"]
-                rows.add(kind="verified", seconds=seconds, **of)
+                rows.add(kind="verified", seconds=bench.measure(name, self.ranks)["seconds"], **of)
             except Wrong as wrong:
                 rows.add(kind="failed", why=str(wrong), **of)
 

@@ -168,10 +168,9 @@ class Tuner:
         if phase == "one" and self.crowded:
             return  # minutes for each variable; the whole set is measured there
         if many := [name for name in names if OPERATIONS[name].ranks != 2]:
-            if self.crowded:  # ranks that wait for a core take their time
-                yield self.other, many, (low, max(low, min(high, CROWD))), 3
-            else:
-                yield self.other, many, (low, high), 7
+            # ranks that wait for a core take their time
+            most, rounds = (min(high, CROWD), 3) if self.crowded else (high, 7)
+            yield self.other, many, (low, max(low, most)), rounds
 
     @property
     def other(self) -> int:
