@@ -19,8 +19,8 @@ from pathlib import Path
 import easybuild.tools.environment as env
 from easybuild.easyblocks.generic.mvapich_configure import (
     c_options,
-    compiling_with_slurms_pmi2,
     collective_options,
+    compiling_with_slurms_pmi2,
     configure_options,
     known_options,
     lacking_of,
