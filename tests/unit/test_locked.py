@@ -71,7 +71,7 @@ def test_what_decides_a_lock_changes_its_key(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_a_recipe_declares_changes_the_keys_of_its_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Methods build what was solved; other recipes are not in the lock, until there are more."""
+    """Methods and patches build what was solved; other recipes count when they come or go."""
     shutil.copytree(DATA / "spack-repo", tmp_path / "spack-repo")
     repository = tmp_path / RECIPES
     plan, file = plan_of("expanse/cpu"), repository / "packages" / "mvapich" / "package.py"
@@ -80,7 +80,11 @@ def test_what_a_recipe_declares_changes_the_keys_of_its_locks(
     assert key_of(plan, ["mvapich"]) == key
     method = "    def configure_args(self):\n"
     assert method in text
-    for same in (f"{text}# a word\n", text.replace(method, f"{method}        print('more')\n")):
+    for same in (
+        f"{text}# a word\n",
+        text.replace(method, f"{method}        print('more')\n"),
+        text.replace(method, f'    patch("more.patch", when="@4.0")\n\n{method}'),
+    ):
         file.write_text(same)
         assert key_of(plan, ["mvapich"]) == key
     file.write_text(text.replace(method, f'    conflicts("+omb")\n\n{method}'))

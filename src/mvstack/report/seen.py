@@ -74,7 +74,7 @@ class Locked(Strict):
 def key_of(plan: Plan, recipes: list[str]) -> str:
     """What decides a lock of ``plan`` wherever its tree stands; ``recipes`` are ours that it takes.
 
-    Of these only what they declare counts: their methods build. New recipes count by their names.
+    Of these only what is solved counts: methods and patches do not. New ones count by their names.
     """
     files = spack_files(replace(plan, root="/root", tree="/root/tree"))
     asked = of_texts({f"{name}.conf": text for name, text in files.items()})

@@ -35,15 +35,13 @@ def normalised(text: str, without: str = "") -> str:
 
 
 def declared(text: str) -> str:
-    """A recipe's text without the methods of its classes, and what they alone have use for."""
+    """A recipe's text without the methods and patches of its classes, and what they alone use."""
     tree = ast.parse(text)
     for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
         node.body = [one for one in node.body if not isinstance(one, ast.FunctionDef)]
-    used = {
-        one.id
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    }
+        node.body = [one for one in node.body if not ast.unparse(one).startswith("patch(")]
+    names = [one for one in ast.walk(tree) if isinstance(one, ast.Name)]
+    used = {one.id for one in names if isinstance(one.ctx, ast.Load)}
     tree.body = [
         node
         for node in tree.body
