@@ -18,7 +18,13 @@ PATCHED = sorted(
 STOCK = Path(sys.prefix) / "easybuild" / "easyconfigs"
 # easyconfig's patch: that of the Spack recipe, which mends the same
 BOTH = {
-    "m/MVAPICH/MVAPICH-4.0_dist-graph-to-itself.patch": "mvapich/dist-graph-to-itself.patch",
+    f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
+    for name in (
+        "dist-graph-to-itself",
+        "fewer-steps",
+        "shared-memory-collectives",
+        "yield-to-other-ranks",
+    )
 }
 
 

@@ -127,7 +127,19 @@ def test_every_build_is_told_a_level_that_exists(answers, text):
 def test_within_a_node_4_takes_the_queue_that_grows_by_rank_and_not_by_pair(answers, text):
     queue = option(answers["arguments"][text], "--with-ch4-posix-eager-modules")
     ofi = "netmod=ofi" in text and not text.startswith("mvapich@=3.")
-    assert queue == ("iqueue" if ofi else None)
+    assert queue == ("iqueue" if ofi or collectives_in_memory(text) else None)
+
+
+def collectives_in_memory(text):
+    """Whether the patch shared-memory-collectives is to be used."""
+    gpu = any(word in text for word in ("+cuda", "+rocm", "+level_zero"))
+    return text.startswith("mvapich@=4.0") and "netmod=ofi" not in text and not gpu
+
+
+@pytest.mark.parametrize("text", SPECS)
+def test_ch4_ucx_of_4_0_has_shared_memory_for_its_collectives(answers, text):
+    modules = option(answers["arguments"][text], "--with-ch4-shmmods")
+    assert modules == ("posix" if collectives_in_memory(text) else None)
 
 
 @pytest.mark.parametrize("text", SPECS)

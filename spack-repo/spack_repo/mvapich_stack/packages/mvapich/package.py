@@ -284,6 +284,10 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
 
     # MPI_Dist_graph_create hangs without it. Whether 4.1 needs it is not known.
     patch("dist-graph-to-itself.patch", when="@4.0")
+    # Nor of these, which make it faster: docs/performance.md has by how much.
+    patch("yield-to-other-ranks.patch", when="@4.0")
+    patch("fewer-steps.patch", when="@4.0")
+    patch("shared-memory-collectives.patch", when="@4.0")
 
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
@@ -557,6 +561,9 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
             # Left alone, 4.0 takes its queue mvp_shm within a node: 2 MiB for each pair of ranks,
             # all of it zeroed by every rank (32 GiB for 128 ranks).
             args.append("--with-ch4-posix-eager-modules=iqueue")
+        if spec.satisfies("@4.0 netmod=ucx ~cuda ~rocm ~level_zero"):
+            # Our patch leaves it collectives alone. Not tried with GPUs.
+            args += ["--with-ch4-shmmods=posix", "--with-ch4-posix-eager-modules=iqueue"]
         hwloc = "embedded" if spec.satisfies("embedded=hwloc") else self.root("hwloc")
         option = "--with-hwloc-prefix" if spec.satisfies("@:3") else "--with-hwloc"
         # HCOLL, of a vendor's stack, would be taken where it is found.
