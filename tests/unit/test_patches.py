@@ -22,6 +22,7 @@ BOTH = {
     for name in (
         "dist-graph-to-itself",
         "fewer-steps",
+        "rows-for-fewer-ranks",
         "shared-memory-collectives",
         "yield-to-other-ranks",
     )
