@@ -21,6 +21,7 @@ BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
         "dist-graph-to-itself",
+        "few-ranks-without-root",
         "fewer-steps",
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
