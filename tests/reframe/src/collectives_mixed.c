@@ -22,14 +22,14 @@ static void wrong(const char *what, int i, int found, int expected)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Compares `blocks` of what each rank gives to `to` (or all ranks' sum) with what is there. */
+/* Compares what is there with what `blocks` ranks, from `first` on, gave to `to`. */
 static void compare(const char *what, int first, int blocks, int to)
 {
     for (int from = first; from < first + blocks; from++)
         for (int i = 0; i < count; i++) {
-            int found = take[(from - first) * count + i];
-            if (found != value(from, to, i))
-                wrong(what, i, found, value(from, to, i));
+            int found = take[(from - first) * count + i], expected = value(from, to, i);
+            if (found != expected)
+                wrong(what, i, found, expected);
         }
 }
 
