@@ -107,6 +107,8 @@ def debian_plan(tree: Path) -> dict[str, Any] | None:
     (prefix / "lib" / "libmpi.so.12").symlink_to("libmpich.so.12")
     said = subprocess.run(["mpichversion"], capture_output=True, text=True, check=True).stdout
     device = next(line.split()[-1] for line in said.splitlines() if "Device" in line)
+    # with its own compositions MPICH before 4.2 dies in a reduce in place (pmodels/mpich#6540)
+    variable = "MPIR_CVAR_DEVICE_COLLECTIVES"
     _module(tree, "mvapich-stack/2026.11")
     _module(
         tree,
@@ -114,8 +116,10 @@ def debian_plan(tree: Path) -> dict[str, Any] | None:
         'family("mpi")',
         f'prepend_path("PATH", "{prefix}/bin")',
         f'prepend_path("LD_LIBRARY_PATH", "{prefix}/lib")',
+        f'setenv("{variable}", "none")',
     )
     plan = plan_of(tree)
+    plan["mpi"][0]["environment"] = {variable: {"value": "none"}}
     plan["mpi"][0]["device"] = plan["mpi"][0]["believe"]["device"] = device
     return plan
 

@@ -33,47 +33,68 @@ static void compare(const char *what, int first, int blocks, int to)
         }
 }
 
+/* Compares what is there with the sum over all ranks. */
+static void compare_sum(const char *what)
+{
+    for (int i = 0; i < count; i++) {
+        int expected = n * value(0, 0, i) + 7 * n * (n - 1) / 2;
+        if (take[i] != expected)
+            wrong(what, i, take[i], expected);
+    }
+}
+
 static void allreduce(MPI_Comm comm, int in_place)
 {
     for (int i = 0; i < count; i++)
         give[i] = take[i] = value(me, 0, i);
     MPI_Allreduce(in_place ? MPI_IN_PLACE : give, take, count, MPI_INT, MPI_SUM, comm);
-    for (int i = 0; i < count; i++) {
-        int expected = n * value(0, 0, i) + 7 * n * (n - 1) / 2;
-        if (take[i] != expected)
-            wrong("allreduce", i, take[i], expected);
-    }
+    compare_sum("allreduce");
 }
 
-static void reduce(MPI_Comm comm, int root)
+static void reduce(MPI_Comm comm, int root, int in_place)
 {
     for (int i = 0; i < count; i++)
-        give[i] = value(me, 0, i);
-    MPI_Reduce(give, take, count, MPI_INT, MPI_MAX, root, comm);
+        give[i] = take[i] = value(me, 0, i);
+    MPI_Reduce(in_place && me == root ? MPI_IN_PLACE : give, take, count, MPI_INT, MPI_SUM, root, comm);
     if (me == root)
-        compare("reduce", n - 1, 1, 0);
+        compare_sum("reduce");
 }
 
-static void bcast(MPI_Comm comm, int root)
+/* Every other element of an array. */
+static MPI_Datatype every_other(void)
 {
-    for (int i = 0; i < count; i++)
+    MPI_Datatype type;
+    MPI_Type_vector(count, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void bcast(MPI_Comm comm, int root, int derived)
+{
+    for (int i = 0; i < count; i++) {
+        give[2 * i] = value(root, 0, i);
         take[i] = me == root ? value(root, 0, i) : -1;
-    MPI_Bcast(take, count, MPI_INT, root, comm);
+    }
+    if (derived && me == root && count > 0) { /* ranks that say no data by a count of 0 leave at once */
+        MPI_Datatype type = every_other();
+        MPI_Bcast(give, 1, type, root, comm);
+        MPI_Type_free(&type);
+    } else
+        MPI_Bcast(take, count, MPI_INT, root, comm);
     compare("bcast", root, 1, 0);
 }
 
 static void allgather(MPI_Comm comm, int in_place, int derived)
 {
-    int step = derived ? 2 : 1; /* every other element of `give` */
-    MPI_Datatype type;
-    MPI_Type_vector(count, 1, step, MPI_INT, &type);
-    MPI_Type_commit(&type);
+    MPI_Datatype type = every_other();
     for (int i = 0; i < count; i++)
-        give[step * i] = take[me * count + i] = value(me, 0, i);
+        give[derived ? 2 * i : i] = take[me * count + i] = value(me, 0, i);
     if (in_place)
         MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, take, count, MPI_INT, comm);
-    else
+    else if (derived)
         MPI_Allgather(give, 1, type, take, count, MPI_INT, comm);
+    else
+        MPI_Allgather(give, count, MPI_INT, take, count, MPI_INT, comm);
     compare("allgather", 0, n, 0);
     MPI_Type_free(&type);
 }
@@ -108,8 +129,8 @@ static void round_on(MPI_Comm comm)
         usleep(late / 65536 % 300);
     switch (what) {
     case 0: allreduce(comm, in_place); break;
-    case 1: reduce(comm, root); break;
-    case 2: bcast(comm, root); break;
+    case 1: reduce(comm, root, in_place); break;
+    case 2: bcast(comm, root, derived); break;
     case 3: allgather(comm, in_place, derived); break;
     case 4: alltoall(comm, in_place); break;
     default: barrier(comm);
