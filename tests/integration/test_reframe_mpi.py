@@ -99,6 +99,21 @@ def test_fewer_ranks_than_asked_for_fail(check):
     assert "2 ranks were asked for" in cases["WorldSize 2"]["why"]
 
 
+def test_ranks_that_outlive_an_error_are_named_and_ended(check, plan, tmp_path):
+    """Hydra of MVAPICH 4.0 left them; here each rank leaves a process of its program's name."""
+    wrapper = tmp_path / "leave"
+    wrapper.write_text(
+        "#!/bin/bash\n"
+        """setsid bash -c 'exec -a "$0" sleep 100' "$1" >/dev/null 2>&1 &\n"""
+        'echo "rank $PMI_RANK process $! on $(uname -n)"\nexec "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    case = check("abort", launch=through(plan, str(wrapper)))["ErrorEndsAllRanks"]
+    assert "4 of 4 ranks ran on after an error" in case["why"]
+    left = subprocess.run(["pgrep", "-fx", "./ErrorEndsAllRanks 100"], capture_output=True)
+    assert left.stdout == b""
+
+
 def test_the_launcher_of_another_mpi_fails(check, plan, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

@@ -1,0 +1,51 @@
+"""An error ends all ranks: those that it leaves keep their processors until somebody notices."""
+
+import re
+
+import reframe as rfm
+from reframe.core.builtins import run_after, run_before, sanity_function
+from reframe.core.exceptions import SanityError
+
+from mvapich_stack_mixin import MvapichStackMixin
+
+
+@rfm.simple_test
+class ErrorEndsAllRanks(rfm.RegressionTest, MvapichStackMixin):
+    """After an MPI error in one of 4 ranks the launcher says so, and no rank is left."""
+
+    sourcepath = "abort.c"
+    tags = {"smoke", "correct"}
+
+    @run_after("init")
+    def ask_for_ranks(self):
+        self.num_tasks = 4
+
+    @run_before("run")
+    def look_for_what_is_left(self):
+        """Before the mixin's last line; the status is that of the launch line, and not 0."""
+        self.prerun_cmds = [*self.prerun_cmds, "trap - ERR"]
+        self.postrun_cmds = [
+            'echo "status $?"',
+            f"sh still_running.sh {self.job.stdout} {self.executable}",
+            *self.postrun_cmds,
+        ]
+
+    @sanity_function
+    def nobody_is_left(self):
+        text = self.output()
+        if len(re.findall(r"^rank \d+ process", text, re.M)) < self.num_tasks:
+            raise SanityError("the program ended before its error: look at the check WorldSize")
+        left = re.findall(r"^(rank \d+) still runs: (.*)$", text, re.M)
+        if left:
+            raise SanityError(
+                f"{len(left)} of {self.num_tasks} ranks ran on after an error had ended the "
+                f"program, {left[0][0]} as {left[0][1]} (ended now). On a node without a scheduler "
+                f"they take a processor each until somebody kills them. The launcher left them: "
+                f"was it built from our recipe? (patch abort-ends-all-ranks of MVAPICH 4.0)"
+            )
+        if re.search(r"^went on$", text, re.M):
+            raise SanityError("the rank that made the error went on after it")
+        status = re.search(r"^status (\d+)$", text, re.M)
+        if not status or status[1] == "0":
+            raise SanityError("the launcher ended with status 0, as if all were well")
+        return True
