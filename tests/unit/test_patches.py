@@ -20,6 +20,7 @@ STOCK = Path(sys.prefix) / "easybuild" / "easyconfigs"
 BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
+        "abort-ends-all-ranks",
         "dist-graph-to-itself",
         "few-ranks-without-root",
         "fewer-steps",

@@ -282,8 +282,10 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     depends_on("lustre", when="file_systems=lustre")
     depends_on("daos", when="file_systems=daos")
 
-    # MPI_Dist_graph_create hangs without it. Whether 4.1 needs it is not known.
+    # MPI_Dist_graph_create hangs without the first, and an error in one rank leaves the others
+    # running without the second. Whether 4.1 needs them is not known.
     patch("dist-graph-to-itself.patch", when="@4.0")
+    patch("abort-ends-all-ranks.patch", when="@4.0")
     # Nor of these, which make it faster: docs/performance.md has by how much.
     patch("yield-to-other-ranks.patch", when="@4.0")
     patch("fewer-steps.patch", when="@4.0")
