@@ -36,9 +36,8 @@ PLAIN = {"fabric": "infiniband", "launcher": "hydra", "pmi": "simple"}
 
 
 def problems(**words: str) -> list[Problem]:
-    words = {**PLAIN, "gpus": "gpu: none", "builder": "easybuild", **words}
-    text = TEXT.format(**words) + f"builder: {words['builder']}\n"
-    system = parse_system(text, Path("mine.yaml"))
+    words = {"launcher": "hydra", "pmi": "simple", "gpus": "gpu: none", **words}
+    system = parse_system(TEXT.format(**words), Path("mine.yaml"))
     try:
         make_plan(system, "cpu", RELEASE, POLICY)
     except InvalidInput as error:
@@ -101,25 +100,6 @@ def test_what_carries_gpu_buffers_must_be_there(
     assert [lacking in one.message for one in found] == ([True] if lacking else []), found
     for one in found:
         assert one.todo and one.where.startswith("mine.yaml:")
-
-
-@pytest.mark.parametrize(
-    ("builder", "variants", "lacking"),
-    [
-        ("easybuild", "+verbs+rc+ud", ""),
-        ("spack", "+verbs+rc+ud+cma", "has no +"),
-        ("spack", "+verbs+rc+dc+ud+mlx5_dv+rdmacm+cma+thread_multiple", ""),
-    ],
-)
-def test_spack_takes_a_variant_that_is_not_said_for_off(
-    builder: str, variants: str, lacking: str
-) -> None:
-    # otherwise its solver says, at length, that nothing fits
-    external = f"ucx: {{prefix: /x, version: 1.17.0, transports: [rc_mlx5], variants: {variants}}}"
-    found = problems(fabric="infiniband", external=external, builder=builder)
-    assert [lacking in one.message for one in found] == ([True] if lacking else []), found
-    for one in found:
-        assert "+thread_multiple" in one.message and "--enable-mt" in one.todo
 
 
 @pytest.mark.parametrize(

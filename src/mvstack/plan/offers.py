@@ -32,7 +32,7 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
             else f"{choice.launcher.why} ({choice.launcher.source})",
             todo=f"{HOW[name]}; correct {field} if it is incomplete, or give another {name}",
         )
-        for name, field, lacking, need in _lacking(part, choice, system.builder)
+        for name, field, lacking, need in _lacking(part, choice)
     ]
     if choice.facts.provided:
         problems += _other_variants(system, partition, choice)
@@ -88,7 +88,7 @@ def _of_gpu(system: System, partition: str, message: str, todo: str) -> Problem:
 
 HOW = {
     "libfabric": "`fi_info -l` lists what it has, `fi_info -c FI_HMEM` what reaches GPUs",
-    "ucx": "`ucx_info -d` lists what it has; --enable-mt in `ucx_info -v` is +thread_multiple",
+    "ucx": "`ucx_info -d` lists what it has",
     "slurm": "`srun --mpi=list` lists what it has",
 }
 """How to see what an external has."""
@@ -98,14 +98,14 @@ def _said(value: str | list[str]) -> str:
     return (value if isinstance(value, str) else listed(value)) or "(none)"
 
 
-def _lacking(part: Partition, choice: Choice, builder: str) -> Iterator[tuple[str, str, str, str]]:
+def _lacking(part: Partition, choice: Choice) -> Iterator[tuple[str, str, str, str]]:
     """(external, its field, what it lacks, for what) for each external that says what it has."""
     for device in choice.devices:
         under = choice.beneath(device)
         name, believe, need = under.transport.library, under.believe, f"fabric {part.fabric}"
         gpu = f"gpu {part.gpu}"
         kind = choice.policy.gpus[choice.facts.gpu]
-        of_gpu = {"libfabric": kind.libfabric, "ucx": kind.ucx.variants if kind.ucx else ""}
+        asked = {"libfabric": kind.libfabric, "ucx": kind.ucx.variants if kind.ucx else ""}
         external = part.externals.get(name)
         embedded = part.mpi.libfabric if name == "libfabric" else None
         if external is None or (embedded or under.transport.provision) != "external":
@@ -117,12 +117,10 @@ def _lacking(part: Partition, choice: Choice, builder: str) -> Iterator[tuple[st
         ):
             if getattr(external, field) and wanted and not any(_has(external, x) for x in wanted):
                 yield name, field, " or ".join(wanted), of
-        # Spack takes a variant that an external does not state for off, and finds nothing that fits
-        asked = under.transport.variants if builder == "spack" else of_gpu.get(name, "")
-        lacking = {one for one in asked.split() if one[0] == "+"} - _on(external)
+        # a variant that an external does not state is off: Spack would find nothing that fits
+        lacking = {one for one in asked.get(name, "").split() if one[0] == "+"} - _on(external)
         if lacking:
-            of = gpu if lacking <= {*of_gpu.get(name, "").split()} else need
-            yield name, "variants", " ".join(sorted(lacking)), of
+            yield name, "variants", " ".join(sorted(lacking)), gpu
     slurm, plugins = part.externals.get("slurm"), choice.policy.pmis[choice.pmi].plugins
     if part.launcher == "srun" and slurm and slurm.mpi and plugins:
         offered = [re.sub(r"_v\d+$", "", one) for one in slurm.mpi]
