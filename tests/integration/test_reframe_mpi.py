@@ -108,9 +108,11 @@ def test_ranks_that_outlive_an_error_are_named_and_ended(check, plan, tmp_path):
         'echo "rank $PMI_RANK process $! on $(uname -n)"\nexec "$@"\n'
     )
     wrapper.chmod(0o755)
-    case = check("abort", launch=through(plan, str(wrapper)))["ErrorEndsAllRanks"]
-    assert "4 of 4 ranks ran on after an error" in case["why"]
-    left = subprocess.run(["pgrep", "-fx", "./ErrorEndsAllRanks 100"], capture_output=True)
+    cases = check("abort", launch=through(plan, str(wrapper)))
+    for how in ("error", "abort"):
+        why = cases[f"ErrorEndsAllRanks {how}"]["why"]
+        assert f"4 of 4 ranks ran on after the program had ended by an {how}" in why
+    left = subprocess.run(["pgrep", "-f", "^./ErrorEndsAllRanks.* 100$"], capture_output=True)
     assert left.stdout == b""
 
 

@@ -1,9 +1,9 @@
-"""An error ends all ranks: those that it leaves keep their processors until somebody notices."""
+"""An error or MPI_Abort ends all ranks: who is left keeps a processor until somebody notices."""
 
 import re
 
 import reframe as rfm
-from reframe.core.builtins import run_after, run_before, sanity_function
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from mvapich_stack_mixin import MvapichStackMixin
@@ -11,14 +11,16 @@ from mvapich_stack_mixin import MvapichStackMixin
 
 @rfm.simple_test
 class ErrorEndsAllRanks(rfm.RegressionTest, MvapichStackMixin):
-    """After an MPI error in one of 4 ranks the launcher says so, and no rank is left."""
+    """After an MPI error or MPI_Abort in one of 4 ranks none is left, and the status is not 0."""
 
+    how = parameter(["error", "abort"], loggable=True)
     sourcepath = "abort.c"
     tags = {"smoke", "correct"}
 
     @run_after("init")
     def ask_for_ranks(self):
         self.num_tasks = 4
+        self.executable_opts = [self.how]
 
     @run_before("run")
     def look_for_what_is_left(self):
@@ -26,6 +28,7 @@ class ErrorEndsAllRanks(rfm.RegressionTest, MvapichStackMixin):
         self.prerun_cmds = [*self.prerun_cmds, "trap - ERR"]
         self.postrun_cmds = [
             'echo "status $?"',
+            "if [ -e went-on ]; then echo went on; fi",
             f"sh still_running.sh {self.job.stdout} {self.executable}",
             *self.postrun_cmds,
         ]
@@ -38,13 +41,14 @@ class ErrorEndsAllRanks(rfm.RegressionTest, MvapichStackMixin):
         left = re.findall(r"^(rank \d+) still runs: (.*)$", text, re.M)
         if left:
             raise SanityError(
-                f"{len(left)} of {self.num_tasks} ranks ran on after an error had ended the "
-                f"program, {left[0][0]} as {left[0][1]} (ended now). On a node without a scheduler "
-                f"they take a processor each until somebody kills them. The launcher left them: "
-                f"was it built from our recipe? (patch abort-ends-all-ranks of MVAPICH 4.0)"
+                f"{len(left)} of {self.num_tasks} ranks ran on after the program had ended by an "
+                f"{self.how}, {left[0][0]} as {left[0][1]} (ended now). On a node without a "
+                f"scheduler they take a processor each until somebody kills them. The launcher "
+                f"left them: was it built from our recipe? (patch abort-ends-all-ranks of "
+                f"MVAPICH 4.0)"
             )
         if re.search(r"^went on$", text, re.M):
-            raise SanityError("the rank that made the error went on after it")
+            raise SanityError(f"the rank that ended the program by an {self.how} went on after it")
         status = re.search(r"^status (\d+)$", text, re.M)
         if not status or status[1] == "0":
             raise SanityError("the launcher ended with status 0, as if all were well")

@@ -22,7 +22,7 @@ BOTH = {
     for name in (
         "abort-ends-all-ranks",
         "dist-graph-to-itself",
-        "few-ranks-without-root",
+        "few-ranks-without-tree",
         "fewer-steps",
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
