@@ -188,15 +188,16 @@ def _tags(found: Todo, mpi: bool, validate: Validate) -> tuple[str, ...]:
     """The tags to run: the policy's for what is built anew, and for changed checks the fewest.
 
     A changed file of checks is run by the tag that the fewest files have, which runs the least
-    beside it; by one of the policy's before all others, which may name what takes long.
+    beside it; by one of the policy's before all others, which may name what takes long. Files that
+    only one of the policy's tags runs come first: it may run others, too.
     """
     if not found.staged:
         return ()
     everything = found.packages or set(found.aspects) - {"image"}
     tags = dict.fromkeys((validate.mpi if mpi else validate.change) if everything else [])
     having = Counter(tag for one in found.graph.checks.values() for tag in one.tags)
-    for name in found.checks:
-        own = found.graph.checks[name].tags
+    owned = [found.graph.checks[name].tags for name in found.checks]
+    for own in sorted(owned, key=lambda own: len(own & {*validate.mpi}) or len(having)):
         if not own & set(tags):
             tags[min(own, key=lambda tag: (tag not in validate.mpi, having[tag], tag))] = None
     return tuple(tags)
