@@ -24,6 +24,7 @@ BOTH = {
         "dist-graph-to-itself",
         "few-ranks-without-tree",
         "fewer-steps",
+        "proxy-that-does-not-start",
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
         "yield-to-other-ranks",

@@ -282,10 +282,12 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     depends_on("lustre", when="file_systems=lustre")
     depends_on("daos", when="file_systems=daos")
 
-    # MPI_Dist_graph_create hangs without the first, and an error in one rank leaves the others
-    # running without the second. Whether 4.1 needs them is not known.
+    # MPI_Dist_graph_create hangs without the first, an error in one rank leaves the others running
+    # without the second, and mpiexec waits for a proxy that cannot start without the third.
+    # Whether 4.1 needs them is not known.
     patch("dist-graph-to-itself.patch", when="@4.0")
     patch("abort-ends-all-ranks.patch", when="@4.0")
+    patch("proxy-that-does-not-start.patch", when="@4.0")
     # Nor of these, which make it faster: docs/performance.md has by how much.
     patch("yield-to-other-ranks.patch", when="@4.0")
     patch("fewer-steps.patch", when="@4.0")
@@ -492,6 +494,9 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
         if self.spec.satisfies("+cuda"):
             # libcuda.so is the driver's: where nodes that build have none, mpl goes without CUDA.
             env.append_path("LIBRARY_PATH", join_path(self.root("cuda"), "lib64", "stubs"))
+            # Nor is it on login nodes, where programs are linked to a libmpi.so that needs it.
+            for wrapper in ("MPICC", "MPICXX", "MPIF77", "MPIFORT"):
+                env.set(f"MPICH_{wrapper}_LDFLAGS", "-Wl,--allow-shlib-undefined")
 
     # --- configure ----------------------------------------------------------------------------
 
