@@ -13,8 +13,12 @@ And one easyconfig of a package serves every MPI: those over the other MPI build
 temporary folder, which EasyBuild looks into last. Where easyconfigs/system is on the robot path,
 those over this machine's compiler are written too, and EasyBuild looks there before its own
 (over_mpi.py).
+
+And where an MPI for CUDA is built on a machine without its driver, as login nodes are, programs
+over it are linked and started there all the same, without GPUs.
 """
 
+import json
 import os
 import sys
 import tempfile
@@ -28,6 +32,7 @@ from easybuild.tools.run import run_shell_cmd
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import over_mpi  # noqa: E402 - EasyBuild loads this file by its path, without its folder
+from easyblocks import mvapich_gpu  # noqa: E402
 
 # The function that EasyBuild's easyblocks write files with, as it was before `start_hook`.
 _write_file = easyblock.write_file
@@ -38,6 +43,7 @@ def start_hook(*_args, **_kwargs):
     easyblock.write_file = write_file
     ConfigureMake.obtain_config_guess = no_config_guess
     ConfigureMake.determine_build_and_host_type = build_and_host_as_given
+    stand_in_for_driver()
     robot_path = build_option("robot_path")
     if robot_path:
         there = {path.name: path for path in HERE.rglob("*.eb")}
@@ -46,6 +52,16 @@ def start_hook(*_args, **_kwargs):
         if here and (versions := of_the_distribution()):
             names = over_mpi.names_at(there, versions)
             robot_path.insert(here[0], write(there, names, versions))
+
+
+def stand_in_for_driver():
+    """Let programs start where the MPI of the tree that is built is for CUDA, and no driver is."""
+    file = Path(os.environ.get("MVSTACK_BUILDS_IN", ""), "rendered", "plan.json")
+    plan = json.loads(file.read_text()) if file.is_file() else {}
+    for mpi in plan.get("mpi", []):
+        told = mpi["parameters"]
+        if told.get("gpu") == "cuda" and not mvapich_gpu.has_driver("cuda"):
+            os.environ.update(mvapich_gpu.without_driver(told.get("gpu_root"), tempfile.mkdtemp()))
 
 
 def of_the_distribution():

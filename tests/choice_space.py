@@ -268,8 +268,10 @@ def reaches_gpus(got: Accepted, build: MpiBuild) -> str:
             return "the MPI is built without GPUs"
         if word == "+rocm" and "amdgpu_target=gfx90a" not in spec:
             return "+rocm without amdgpu_target, which Spack refuses"
-        if build.device == "ch4:ofi" and "MPIR_CVAR_CH4_OFI_ENABLE_HMEM" not in build.environment:
-            return "libfabric is not let near GPU buffers"
+        takes = got.choice.facts.fabric != "tcp"  # libfabric's provider of it has no FI_HMEM
+        told = "MPIR_CVAR_CH4_OFI_ENABLE_HMEM" in build.environment
+        if build.device == "ch4:ofi" and told != takes:
+            return "libfabric is not let near GPU buffers" if takes else "MPI_Init would fail"
     if build.device == "ch3:mrail" and "MV2_USE_CUDA" not in build.environment:
         return "GPU buffers are off"
     return ""

@@ -28,6 +28,14 @@ from easybuild.easyblocks.generic.mvapich_configure import (
     option_names,
     unknown_options,
 )
+from easybuild.easyblocks.generic.mvapich_gpu import (
+    INIT_HOOKS,
+    compiling_with_cuda_13,
+    gpu_options,
+    has_driver,
+    lost_gpu,
+    stubs,
+)
 from easybuild.easyblocks.generic.mvapich_parameters import (
     FOREIGN_LAUNCHERS,
     check_configopts,
@@ -132,6 +140,11 @@ class EB_MVAPICH(EB_MPICH):
                     "Where CUDA, ROCm or Level Zero is, if not a dependency",
                     CUSTOM,
                 ],
+                "gpu_arch": [
+                    None,
+                    "Processors of the GPUs to write kernels for, e.g. 90 or gfx90a",
+                    CUSTOM,
+                ],
                 "libfabric": [
                     None,
                     "system, embedded or a path (default: the dependency, or system)",
@@ -215,6 +228,7 @@ class EB_MVAPICH(EB_MPICH):
             "daos",
             "gpu",
             "gpu_root",
+            "gpu_arch",
             "file_systems",
             "xpmem",
             "datatype_engine",
@@ -250,6 +264,7 @@ class EB_MVAPICH(EB_MPICH):
                 " and no ".join(absent),
             )
         ours = configure_options(self.name, self.version, params, self.options)
+        ours += gpu_options(params, self.options)
         ours += collective_options(self.start_dir, params)
         asked = option_names(" ".join(ours) + " " + self.cfg["configopts"])
         unknown = unknown_options(asked, known_options(self.start_dir))
@@ -279,6 +294,13 @@ class EB_MVAPICH(EB_MPICH):
             # HIP's headers are an error without it, so mpl's configure learns nothing from them
             # and takes every HIP for 6 or newer.
             env.setvar("CPPFLAGS", "-D__HIP_PLATFORM_AMD__")
+        if self.cfg["gpu"] == "cuda":
+            # Login nodes, and those that build, may have no driver: mpl would go without CUDA, and
+            # programs not be linked for lack of what libmpi.so needs of libcuda.so.1.
+            path = [os.getenv("LIBRARY_PATH"), stubs(self.parameters()["gpu_root"])]
+            env.setvar("LIBRARY_PATH", ":".join(one for one in path if one))
+            for wrapper in ("MPICC", "MPICXX", "MPIF77", "MPIFORT"):
+                env.setvar(f"MPICH_{wrapper}_LDFLAGS", "-Wl,--allow-shlib-undefined")
 
     def gcc(self):
         """The first number of the toolchain's GCC."""
@@ -298,19 +320,28 @@ class EB_MVAPICH(EB_MPICH):
             (folder / name).chmod(0o755)
         env.setvar("PATH", f"{folder}:{path}")
 
-    def let_slurms_pmi2_compile(self):
-        """Mend the one file of 4.x that Slurm's pmi2.h breaks, see compiling_with_slurms_pmi2."""
-        source = Path(self.start_dir) / "src" / "util" / "mpir_pmi2.inc"
-        if "--with-pmilib=slurm" in self.cfg["configopts"] and source.is_file():
+    def mend(self, file, how):
+        """Give `file` of the source the text that `how` makes of it, where there is such a file."""
+        source = Path(self.start_dir) / file
+        if source.is_file():
             text = source.read_text(encoding="utf-8", errors="surrogateescape")
-            mended = compiling_with_slurms_pmi2(text)
-            source.write_text(mended, encoding="utf-8", errors="surrogateescape")
+            source.write_text(how(text), encoding="utf-8", errors="surrogateescape")
 
     def configure_step(self):
         """Configure, then look whether the optimisation asked for arrived in the Makefiles."""
         self.put_programs_first()
         super().configure_step()
-        self.let_slurms_pmi2_compile()
+        if "--with-pmilib=slurm" in self.cfg["configopts"]:
+            self.mend("src/util/mpir_pmi2.inc", compiling_with_slurms_pmi2)
+        gpu = self.cfg["gpu"]
+        if gpu == "cuda":
+            self.mend(INIT_HOOKS, compiling_with_cuda_13)
+        if lost := lost_gpu(self.start_dir, gpu) if gpu != "none" else []:
+            raise EasyBuildError(
+                "configure went on without %s: %s; config.log beside it says what it did not find",
+                gpu,
+                ", ".join(lost),
+            )
         wanted = self.cfg["optimisation"]
         checked = 0
         for folder in (".", "src/mpl", "src/mpi/romio", "modules/yaksa"):
@@ -337,7 +368,19 @@ class EB_MVAPICH(EB_MPICH):
         names = ["mpicc", "mpicxx", "mpif77", "mpif90", "mpifort", "mpichversion"]
         if params["launcher"] not in FOREIGN_LAUNCHERS:
             names.append("mpiexec")
-        if launch_line(params["launcher"], params["sanity_launch"]) is None:
+        if not has_driver(params["gpu"]):
+            print_msg(
+                "  no driver for %s here: programs are linked, and none is started",
+                params["gpu"],
+                log=self.log,
+                silent=self.silent,
+            )
+            params["sanity_launch"], params["launcher"] = None, "none"
+        elif os.getenv("MPIR_CVAR_ENABLE_GPU") == "0":
+            # beside the stand-in for a driver (hooks.py) libfabric takes no GPU buffers
+            line = launch_line(params["launcher"], params["sanity_launch"])
+            params["sanity_launch"] = line and f"env MPIR_CVAR_CH4_OFI_ENABLE_HMEM=0 {line}"
+        elif launch_line(params["launcher"], params["sanity_launch"]) is None:
             self.log.warning(
                 "launcher %r belongs to the resource manager: two ranks were not "
                 "started; set sanity_launch to do it",

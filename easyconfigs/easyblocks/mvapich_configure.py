@@ -187,23 +187,6 @@ def collective_options(source, params):
     return ["--with-ch4-shmmods=posix", "--with-ch4-posix-eager-modules=iqueue"]
 
 
-def gpu_options(params, options):
-    """The options that turn one kind of GPU on and every other off (off is not the default)."""
-    gpu, root = params["gpu"], params["gpu_root"]
-    flags = {"cuda": "--with-cuda", "rocm": "--with-hip", "ze": "--with-ze"}
-    found = []
-    for word, flag in flags.items():
-        if flag not in options.flags:
-            continue
-        if word != gpu:
-            found.append(flag.replace("--with-", "--without-"))
-        else:
-            found.append(f"{flag}={root}" if root else flag)
-    if gpu == "cuda" and "--enable-cuda" in options.flags:
-        found.append("--enable-cuda")
-    return found
-
-
 def language_options(params):
     """Bindings, I/O, threads, checks and how far the compiler goes."""
     found = ["--enable-shared", "--disable-static", "--enable-cxx", "--enable-fortran=all"]
@@ -221,11 +204,10 @@ def language_options(params):
 
 
 def configure_options(name, version, params, options):
-    """The whole command line for configure as a list, without --prefix."""
+    """The command line for configure as a list, without --prefix and what mvapich_gpu says."""
     found = ["--with-device=" + params["device"]]
     found += launcher_options(name, version, params)
     found += transport_options(name, version, params, options)
-    found += gpu_options(params, options)
     found += language_options(params)
     if params["datatype_engine"]:
         found.append("--with-datatype-engine=" + params["datatype_engine"])

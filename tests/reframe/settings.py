@@ -52,7 +52,7 @@ def environment(mpi):
         "ftn": "mpifort",
         "features": [
             *("mpi", *packages),
-            *([f"gpu-{mpi['gpu']}"] if mpi["gpu"] != "none" else []),
+            *(["gpu"] if mpi["gpu"] != "none" else []),
             *(["rails"] if mpi.get("rails") else []),
             *(["tuned"] if mpi.get("tuning") and not UNTUNED else []),
         ],

@@ -26,6 +26,7 @@ from mvapich_configure import (  # noqa: E402
     option_names,
     unknown_options,
 )
+from mvapich_gpu import gpu_options  # noqa: E402
 from mvapich_parameters import check_configopts, check_parameters  # noqa: E402
 
 DEVICES = {
@@ -59,6 +60,7 @@ def params_of(product, **changes):
         "daos": None,
         "gpu": "none",
         "gpu_root": None,
+        "gpu_arch": None,
         "libfabric": "system",
         "ucx": "system",
         "hwloc": "system",
@@ -79,7 +81,8 @@ def check(product, **changes):
 
 
 def line_for(product, **changes):
-    return configure_options(*product, params_of(product, **changes), options_of(product))
+    params, options = params_of(product, **changes), options_of(product)
+    return configure_options(*product, params, options) + gpu_options(params, options)
 
 
 @EACH

@@ -17,6 +17,7 @@ EASYBLOCKS = Path(__file__).resolve().parents[2] / "easyconfigs" / "easyblocks"
 sys.path.insert(0, str(EASYBLOCKS))
 
 from mvapich_configure import configure_options  # noqa: E402
+from mvapich_gpu import gpu_options  # noqa: E402
 from mvapich_options import options_for  # noqa: E402
 from mvapich_parameters import check_parameters  # noqa: E402
 from test_easyblock_parameters import params_of  # noqa: E402
@@ -58,7 +59,7 @@ def configured(externals: str, **facts: str) -> list[str]:
     params |= {name: said[name] for name in params if name in said}
     options = options_for(*product)
     assert check_parameters(*product, params, options) == []
-    return configure_options(*product, params, options)
+    return configure_options(*product, params, options) + gpu_options(params, options)
 
 
 @pytest.mark.parametrize(

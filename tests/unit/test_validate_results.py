@@ -48,7 +48,7 @@ def test_a_case_that_the_report_lacks_is_missing():
     report["runs"][0]["testcases"] = [row for row in tests if "two" not in row["name"]]
     case = by_check(report)["Passes two"]
     assert case["result"] == "missing"
-    assert "ReFrame did not run it" in case["why"]
+    assert "ReFrame did not say why" in case["why"]
 
 
 def test_a_second_mpi_build_that_was_not_run_is_missing():
@@ -88,3 +88,16 @@ def test_problems_name_failed_and_missing_cases_only():
 
 def test_environment_names_are_what_reframe_takes():
     assert environment_name("mpich/4.0.2-ofi") == "mpich-4_0_2-ofi"
+
+
+def test_a_reason_is_said_once_for_all_that_it_holds_of():
+    rows = [(f"Passes {number}", "missing", "no module named polars") for number in range(9)]
+    rows.append(("Hello", "fail", "no module named polars"))
+    cases = [dict(zip(("check", "result", "why"), row, strict=True), mpi="m/1") for row in rows]
+    found = problems({"cases": cases})
+    assert [(one.message, one.because) for one in found] == [
+        ("did not run", "no module named polars"),
+        ("failed", "no module named polars"),
+    ]
+    assert found[0].where.startswith("Passes 0 with m/1, Passes 1 with m/1")
+    assert found[0].where.endswith(" and 3 more")

@@ -236,7 +236,7 @@ def test_gpu_fabric_and_builder_are_features(site):
     there = found["systems"][0]["partitions"][0]["features"]
     assert there == ["gpu", "fabric-infiniband", f"built-by-{plan['builder']}"]
     features = [set(one["features"]) for one in found["environments"]]
-    assert {"mpi", "gpu-cuda"} <= features[0] and "gpu-cuda" not in features[1]
+    assert {"mpi", "gpu"} <= features[0] and "gpu" not in features[1]
 
 
 def test_tuned_is_a_feature_where_the_module_sets_what_was_tuned(site, monkeypatch):

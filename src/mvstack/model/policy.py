@@ -99,6 +99,7 @@ class Ucx(Strict):
     """UCX's variants for a fabric or a GPU; ``believe`` are the transports that prove it."""
 
     variants: Text = ""
+    built: Text = ""  # asked of one that is built here, and not of a site's own
     believe: Annotated[list[Text], Field(min_length=1)]
     environment: dict[Variable, Setting] = Field(default_factory=dict)
     embedded: Embedded | None = None

@@ -241,6 +241,8 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
         parameters["gpu"] = choice.row.use.configure["gpu"]
         # dataloop, which CPU builds take for its short compile, cannot touch GPU buffers
         parameters["datatype_engine"] = "yaksa"
+        if arch := spackspecs.gpu_arch(part, choice.policy):
+            parameters["gpu_arch"] = arch
     transport = choice.row.use.transports[device].library
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
@@ -303,6 +305,8 @@ def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
     own = under.library not in part.externals
     arch = spackspecs.gpu_arch(part, choice.policy) if own else ""
     words = [word for word in under.variants.split() if arch or "{arch}" not in word]
+    if own and under.library == "ucx" and (ucx := choice.policy.gpus[choice.facts.gpu].ucx):
+        words += ucx.built.split()
     return {
         "library": under.library,
         "provision": "built" if part.mpi.transport == "built" else asked or under.provision,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support.errors import Problem
+from mvstack.support.words import few
 from mvstack.test.expected import Check
 
 _LAST_LINES = 6
@@ -73,17 +74,14 @@ def skipped_files(output: list[str]) -> dict[str, str]:
 
 
 def problems(results: Json, history: bool = False) -> list[Problem]:
-    """What failed, did not run or, with ``history``, became slower; [] if all is well."""
-    worse = results["slower"] if history else []
-    return [
-        Problem(
-            {"fail": "failed", "missing": "did not run"}[case["result"]],
-            where=f"{case['check']} with {case['mpi']}",
-            because=case["why"],
-        )
-        for case in results["cases"]
-        if case["result"] in ("fail", "missing")
-    ] + [Problem("became slower", where=row["what"], because=row["why"]) for row in worse]
+    """What failed, did not run or, with ``history``, became slower; each reason is said once."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for case in results["cases"]:
+        if result := {"fail": "failed", "missing": "did not run"}.get(case["result"]):
+            said.setdefault((result, case["why"]), []).append(f"{case['check']} with {case['mpi']}")
+    for row in results["slower"] if history else []:
+        said.setdefault(("became slower", row["why"]), []).append(row["what"])
+    return [Problem(what, where=few(one), because=why) for (what, why), one in said.items()]
 
 
 def _key(name: str) -> tuple[str, frozenset[tuple[str, str]]]:
@@ -127,8 +125,7 @@ def _missing(check: Check, warnings: dict[str, str], output: list[str]) -> str:
     """Why ReFrame did not run a check, as far as its output tells."""
     why = warnings.get(check.file.name) or warnings.get(check.name)
     last = " / ".join(line.strip() for line in output[-_LAST_LINES:] if line.strip())
-    silent = f"ReFrame did not run it and did not say why; its last lines: {last}"
-    return f"{check.file.name}: {why or silent}"
+    return f"{check.file.name}: {why}" if why else f"ReFrame did not say why. It ends with: {last}"
 
 
 def failure(entry: Json) -> str:
