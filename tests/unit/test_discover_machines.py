@@ -10,14 +10,17 @@ from discover_roots import MACHINES, kept, system_of
 
 from mvstack.discover import look, system_yaml
 
-KEYS = ("os", "target", "cores", "fabric", "nic", "gpu", "gpus", "scheduler", "launcher", "pmi")
+KEYS = (
+    *("os", "target", "cores", "fabric", "nic", "gpu", "gpus", "scheduler", "launcher", "pmi"),
+    "gpu_arch",
+)
 EXPECTED = {
-    "gpu-v100": "rocky8 cascadelake 40 infiniband mlx5 nvidia 4 slurm srun pmi2",
-    "azure-hbv4": "almalinux8 zen4 176 infiniband mlx5 none 0 none hydra -",
-    "aws-hpc7g": "amzn2 neoverse_v1 4 efa efa none 0 none hydra -",
-    "alps": "sles15 zen2 128 slingshot-11 cxi none 0 slurm srun cray",
-    "opa": "rhel9 skylake_avx512 16 omni-path hfi1 none 0 none hydra -",
-    "mi250x-flux": "rhel8 zen3 64 slingshot-11 cxi amd 8 flux flux -",
+    "gpu-v100": "rocky8 cascadelake 40 infiniband mlx5 nvidia 4 slurm srun pmi2 sm_70",
+    "azure-hbv4": "almalinux8 zen4 176 infiniband mlx5 none 0 none hydra - -",
+    "aws-hpc7g": "amzn2 neoverse_v1 4 efa efa none 0 none hydra - -",
+    "alps": "sles15 zen2 128 slingshot-11 cxi none 0 slurm srun cray -",
+    "opa": "rhel9 skylake_avx512 16 omni-path hfi1 none 0 none hydra - -",
+    "mi250x-flux": "rhel8 zen3 64 slingshot-11 cxi amd 8 flux flux - gfx90a",
 }
 
 

@@ -9,6 +9,7 @@ from discover_roots import data_of, kept, make, port, system_of, tool, without
 
 from mvstack.discover import look, system_yaml
 from mvstack.discover.capture import Capture
+from mvstack.discover.gpu import CAPABILITY
 from mvstack.discover.machine import REQUIRED
 
 
@@ -218,6 +219,9 @@ def test_gpus_of_two_models():
     make(root, {info: "Model: \t\t NVIDIA A100-PCIE-40GB\n"})
     machine = look(root)
     assert machine.gpus == 4 and said(machine, "more than one model", "3 x Tesla V100")
+    assert machine.gpu_arch == "sm_70"
+    tool(root, *CAPABILITY.split(), text="7.0\n8.0\n7.0\n7.0\n")
+    assert look(root).gpu_arch is None and "gpu_arch" not in system_yaml(look(root))
 
 
 def test_gpu_without_its_driver_is_said_and_not_counted():

@@ -12,6 +12,7 @@ NVIDIA = "/proc/driver/nvidia"
 MI300A = 0x74A0
 """PCI device of the MI300A (pci.ids: Aqua Vanjaram); the MI300X is 0x74a1, both are gfx942."""
 
+CAPABILITY = "nvidia-smi --query-gpu=compute_cap --format=csv,noheader"
 VENDORS = {"0x10de": "nvidia", "0x1002": "amd", "0x1da3": "gaudi"}
 
 
@@ -38,9 +39,13 @@ def read_gpus(view: View, machine: Machine) -> None:
     models = ", ".join(best.models) or "model unknown"
     machine.found("gpu", f"driver {best.driver}: {models}", best.gpu)
     machine.found("gpus", f"devices of driver {best.driver}", best.count)
+    if best.arch:
+        machine.found("gpu_arch", f"what compilers write for on {models}", best.arch)
 
 
-def _accelerator(gpu: str, names: list[str], driver: str, machine: Machine) -> Accelerator | None:
+def _accelerator(
+    gpu: str, names: list[str], archs: set[str], driver: str, machine: Machine
+) -> Accelerator | None:
     """The GPUs whose models are called ``names``; several models on one node are said."""
     if not names:
         return None
@@ -49,7 +54,8 @@ def _accelerator(gpu: str, names: list[str], driver: str, machine: Machine) -> A
     if len(counted) > 1:
         kind = gpu.split("-")[0]
         machine.note(f"{kind} GPUs of more than one model: {', '.join(models)}")
-    return Accelerator(gpu=gpu, count=len(names), models=models, driver=driver)
+    arch = archs.pop() if len(archs) == 1 else ""
+    return Accelerator(gpu=gpu, count=len(names), models=models, arch=arch, driver=driver)
 
 
 def _nvidia(view: View, machine: Machine) -> Accelerator | None:
@@ -66,7 +72,10 @@ def _nvidia(view: View, machine: Machine) -> Accelerator | None:
         machine.note(f"nvidia-smi lists {len(listed)} GPUs, {NVIDIA}/gpus {len(names)}")
     version = view.search(f"{NVIDIA}/version", r"Module.*?\s([0-9]+\.[0-9.]+)\s")
     driver = f"nvidia {version[1]}" if version else "nvidia"
-    return _accelerator("nvidia", names or listed, driver, machine)
+    asked = view.ask(CAPABILITY)
+    numbers = re.findall(r"^(\d+)\.(\d)\s*$", asked.said if asked and asked.ok else "", re.M)
+    archs = {f"sm_{major}{minor}" for major, minor in numbers}
+    return _accelerator("nvidia", names or listed, archs, driver, machine)
 
 
 def _amd(view: View, machine: Machine) -> Accelerator | None:
@@ -85,7 +94,8 @@ def _amd(view: View, machine: Machine) -> Accelerator | None:
     if "gfx90a" in names:
         machine.note("gfx90a: each MI250 or MI250X shows itself as two GPUs, counted as two")
     kind = "amd-mi300a" if apus == len(names) else "amd"
-    return _accelerator(kind, names, "amdgpu (kfd)", machine)
+    archs = {"gfx942" if one == "MI300A" else one for one in names}
+    return _accelerator(kind, names, archs, "amdgpu (kfd)", machine)
 
 
 def _gfx(version: int) -> str:
@@ -100,7 +110,7 @@ def _intel(view: View, machine: Machine) -> Accelerator | None:
         # The GPU within an Intel CPU always has this address.
         if driver in ("xe", "i915") and address and not address.endswith(":00:02.0"):
             names.append(view.word(f"{card}/device/device"))
-    return _accelerator("intel", names, "xe or i915", machine)
+    return _accelerator("intel", names, set(), "xe or i915", machine)
 
 
 def _gaudi(view: View, _: Machine) -> Accelerator | None:
@@ -120,7 +130,5 @@ def _say_idle(view: View, working: set[str], machine: Machine) -> None:
         vendor = VENDORS.get(view.word(f"{card}/device/vendor"), "")
         if vendor and vendor not in working:
             driver = view.link(f"{card}/device/driver") or "none"
-            machine.note(
-                f"a GPU of {vendor} is there ({card}, driver {driver}) and is "
-                "not counted: its vendor's driver is not loaded, so no program can use it"
-            )
+            why = "not counted: its vendor's driver is not loaded, so no program can use it"
+            machine.note(f"a GPU of {vendor} is there ({card}, driver {driver}) and is {why}")

@@ -7,7 +7,7 @@ from mvstack.discover.capture import TIMED_OUT, Capture, must_be_new, read_captu
 from mvstack.discover.compilers import TOOLS, read_compilers
 from mvstack.discover.cpu import read_cpu
 from mvstack.discover.fabric import choose_fabric
-from mvstack.discover.gpu import read_gpus
+from mvstack.discover.gpu import CAPABILITY, read_gpus
 from mvstack.discover.libraries import read_libraries
 from mvstack.discover.machine import Machine
 from mvstack.discover.ports import read_ports
@@ -19,7 +19,7 @@ from mvstack.model.policy import Policy
 from mvstack.support.home import home
 
 COMMANDS = (
-    *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", "df -Pk /dev/shm"),
+    *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", CAPABILITY, "df -Pk /dev/shm"),
     *("sinfo --version", "scontrol show config", "srun --mpi=list", "flux --version"),
     *("fi_info -l", "fi_info -e", "ucx_info -d", "ucx_info -b"),
     *(question for question, *_ in BATCH.values()),

@@ -29,6 +29,7 @@ class Accelerator(Part):
     gpu: str
     count: int
     models: list[str] = Field(default_factory=list)
+    arch: str = ""
     driver: str = ""
 
 
@@ -91,6 +92,7 @@ class Machine(Part):
     nic: str | None = None
     gpu: str | None = None
     gpus: int | None = None
+    gpu_arch: str | None = None
     launcher: str | None = None
     pmi: str | None = None
     file_systems: list[str] = Field(default_factory=list)
