@@ -43,9 +43,10 @@ def prefix(plan):
 def check(plan, tmp_path):
     """Run the named checks (all of their parameters) with a changed plan; give cases by name."""
 
-    def run(*names, launch="", packages=None, limit="", **believe):
+    def run(*names, launch="", packages=None, limit="", gpu="none", **believe):
         changed = copy.deepcopy(plan)
         entry = changed["mpi"][0]
+        entry["gpu"] = gpu
         entry["believe"] |= believe
         entry["launch"] = launch or entry["launch"]
         changed["packages"] = packages if packages is not None else []
@@ -198,6 +199,25 @@ def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
     assert case["result"] == cases["Collectives 3"]["result"] == "fail"
     assert "10 wrong results" in case["why"]
     assert "allreduce int 1024: rank 1 element 1023 found 34 expected 33" in case["why"]
+
+
+def test_gpu_buffers_are_checked_by_value(check, plan, tmp_path):
+    """By a runtime whose GPU memory is the host's, which every MPI takes."""
+    launch = interposed(plan, tmp_path, "gpu")
+    case = check("gpu", launch=launch.replace("env ", "env GPUS=1 "), gpu="nvidia")["GpuBuffers"]
+    assert (case["result"], case["why"]) == ("pass", "")
+    assert case["figures"][0]["name"] == "gpu_bandwidth" and case["figures"][0]["value"] > 0
+    wrong = launch.replace("env ", "env GPUS=1 GPU_LOSES=1 ")
+    why = check("gpu", launch=wrong, gpu="nvidia")["GpuBuffers"]["why"]
+    assert "wrong: message GPU to GPU: rank " in why and "element 99 found" in why
+    why = check("gpu", launch=launch, gpu="nvidia")["GpuBuffers"]["why"]
+    assert "none: cuda's runtime finds no GPU for rank " in why and "nvidia-smi" in why
+
+
+def test_an_mpi_that_has_lost_its_gpus_fails(check):
+    assert check("gpu") == {}
+    why = check("gpu", gpu="nvidia")["GpuBuffers"]["why"]
+    assert "lost: no runtime of a GPU is loaded with this MPI" in why and "ldd" in why
 
 
 def test_a_collective_that_hangs_is_named(check, plan, tmp_path):
