@@ -43,6 +43,8 @@ DEVICES = {
     "slingshot-11": ("cxi", r"cxi\d"),
     "slingshot-10": ("infiniband", r"mlx5_"),
 }
+# What the kernel has where the driver of a vendor's GPUs is loaded.
+DRIVERS = {"nvidia": "/proc/driver/nvidia/version", "amd": "/dev/kfd"}
 LOCKED = 64 << 20  # bytes of locked memory that a rank with an adapter needs at least
 SHARED = 64 << 20  # bytes of /dev/shm that two ranks need at least
 
@@ -174,6 +176,24 @@ def devices(mpi, in_job, listed):
         yield Finding(WRONG if in_job else LOOK, what, fix)
 
 
+def gpus(mpi, in_job, exists):
+    """Whether the driver is here without which programs of an MPI for GPUs do not start."""
+    vendor = mpi.get("gpu", "none").split("-")[0]
+    driver = DRIVERS.get(vendor)
+    if not driver:
+        return
+    if exists(driver):
+        yield Finding(OK, "the driver of {}'s GPUs is loaded".format(vendor), "")
+        return
+    what = "the driver of {}'s GPUs is not loaded ({}): this MPI needs it".format(vendor, driver)
+    fix = (
+        "ask for a node with GPUs; or the staff: load the driver"
+        if in_job
+        else "start programs in a job, on a node with GPUs; mpicc works here"
+    )
+    yield Finding(WRONG if in_job else LOOK, what, fix)
+
+
 def slurm(mpi, printed):
     """Whether srun has the PMI that the MPI was built for; ``printed`` is of `srun --mpi=list`."""
     planned = mpi["pmi"]
@@ -193,6 +213,8 @@ def linked(path, mpi, tree, ldd):
     lacking = re.findall(r"^\s*(\S+) => not found", ldd, re.M)
     if lacking:
         fix = "load the modules that it was built with"
+        if lacking == ["libcuda.so.1"]:  # the driver's: no module has it
+            fix = "start it on a node with NVIDIA's driver"
         found.append(Finding(WRONG, path + " does not find " + ", ".join(lacking), fix))
     mpis = sorted({one for one in re.findall(r"=> (/\S+)", ldd) if LIBMPI.search(one)})
     real = {os.path.realpath(one): one for one in mpis}
@@ -307,6 +329,7 @@ def findings(plan, arguments, here):
         number_in("/proc/sys/kernel/yama/ptrace_scope") if os.geteuid() else 0,
     )
     yield from devices(mpi, in_job, names_in)
+    yield from gpus(mpi, in_job, os.path.exists)
     yield from slurm(mpi, told("srun", "--mpi=list"))
     for program in arguments.program:
         if os.path.isfile(program):

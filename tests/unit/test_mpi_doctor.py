@@ -133,6 +133,25 @@ def test_mvapich_4_ends_where_it_may_not_read_a_neighbour(monkeypatch):
     assert [one for one, _ in states(mpi_doctor.limits(MPI, None, None, 1))] == [LOOK]
 
 
+@pytest.mark.parametrize(
+    ("gpu", "in_job", "there", "state"),
+    [
+        ("none", True, False, None),
+        ("nvidia", True, True, OK),
+        ("nvidia", True, False, WRONG),
+        ("amd-mi300a", False, False, LOOK),
+    ],
+)
+def test_an_mpi_for_gpus_needs_their_driver(gpu, in_job, there, state):
+    found = states(mpi_doctor.gpus(MPI | {"gpu": gpu}, in_job, lambda path: there))
+    assert [one for one, _ in found] == [state] * (state is not None)
+
+
+def test_a_program_of_cuda_on_a_node_without_its_driver():
+    found = mpi_doctor.linked("./a", MPI, "/apps/stack", "\tlibcuda.so.1 => not found\n")
+    assert found[0].state == WRONG and "driver" in found[0].fix
+
+
 def test_a_login_node_may_lack_the_adapter_and_a_compute_node_may_not():
     for in_job, names, state in ((True, [], WRONG), (False, [], LOOK), (True, ["cxi0"], OK)):
         found = states(mpi_doctor.devices(MPI, in_job, lambda kind, names=names: names))
