@@ -35,6 +35,7 @@ from easybuild.easyblocks.generic.mvapich_gpu import (
     has_driver,
     lost_gpu,
     stubs,
+    ucx_without,
 )
 from easybuild.easyblocks.generic.mvapich_parameters import (
     FOREIGN_LAUNCHERS,
@@ -263,6 +264,17 @@ class EB_MVAPICH(EB_MPICH):
                 self.version,
                 " and no ".join(absent),
             )
+        if params["gpu"] != "none" and "ucx" in params["device"] and params["ucx"] != "embedded":
+            own = [Path(params["ucx"], one) for one in ("lib", "lib64")]
+            folders = sorted(default_library_folders()) if params["ucx"] == "system" else own
+            if folder := ucx_without(params["gpu"], folders):
+                raise EasyBuildError(
+                    "the UCX in %s has no %s (ucx/libuct_%s.so): it would take GPU buffers for the "
+                    "host's. Name one that was built for it: the parameter ucx, or externals: ucx",
+                    folder,
+                    params["gpu"],
+                    params["gpu"],
+                )
         ours = configure_options(self.name, self.version, params, self.options)
         ours += gpu_options(params, self.options)
         ours += collective_options(self.start_dir, params)

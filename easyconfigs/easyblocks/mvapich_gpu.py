@@ -86,6 +86,13 @@ def lost_gpu(source, gpu):
     return found
 
 
+def ucx_without(gpu, folders):
+    """The first of `folders` that has UCX, where none has its module for `gpu`; else None."""
+    found = [Path(one) for one in folders if any(Path(one).glob("libucp.so*"))]
+    known = any(next((one / "ucx").glob(f"libuct_{gpu}.so*"), None) for one in found)
+    return None if known or not found else str(found[0])
+
+
 def has_driver(gpu):
     """Whether programs of an MPI for `gpu` start here: its driver's library, or a stand-in, is."""
     name = DRIVERS.get(gpu)

@@ -15,6 +15,7 @@ from mvapich_gpu import (
     has_driver,
     lost_gpu,
     stubs,
+    ucx_without,
 )
 
 OPTIONS = mvapich_options.options_for("MVAPICH", "4.0")
@@ -79,3 +80,15 @@ def test_the_toolkits_stand_in_serves_where_there_is_no_driver(tmp_path):
     assert stubs(toolkit(tmp_path, 13000)) == str(tmp_path / "lib64" / "stubs")
     assert stubs(str(tmp_path / "none")) is None
     assert has_driver("none") and has_driver("rocm")
+
+
+def test_a_ucx_that_knows_no_gpu_is_named_before_anything_is_built(tmp_path):
+    """Debian's and Ubuntu's know none: the MPI would be built for 18 minutes, and end in checks."""
+    (tmp_path / "lib" / "ucx").mkdir(parents=True)
+    folders = [tmp_path / "lib64", tmp_path / "lib"]
+    assert ucx_without("cuda", folders) is None  # no UCX: configure says so
+    (tmp_path / "lib" / "libucp.so.0").touch()
+    assert ucx_without("cuda", folders) == str(tmp_path / "lib")
+    (tmp_path / "lib" / "ucx" / "libuct_cuda.so.0").touch()
+    assert ucx_without("cuda", folders) is None
+    assert ucx_without("rocm", folders) == str(tmp_path / "lib")
