@@ -9,8 +9,8 @@ from discover_roots import data_of, kept, make, port, system_of, tool, without
 
 from mvstack.discover import look, system_yaml
 from mvstack.discover.capture import Capture
-from mvstack.discover.gpu import CAPABILITY
-from mvstack.discover.machine import REQUIRED
+from mvstack.discover.gpu import CAPABILITY, stage_buffers
+from mvstack.discover.machine import REQUIRED, Library, Machine
 
 
 def said(machine, *words: str) -> bool:
@@ -222,6 +222,23 @@ def test_gpus_of_two_models():
     assert machine.gpu_arch == "sm_70"
     tool(root, *CAPABILITY.split(), text="7.0\n8.0\n7.0\n7.0\n")
     assert look(root).gpu_arch is None and "gpu_arch" not in system_yaml(look(root))
+
+
+@pytest.mark.parametrize(
+    ("fabric", "variants", "found"),
+    [
+        ("shm", None, "staged"),
+        ("shm", "+cma +thread_multiple", "staged"),
+        ("shm", "+cma +cuda +gdrcopy", None),
+        ("infiniband", None, None),  # MVAPICH-Plus brings its own
+    ],
+)
+def test_one_machine_without_a_ucx_for_its_gpus_stages_their_buffers(fabric, variants, found):
+    """Else the first command would end, on every workstation with the distribution's UCX."""
+    ucx = Library(name="ucx", prefix="/usr", variants=variants or "")
+    machine = Machine(fabric=fabric, gpu="nvidia", externals=[ucx] if variants else [])
+    stage_buffers(machine)
+    assert machine.gpu_buffers == found
 
 
 def test_gpu_without_its_driver_is_said_and_not_counted():

@@ -43,6 +43,15 @@ def read_gpus(view: View, machine: Machine) -> None:
         machine.found("gpu_arch", f"what compilers write for on {models}", best.arch)
 
 
+def stage_buffers(machine: Machine) -> None:
+    """On a machine alone without a UCX that knows its GPUs, leave their memory to programs."""
+    known = {"nvidia": "+cuda", "amd": "+rocm", "amd-mi300a": "+rocm"}.get(machine.gpu or "", "")
+    there = " ".join(one.variants for one in machine.externals if one.name == "ucx")
+    if known and machine.fabric == "shm" and known not in there.split():
+        how = f"no UCX {known} is here; without this line one must be built or named (externals)"
+        machine.found("gpu_buffers", how, "staged")
+
+
 def _accelerator(
     gpu: str, names: list[str], archs: set[str], driver: str, machine: Machine
 ) -> Accelerator | None:

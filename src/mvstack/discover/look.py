@@ -7,7 +7,7 @@ from mvstack.discover.capture import TIMED_OUT, Capture, must_be_new, read_captu
 from mvstack.discover.compilers import TOOLS, read_compilers
 from mvstack.discover.cpu import read_cpu
 from mvstack.discover.fabric import choose_fabric
-from mvstack.discover.gpu import CAPABILITY, read_gpus
+from mvstack.discover.gpu import CAPABILITY, read_gpus, stage_buffers
 from mvstack.discover.libraries import read_libraries
 from mvstack.discover.machine import Machine
 from mvstack.discover.ports import read_ports
@@ -61,6 +61,7 @@ def examine(view: View) -> Machine:
     read_gpus(view, machine)
     read_compilers(view, machine)
     read_libraries(view, policy.externals, machine)
+    stage_buffers(machine)
     drivers = {one: name for name, row in policy.file_systems.items() for one in row.mounts}
     read_mounts(view, drivers, machine)
     note_limits(view, machine)

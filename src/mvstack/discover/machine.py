@@ -93,6 +93,7 @@ class Machine(Part):
     gpu: str | None = None
     gpus: int | None = None
     gpu_arch: str | None = None
+    gpu_buffers: str | None = None
     launcher: str | None = None
     pmi: str | None = None
     file_systems: list[str] = Field(default_factory=list)

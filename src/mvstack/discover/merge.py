@@ -14,7 +14,10 @@ from mvstack.discover.system_file import Nodes
 Answer = tuple[Machine | None, str]
 """What a node found; without one why there is nothing."""
 
-SAME = ("os", "cores", "memory_gb", "target", "fabric", "nic", "gpu", "gpus", "gpu_arch")
+SAME = (
+    *("os", "cores", "memory_gb", "target", "fabric", "nic"),
+    *("gpu", "gpus", "gpu_arch", "gpu_buffers"),
+)
 JOBS = ("scheduler", "launcher", "pmi")
 LISTS = ("providers", "transports", "mpi")
 

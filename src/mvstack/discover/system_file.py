@@ -81,7 +81,7 @@ def _partition(key: str, nodes: Nodes, login: Machine) -> list[str]:
         *([] if machine.cma else [_found(4, machine, "cma")]),
         *([_found(4, machine, "nic")] if machine.nic else []),
         *(_found(4, machine, key) for key in ("gpu", "gpus")),
-        *([_found(4, machine, "gpu_arch")] if machine.gpu_arch else []),
+        *(_found(4, machine, key) for key in ("gpu_arch", "gpu_buffers") if getattr(machine, key)),
         _found(4, machine, "launcher"),
         *([_found(4, machine, "pmi")] if machine.pmi else []),
         _found(4, machine, "file_systems"),
