@@ -187,7 +187,7 @@ def gpus(mpi, in_job, exists):
         return
     what = "the driver of {}'s GPUs is not loaded ({}): this MPI needs it".format(vendor, driver)
     fix = (
-        "ask for a node with GPUs; or the staff: load the driver"
+        "ask for a node with GPUs; on such a node the staff must load the driver"
         if in_job
         else "start programs in a job, on a node with GPUs; mpicc works here"
     )

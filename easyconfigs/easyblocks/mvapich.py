@@ -269,8 +269,9 @@ class EB_MVAPICH(EB_MPICH):
             folders = sorted(default_library_folders()) if params["ucx"] == "system" else own
             if folder := ucx_without(params["gpu"], folders):
                 raise EasyBuildError(
-                    "the UCX in %s has no %s (ucx/libuct_%s.so): it would take GPU buffers for the "
-                    "host's. Name one that was built for it: the parameter ucx, or externals: ucx",
+                    "the UCX in %s was built without %s (no ucx/libuct_%s.so). Name one built with "
+                    "it (parameter ucx, or `externals: ucx`), or build for host memory alone "
+                    "(gpu='none', or `gpu_buffers: staged`)",
                     folder,
                     params["gpu"],
                     params["gpu"],

@@ -44,11 +44,11 @@ def read_gpus(view: View, machine: Machine) -> None:
 
 
 def stage_buffers(machine: Machine) -> None:
-    """On a machine alone without a UCX that knows its GPUs, leave their memory to programs."""
+    """On a single machine whose UCX knows no GPU, build the MPI for host memory alone."""
     known = {"nvidia": "+cuda", "amd": "+rocm", "amd-mi300a": "+rocm"}.get(machine.gpu or "", "")
     there = " ".join(one.variants for one in machine.externals if one.name == "ucx")
     if known and machine.fabric == "shm" and known not in there.split():
-        how = f"no UCX {known} is here; without this line one must be built or named (externals)"
+        how = f"no UCX {known} found; for GPU buffers name one (externals), delete this line"
         machine.found("gpu_buffers", how, "staged")
 
 
