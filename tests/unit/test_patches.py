@@ -22,6 +22,7 @@ BOTH = {
     for name in (
         "abort-ends-all-ranks",
         "dist-graph-to-itself",
+        "error-in-a-part",
         "few-ranks-without-tree",
         "fewer-steps",
         "proxy-that-does-not-start",

@@ -287,6 +287,7 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     # Whether 4.1 needs them is not known.
     patch("dist-graph-to-itself.patch", when="@4.0")
     patch("abort-ends-all-ranks.patch", when="@4.0")
+    patch("error-in-a-part.patch", when="@4.0")
     patch("proxy-that-does-not-start.patch", when="@4.0")
     # Nor of these, which make it faster: docs/performance.md has by how much.
     patch("yield-to-other-ranks.patch", when="@4.0")
