@@ -110,11 +110,18 @@ def test_ranks_that_outlive_an_error_are_named_and_ended(check, plan, tmp_path):
     )
     wrapper.chmod(0o755)
     cases = check("abort", launch=through(plan, str(wrapper)))
-    for how in ("error", "abort"):
+    for how, what in (("error", "an error"), ("abort", "an abort"), ("part", "an error in a part")):
         why = cases[f"ErrorEndsAllRanks {how}"]["why"]
-        assert f"4 of 4 ranks ran on after the program had ended by an {how}" in why
+        assert f"4 of 4 ranks ran on after the program had ended by {what}" in why
     left = subprocess.run(["pgrep", "-f", "^./ErrorEndsAllRanks.* 100$"], capture_output=True)
     assert left.stdout == b""
+
+
+def test_ranks_that_compute_on_after_an_error_of_another_fail(check, plan, tmp_path):
+    """So it was under srun, which does not end a job whose rank has ended."""
+    launch = interposed(plan, tmp_path, "exit").replace(" -n ", " -disable-auto-cleanup -n ")
+    why = check("abort", launch=launch)["ErrorEndsAllRanks part"]["why"]
+    assert "an error in a part of the ranks, and the others ran on" in why
 
 
 def test_the_launcher_of_another_mpi_fails(check, plan, tmp_path):

@@ -1,5 +1,6 @@
 /* The last rank receives less than was sent ("error"), which MPI ends the program for, or calls MPI_Abort
- * ("abort"). Either ends all ranks. Each says where it runs, so that one can look whether it is still there. */
+ * ("abort"), or sends to nobody in a communicator of every second rank while the others compute ("part"). Each
+ * ends all ranks. A rank says where it runs, so that one can look whether it is still there. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,23 +10,33 @@ int main(int argc, char **argv)
 {
     int rank, size, data[1000] = {0};
     char host[256] = "";
+    MPI_Comm part;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     gethostname(host, sizeof(host) - 1);
     printf("rank %d process %d on %s\n", rank, (int)getpid(), host);
     fflush(stdout);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &part);
     MPI_Barrier(MPI_COMM_WORLD);
     sleep(1); /* until all of this is written */
-    int aborts = argc > 1 && strcmp(argv[1], "abort") == 0;
-    if (rank == 0 && !aborts)
+    const char *how = argc > 1 ? argv[1] : "error";
+    int aborts = strcmp(how, "abort") == 0, in_part = strcmp(how, "part") == 0;
+    if (rank == 0 && !aborts && !in_part)
         MPI_Send(data, 1000, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
     if (rank == size - 1) {
         if (aborts)
             MPI_Abort(MPI_COMM_WORLD, 3);
+        else if (in_part)
+            MPI_Send(data, 1, MPI_INT, size, 0, part);
         else
             MPI_Recv(data, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         fopen("went-on", "w"); /* the launcher may pass on no more output */
+    }
+    if (in_part) {
+        sleep(20);
+        fopen("computed-on", "w");
+        _exit(0);
     }
     while (1)
         MPI_Barrier(MPI_COMM_WORLD);
