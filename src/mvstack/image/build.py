@@ -23,9 +23,6 @@ from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.files import sha256_of
 from mvstack.support.progress import Progress
 
-#: The kit's and the release's place on the instance, the same on every cloud.
-ON_INSTANCE = "/var/tmp/mvapich-stack-image"
-
 
 def inputs(plan: Plan, image: ImagePlan, wanted: Wanted, packages: str) -> str:
     """A hash of all that decides an image, packages of the distribution aside."""

@@ -149,13 +149,10 @@ def _prepare(system: System, request: Request, profile: str, progress: Progress)
     if missing:
         if not root or not (request.yes or _agreed(missing)):
             raise refuse(missing)
-        _install(missing, Path(place) / "logs" / "prerequisites.log", progress)
+        log, what = Path(place) / "logs" / "prerequisites.log", f"{len(missing.needed)} packages"
+        with progress.step("prepare", f"{what} of the distribution", log=log):
+            install_missing(missing, log)
     build_lmod(Path(place), system.install.umask, stages.fetcher_for(place), progress)
-
-
-def _install(missing: Lacking, log: Path, progress: Progress) -> None:
-    with progress.step("prepare", f"{len(missing.needed)} packages of the distribution", log=log):
-        install_missing(missing, log)
 
 
 def _agreed(missing: Lacking) -> bool:

@@ -36,7 +36,8 @@ def locked(lock: Lock, plan: Plan, below: tuple[str, ...] = ()) -> dict[str, gra
     for node in pending(lock, ()):
         edges = [(lock.nodes[edge.hash], edge) for edge in node.dependencies]
         own = {"version": node.version, "recipe": node.package_hash}
-        own |= {f"variant {name}": _word(value) for name, value in node.variants.items()}
+        for name, value in node.variants.items():
+            own[f"variant {name}"] = ",".join(value) if isinstance(value, tuple) else str(value)
         own |= {"target": node.target, "operating system": node.os}
         own |= {name: " ".join(words) for name, words in node.flags.items()}
         own |= {f"external {one.name}": one.hash for one, _ in edges if one.external}
@@ -51,10 +52,6 @@ def locked(lock: Lock, plan: Plan, below: tuple[str, ...] = ()) -> dict[str, gra
             ingredients={name: value for name, value in own.items() if value},
         )
     return found
-
-
-def _word(value: bool | str | tuple[str, ...]) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def pending(
