@@ -62,6 +62,15 @@ def test_a_profile_holds_what_the_smaller_ones_hold(profile: str, names: list[st
     assert made.profile == (profile or "default") and made.left_out == []
 
 
+def test_a_site_may_leave_out_what_every_profile_holds() -> None:
+    system = load_system("azure-hbv4")
+    part = system.partitions["hpc"].model_copy(update={"without": {"A": "not wanted"}})
+    system = system.model_copy(update={"partitions": {"hpc": part}})
+    release = Release(**{**BASE.__dict__, "packages": [package("A", profile="default")]})
+    made = make_plan(system, "hpc", release, POLICY)
+    assert got(made) == [] and why_not(made) == {"A": "the site: not wanted"}
+
+
 def test_the_partitions_own_profile_is_taken_when_none_is_given() -> None:
     system = load_system("azure-hbv4")
     part = system.partitions["hpc"].model_copy(update={"profile": "full"})

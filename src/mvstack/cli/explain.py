@@ -60,8 +60,8 @@ def show_plan(plan: Plan, system: System, console: Console) -> None:
     if plan.profile != "default":
         console.print(f"\npackages of profile {plan.profile}, over {plan.mpi[0].module}")
         console.print(pairs(labelled("packages", plan=plan)))
-        left = [f"not {x['name']} {x['version']}: {x['because']}" for x in plan.left_out]
-        _listed("", left, console)
+    left = [f"not {x['name']} {x['version']}: {x['because']}" for x in plan.left_out]
+    _listed("left out" if plan.profile == "default" else "", left, console)
     told = said_of(plan.system, plan.partition, "{product}/{version}".format(**vars(plan.mpi[0])))
     _listed("measured with this MPI", [f"{one.what}: {one.why}" for one in told], console)
     passed_over = [f"{x['build']}: {x['because']}  [{x['source']}]" for x in plan.passed_over]

@@ -57,7 +57,7 @@ def packages_of(
         if other not in ("", builder) and (package.name in for_this_builder):
             continue  # its row for this builder says it all
         if because := _not_here(package, here):
-            if package.profile != "default":
+            if package.profile != "default" or package.name in part.without:
                 named = package.model_dump(include={"name", "version", "module"})
                 left_out.append({**named, "because": because})
             continue
