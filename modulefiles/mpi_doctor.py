@@ -205,6 +205,17 @@ def slurm(mpi, printed):
         yield Finding(WRONG, what, "the staff: install Slurm's plugin for " + planned)
 
 
+def waiting(mpi, config, environ):
+    """Whether ranks wait for one that died; ``config`` is of `scontrol show config`."""
+    said = re.search(r"^KillOnBadExit\s*=\s*(\d+)", config, re.M)
+    if mpi["launcher"] != "srun" or not said:
+        return
+    if environ.get("SLURM_KILL_BAD_EXIT", said.group(1)) == "0":
+        what = "when a rank dies (a crash, exit), srun lets the others wait until the time limit"
+        fix = "export SLURM_KILL_BAD_EXIT=1; the staff: KillOnBadExit=1 in slurm.conf"
+        yield Finding(LOOK, what, fix)
+
+
 def linked(path, mpi, tree, ldd):
     """What a program was linked with; ``ldd`` is what that prints of it."""
     if re.search(r"not a dynamic executable|statically linked", ldd):
@@ -331,6 +342,7 @@ def findings(plan, arguments, here):
     yield from devices(mpi, in_job, names_in)
     yield from gpus(mpi, in_job, os.path.exists)
     yield from slurm(mpi, told("srun", "--mpi=list"))
+    yield from waiting(mpi, told("scontrol", "show", "config"), os.environ)
     for program in arguments.program:
         if os.path.isfile(program):
             yield from linked(program, mpi, plan["tree"], told("ldd", program))

@@ -171,6 +171,18 @@ def test_the_pmi_of_srun(printed):
     assert states(mpi_doctor.slurm({**MPI, "launcher": "hydra", "pmi": "pmix"}, printed)) == []
 
 
+def test_ranks_that_wait_for_one_that_died():
+    config = "JobCompType = (null)\nKillOnBadExit           = {}\nKillWait = 30 sec\n"
+    found = states(mpi_doctor.waiting(MPI, config.format(0), {}))
+    assert found == [
+        (LOOK, "when a rank dies (a crash, exit), srun lets the others wait until the time limit")
+    ]
+    assert states(mpi_doctor.waiting(MPI, config.format(1), {})) == []
+    assert states(mpi_doctor.waiting(MPI, config.format(0), {"SLURM_KILL_BAD_EXIT": "1"})) == []
+    assert states(mpi_doctor.waiting(MPI, "", {})) == []
+    assert states(mpi_doctor.waiting({**MPI, "launcher": "hydra"}, config.format(0), {})) == []
+
+
 OURS = "\tlibmpi.so.12 => /apps/stack/software/MVAPICH/lib/libmpi.so.12 (0x1)\n"
 
 
