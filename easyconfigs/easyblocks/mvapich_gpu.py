@@ -19,6 +19,14 @@ SINCE_CUDA_13 = "75,80,90,100,120"
 # The driver's own library, which a machine that builds need not have.
 DRIVERS = {"cuda": "libcuda.so.1"}
 
+# The benchmarks of the source in GPU memory. Their configure compiles its probes, whose text is C++,
+# as C, so that each library is lacking: what it would find is said.
+BENCHMARKS_WITH_CUDA = (
+    "--enable-cuda=basic",
+    "ac_cv_search_cuPointerGetAttribute=-lcuda",
+    "ac_cv_search_cudaFree=-lcudart",
+)
+
 # A part, its header, and the word in it that proves the GPU; {} is cuda, hip or ze in capitals.
 PROOFS = (
     ("src/mpl/include/mplconfig.h", "MPL_HAVE_{}"),
@@ -58,6 +66,8 @@ def gpu_options(params, options):
             found.append(f"{flag}={root}" if root else flag)
     if gpu == "cuda" and "--enable-cuda" in options.flags:
         found.append("--enable-cuda")
+    elif gpu == "cuda" and params["omb"] and "--disable-omb" in options.flags:
+        found += BENCHMARKS_WITH_CUDA
     option = PROCESSORS.get(gpu)
     if option in options.flags:
         newest = gpu == "cuda" and cuda_version(root) >= 13

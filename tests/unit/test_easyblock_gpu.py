@@ -42,15 +42,24 @@ def toolkit(folder, version):
 )
 def test_kernels_are_for_the_gpus_of_the_partition(tmp_path, version, arch, wanted):
     root = toolkit(tmp_path, version)
-    line = gpu_options({"gpu": "cuda", "gpu_root": root, "gpu_arch": arch}, OPTIONS)
+    line = gpu_options({"gpu": "cuda", "gpu_root": root, "gpu_arch": arch, "omb": False}, OPTIONS)
     assert line == [f"--with-cuda={root}", "--without-hip", "--without-ze", *wanted]
     assert cuda_version(root) == version // 1000
 
 
 def test_versions_without_the_option_are_not_given_it(tmp_path):
     options = mvapich_options.options_for("MVAPICH2", "2.3.7")
-    line = gpu_options({"gpu": "cuda", "gpu_root": "/c", "gpu_arch": "80"}, options)
+    line = gpu_options({"gpu": "cuda", "gpu_root": "/c", "gpu_arch": "80", "omb": True}, options)
     assert line == ["--with-cuda=/c", "--enable-cuda"]
+
+
+def test_the_benchmarks_measure_gpu_buffers():
+    """Their probes fail wherever CUDA is, so what these would find is said (OMB 7.5)."""
+    params = {"gpu": "cuda", "gpu_root": "/c", "gpu_arch": "80", "omb": True}
+    line = gpu_options(params, OPTIONS)
+    assert "--enable-cuda=basic" in line and "ac_cv_search_cudaFree=-lcudart" in line
+    assert "--enable-cuda=basic" not in gpu_options(params | {"gpu": "rocm"}, OPTIONS)
+    assert "--enable-cuda=basic" not in gpu_options(params | {"omb": False}, OPTIONS)
 
 
 def test_a_gpu_that_configure_went_on_without_is_named(tmp_path):

@@ -599,6 +599,13 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
             if spec.satisfies("^cuda@13:"):
                 every = "75,80,90,100,120"  # all-major names 52, 60 and 70, which nvcc 13 refuses
             args.append("--with-cuda-sm=" + (",".join(chosen) or every))
+        if spec.satisfies("+cuda +omb"):
+            # The benchmarks' configure compiles its probes, which are C++, as C, and finds nothing.
+            args += [
+                "--enable-cuda=basic",
+                "ac_cv_search_cuPointerGetAttribute=-lcuda",
+                "ac_cv_search_cudaFree=-lcudart",
+            ]
         if spec.satisfies("+rocm"):
             chosen = [one for one in spec.variants["amdgpu_target"].value if one != "none"]
             args.append("--with-hip-sm=" + (",".join(chosen) or "auto"))
