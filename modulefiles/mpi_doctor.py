@@ -205,13 +205,13 @@ def slurm(mpi, printed):
         yield Finding(WRONG, what, "the staff: install Slurm's plugin for " + planned)
 
 
-def waiting(mpi, config, environ):
+def waiting(config, environ):
     """Whether ranks wait for one that died; ``config`` is of `scontrol show config`."""
-    said = re.search(r"^KillOnBadExit\s*=\s*(\d+)", config, re.M)
-    if mpi["launcher"] != "srun" or not said:
-        return
-    if environ.get("SLURM_KILL_BAD_EXIT", said.group(1)) == "0":
-        what = "when a rank dies (a crash, exit), srun lets the others wait until the time limit"
+    said = dict(re.findall(r"^(KillOnBadExit|WaitTime)\s*=\s*(\d+)", config, re.M))
+    kills = environ.get("SLURM_KILL_BAD_EXIT", said.get("KillOnBadExit"))
+    waits = environ.get("SLURM_WAIT", said.get("WaitTime", "0"))
+    if kills == "0" and waits == "0":
+        what = "when one rank crashes, srun leaves the others waiting until the job's time limit"
         fix = "export SLURM_KILL_BAD_EXIT=1; the staff: KillOnBadExit=1 in slurm.conf"
         yield Finding(LOOK, what, fix)
 
@@ -342,7 +342,8 @@ def findings(plan, arguments, here):
     yield from devices(mpi, in_job, names_in)
     yield from gpus(mpi, in_job, os.path.exists)
     yield from slurm(mpi, told("srun", "--mpi=list"))
-    yield from waiting(mpi, told("scontrol", "show", "config"), os.environ)
+    if mpi["launcher"] == "srun":
+        yield from waiting(told("scontrol", "show", "config"), os.environ)
     for program in arguments.program:
         if os.path.isfile(program):
             yield from linked(program, mpi, plan["tree"], told("ldd", program))

@@ -19,8 +19,7 @@ SINCE_CUDA_13 = "75,80,90,100,120"
 # The driver's own library, which a machine that builds need not have.
 DRIVERS = {"cuda": "libcuda.so.1"}
 
-# The benchmarks of the source in GPU memory. Their configure compiles its probes, whose text is C++,
-# as C, so that each library is lacking: what it would find is said.
+# OMB's configure compiles C++ probes as C, so it finds no CUDA library. We give it the answers.
 BENCHMARKS_WITH_CUDA = (
     "--enable-cuda=basic",
     "ac_cv_search_cuPointerGetAttribute=-lcuda",

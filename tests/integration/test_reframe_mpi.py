@@ -118,7 +118,7 @@ def test_ranks_that_outlive_an_error_are_named_and_ended(check, plan, tmp_path):
 
 
 def test_ranks_that_compute_on_after_an_error_of_another_fail(check, plan, tmp_path):
-    """So it was under srun, which does not end a job whose rank has ended."""
+    """As under srun, which leaves the others when a rank has ended."""
     launch = interposed(plan, tmp_path, "exit").replace(" -n ", " -disable-auto-cleanup -n ")
     why = check("abort", launch=launch)["ErrorEndsAllRanks part"]["why"]
     assert "an error in a part of the ranks, and the others ran on" in why

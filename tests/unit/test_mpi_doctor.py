@@ -172,15 +172,16 @@ def test_the_pmi_of_srun(printed):
 
 
 def test_ranks_that_wait_for_one_that_died():
-    config = "JobCompType = (null)\nKillOnBadExit           = {}\nKillWait = 30 sec\n"
-    found = states(mpi_doctor.waiting(MPI, config.format(0), {}))
+    config = "KillOnBadExit           = {}\nKillWait = 30 sec\nWaitTime                = {} sec\n"
+    found = states(mpi_doctor.waiting(config.format(0, 0), {}))
     assert found == [
-        (LOOK, "when a rank dies (a crash, exit), srun lets the others wait until the time limit")
+        (LOOK, "when one rank crashes, srun leaves the others waiting until the job's time limit")
     ]
-    assert states(mpi_doctor.waiting(MPI, config.format(1), {})) == []
-    assert states(mpi_doctor.waiting(MPI, config.format(0), {"SLURM_KILL_BAD_EXIT": "1"})) == []
-    assert states(mpi_doctor.waiting(MPI, "", {})) == []
-    assert states(mpi_doctor.waiting({**MPI, "launcher": "hydra"}, config.format(0), {})) == []
+    assert states(mpi_doctor.waiting(config.format(1, 0), {})) == []
+    assert states(mpi_doctor.waiting(config.format(0, 60), {})) == []
+    assert states(mpi_doctor.waiting(config.format(0, 0), {"SLURM_KILL_BAD_EXIT": "1"})) == []
+    assert states(mpi_doctor.waiting(config.format(0, 0), {"SLURM_WAIT": "60"})) == []
+    assert states(mpi_doctor.waiting("", {})) == []
 
 
 OURS = "\tlibmpi.so.12 => /apps/stack/software/MVAPICH/lib/libmpi.so.12 (0x1)\n"

@@ -1,6 +1,6 @@
-/* The last rank receives less than was sent ("error"), which MPI ends the program for, or calls MPI_Abort
- * ("abort"), or sends to nobody in a communicator of every second rank while the others compute ("part"). Each
- * ends all ranks. A rank says where it runs, so that one can look whether it is still there. */
+/* The last rank receives less than was sent ("error"), or calls MPI_Abort ("abort"), or receives too little in a
+ * communicator of every second rank while the others compute ("part"). Each way must end all ranks. Every rank prints
+ * its process and host, so that the check can look for it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 int main(int argc, char **argv)
 {
-    int rank, size, data[1000] = {0};
+    int rank, size, mine, data[1000] = {0};
     char host[256] = "";
     MPI_Comm part;
     MPI_Init(&argc, &argv);
@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     printf("rank %d process %d on %s\n", rank, (int)getpid(), host);
     fflush(stdout);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &part);
+    MPI_Comm_rank(part, &mine);
     MPI_Barrier(MPI_COMM_WORLD);
     sleep(1); /* until all of this is written */
     const char *how = argc > 1 ? argv[1] : "error";
@@ -28,13 +29,13 @@ int main(int argc, char **argv)
         if (aborts)
             MPI_Abort(MPI_COMM_WORLD, 3);
         else if (in_part)
-            MPI_Send(data, 1, MPI_INT, size, 0, part);
+            MPI_Sendrecv(data, 900, MPI_INT, mine, 0, data + 999, 1, MPI_INT, mine, 0, part, MPI_STATUS_IGNORE);
         else
             MPI_Recv(data, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         fopen("went-on", "w"); /* the launcher may pass on no more output */
     }
     if (in_part) {
-        sleep(20);
+        sleep(8);
         fopen("computed-on", "w");
         _exit(0);
     }

@@ -599,8 +599,8 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
             if spec.satisfies("^cuda@13:"):
                 every = "75,80,90,100,120"  # all-major names 52, 60 and 70, which nvcc 13 refuses
             args.append("--with-cuda-sm=" + (",".join(chosen) or every))
-        if spec.satisfies("+cuda +omb"):
-            # The benchmarks' configure compiles its probes, which are C++, as C, and finds nothing.
+        if spec.satisfies("@4: +cuda +omb"):
+            # OMB's configure compiles C++ probes as C, and finds nothing. We give it the answers.
             args += [
                 "--enable-cuda=basic",
                 "ac_cv_search_cuPointerGetAttribute=-lcuda",
