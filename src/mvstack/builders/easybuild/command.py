@@ -82,8 +82,7 @@ class EasyBuild:
             options.append(f"--filter-deps={','.join(self.from_distribution)}")
         if self.jobs:
             options.append(f"--parallel={self.jobs}")
-        program = [sys.executable, "-P", "-m", "easybuild.main"]
-        return [*program, *options, *more, easyconfig]
+        return [*_program(), *options, *more, easyconfig]
 
     def environment(self) -> dict[str, str]:
         """The environment of EasyBuild: ours, without modules and settings of the caller."""
@@ -203,3 +202,7 @@ def _printed(log: str) -> str:
             if lines := lines_of(Path(found[0] or found[1])):
                 return " | ".join(lines[-LAST:])[-1500:]
     return ""
+
+
+def _program() -> list[str]:
+    return [sys.executable, "-P", "-m", "easybuild.main"]
