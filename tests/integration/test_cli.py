@@ -281,6 +281,12 @@ def test_a_file_that_is_no_system_file(mvstack: Mvstack, tmp_path: Path, content
     assert said.code == 3 and str(file) in said.err, said
 
 
+def test_explain_names_what_a_site_leaves_out(mvstack: Mvstack, tmp_path: Path) -> None:
+    file = changed(tmp_path, "launcher: srun", "launcher: srun\n    without: {HPCC: not wanted}")
+    said = mvstack("explain", file)
+    assert said.code == 0 and "left out\n  not HPCC 1.5.0: the site: not wanted" in said.out
+
+
 def test_check_takes_several_and_tells_the_errors_of_all(mvstack: Mvstack, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(BAD)
     said = mvstack("check", "alps", tmp_path / "bad.yaml", "nowhere")

@@ -37,11 +37,13 @@ class ErrorEndsAllRanks(rfm.RegressionTest, MvapichStackMixin):
         ]
 
     def mend(self):
+        """What to do where the others run on after an error in a part."""
+        said = "This MPI ends only the ranks of the communicator."
         if (self.mpi["product"], self.mpi["version"]) == ("mvapich", "4.0"):
             said = "Was this MPI built from our recipe? (patch error-in-a-part)"
-        else:
-            said = "This MPI ends only the ranks of the communicator."
-        return said + " Use srun --kill-on-bad-exit" * self.mpi["launch"].startswith("srun")
+        if self.mpi["launch"].startswith("srun"):
+            said += " Use srun --kill-on-bad-exit."
+        return said
 
     @sanity_function
     def nobody_is_left(self):
@@ -63,7 +65,7 @@ class ErrorEndsAllRanks(rfm.RegressionTest, MvapichStackMixin):
         if re.search(r"^computed on$", text, re.M):
             raise SanityError(
                 f"one rank ended by {what}, and the others ran on: a job may wait like this until "
-                "its time limit. By MPI 4.0 all must end. " + self.mend()
+                "its time limit. MPI 4.0 requires that all end. " + self.mend()
             )
         status = re.search(r"^status (\d+)$", text, re.M)
         if not status or status[1] == "0":

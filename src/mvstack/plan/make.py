@@ -148,7 +148,7 @@ def _check_names(system: System, partition: str, release: Release) -> None:
     """
     if release.systems:
         return  # a historic release; what the file says is of today's packages
-    names = [package.name for package in release.packages]
+    names = sorted({package.name for package in release.packages})
     licensed = sorted({one.name for one in release.packages if one.licence != "open"})
     no_package = f"without: release {release.name} has no package {{}}"
     no_licence = f"install: licensed: {{}} is no licensed package of release {release.name}"
