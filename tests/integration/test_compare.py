@@ -133,9 +133,8 @@ def test_ours_is_measured_over_another_ucx_and_not_over_what_it_does_not_load(
     )
     assert absent["found"] == "it loads /lib/x86_64-linux-gnu/libucp.so.0"
     assert set(of(data, "latency")["figures"]) == {ours, rung}
-    environment = mpis.over(mpis.ours(json.loads(
-        next((world / "root").glob("*/local/records/plan.json")).read_text()), {})[0], other
-    ).environment  # fmt: skip
+    plan = json.loads(next((world / "root").glob("*/local/records/plan.json")).read_text())
+    environment = mpis.over(mpis.ours(plan, {}, [])[0], other).environment
     traced = {**environment, "LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(tmp_path / "loader")}
     subprocess.run(["mpiexec", "-n", "1", "mpichversion"], env=traced, check=True,
                    capture_output=True)  # fmt: skip
@@ -200,8 +199,13 @@ def test_an_interruption_leaves_nothing_running_and_goes_on(world: Path, tmp_pat
 
 def test_a_line_that_starts_no_program_is_refused() -> None:
     with pytest.raises(InvalidInput, match="starts no program"):
-        mpis.launchers(["srun -n 2"])
-    named = mpis.launchers(["a=x -n {ranks} {program}", "y --mpi=pmi2 -n {ranks} {program}"])
+        mpis.launchers(["srun -n 2"], [])
+    with pytest.raises(InvalidInput, match="starts no program"):
+        mpis.launchers(["srun --comment=it's -n {ranks} {program}"], [])
+    with pytest.raises(InvalidInput, match=r"no module:openmpi/5\.0\.6 is measured"):
+        mpis.launchers(["module:openmpi/5.0.6=x -n {ranks} {program}"], ["module:openmpi/5.0.7"])
+    lines = ["a=x -n {ranks} {program}", "y --mpi=pmi2 -n {ranks} {program}"]
+    named = mpis.launchers(lines, ["a"])
     assert named == {"a": "x -n {ranks} {program}", "": "y --mpi=pmi2 -n {ranks} {program}"}
 
 
@@ -216,7 +220,7 @@ def test_ranks_are_bound_to_cores_of_their_own() -> None:
     seen = []
     for rank in ("0", "1", "2")[: len(ours)]:
         command = ["bash", str(mpis.BOUND), sys.executable, "-c", show]
-        environment = {**os.environ, "MPI_LOCALRANKID": rank}
+        environment = {**os.environ, "MV2_COMM_WORLD_LOCAL_RANK": rank, "SLURM_LOCALID": "0"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         seen.append(json.loads(done.stdout))
     if len(ours) > 1:

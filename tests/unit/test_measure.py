@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import resource
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from mvstack.measure import bench, mpis, statistics
 from mvstack.measure.bench import OPERATIONS, Wrong
-from mvstack.measure.compare import rounds_of
+from mvstack.measure.compare import Rows, machine, rounds_of
 from mvstack.measure.results import drawn_ratios, found, tables
 from mvstack.measure.statistics import Array, Interval, decide
 from mvstack.measure.tune import fault
@@ -179,6 +181,8 @@ def test_ranks_and_words_of_an_operation() -> None:
     words = OPERATIONS["allreduce"].words((1, 64), check=True)
     assert words[-3:] == ["-m", "4:64", "-c"]
     assert OPERATIONS["init"].words((1, 64), check=True) == []
+    warm_up = [OPERATIONS[x].words((8, 64), False, 128)[3] for x in ("bcast", "alltoall", "bw")]
+    assert warm_up == ["1000", "62", "15"]
 
 
 # --- peers, rounds, tables -----------------------------------------------------------------------
@@ -212,7 +216,8 @@ def test_a_round_with_other_work_is_marked_and_left_out() -> None:
     assert mean == {"value": 2.0, "low": 2.0, "high": 2.0}
     data |= {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}]}
     shown = tables(data | {"absent": []}, table)
-    assert "1 of 5 rounds were not quiet (they do not count)" in shown[-1]
+    assert "1 of 5 rounds were not quiet (they do not count)" in shown[-2]
+    assert "4 of the rounds count: too few" in shown[-1]
 
 
 def test_what_ran_while_the_cores_were_farther_apart_does_not_count() -> None:
@@ -229,6 +234,50 @@ def test_what_ran_while_the_cores_were_farther_apart_does_not_count() -> None:
     lone = [row("ours", 1, 1.0) | {"hop": 30.0}, row("peer", 1, 2.0) | {"hop": None}]
     (latency,) = found(lone, {"ours": True, "peer": False}, 2)["operations"]
     assert latency["ahead"]["ours"]["mean"]["value"] == 2.0
+
+
+def test_a_peer_without_a_figure_of_a_counted_round_is_no_best() -> None:
+    """Its only run with the cores as near as in most was in a round that was not quiet."""
+    rows = [row("ours", n, 1.0, others=float(n == 4)) | {"hop": 50.0} for n in range(1, 5)]
+    rows += [row("peer", n, 1.0) | {"hop": 200.0} for n in (1, 2, 3)]
+    rows += [row("peer", 4, 2.0, others=1.0) | {"hop": 50.0}]
+    data = found(rows, {"ours": True, "peer": False}, 2)
+    assert data["operations"][0]["ahead"]["ours"]["mean"]["value"] == 1.0
+    json.dumps(data, allow_nan=False)
+
+
+def test_a_size_that_one_lacks_is_no_ratio() -> None:
+    short = row("peer", 1, 2.0) | {"values": [[8, 2.0]]}
+    data = found([row("ours", 1, 1.0), short], {"ours": True, "peer": False}, 2)
+    (latency,) = data["operations"]
+    assert [one["size"] for one in latency["ahead"]["ours"]["sizes"]] == [8]
+    assert [len(one) for one in latency["figures"].values()] == [2, 1]
+    json.dumps(data, allow_nan=False)
+    data |= {"mpis": [{"name": "peer", "ours": False}, {"name": "ours", "ours": True}]}
+    tables(data | {"absent": []}, table)
+
+
+def test_rows_go_on_where_a_run_was_killed_and_name_a_damaged_line(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    lines = [row("ours", 1, 1.0), {"kind": "failed", "op": "bw", "mpi": "ours", "why": "srun: no"}]
+    lines.append({**lines[1], "op": "bcast", "round": 2})
+    whole = "".join(json.dumps(one) + "\n" for one in lines)
+    file.write_text(whole + '{"kind": "val')
+    rows = Rows(file)
+    assert file.read_text() == whole
+    # what could not be verified is tried again; what failed in a later round stays out
+    assert not rows.find("failed", op="bw") and rows.find("failed", op="bcast")
+    file.write_text(whole + "\0\0\0\n")
+    with pytest.raises(InvalidInput, match=r"this line is damaged") as error:
+        Rows(file)
+    assert error.value.problems[0].where == f"{file}:4"
+
+
+def test_another_job_is_another_machine() -> None:
+    job = {"SLURM_CLUSTER_NAME": "c", "SLURM_JOB_PARTITION": "p", "SLURM_JOB_NUM_NODES": "2"}
+    here, one, two = machine({}), machine({**job, "SLURM_JOB_NUM_NODES": "1"}), machine(job)
+    assert len({*map(tuple, (here, one, two))}) == 3
+    assert machine({**job, "SLURM_JOB_NODELIST": "n[7-8]"}) == two  # it goes on in another job
 
 
 @pytest.mark.parametrize(
@@ -276,7 +325,8 @@ def test_a_gain_that_nothing_says_is_rejected() -> None:
     assert not decide({}, nan)[0]
 
 
-HANGS = "it did not end within 21 s: it hangs"
+HANGS = "it did not end within 21 s: it hangs, or is that slow"
+DIES = "it ended with status 134: no word"
 
 
 @pytest.mark.parametrize(
@@ -285,11 +335,12 @@ HANGS = "it did not end within 21 s: it hangs"
         (HANGS, None, f"alltoall: {HANGS}"),
         # with more ranks than cores all may be too slow, whatever is set
         (HANGS, HANGS, ""),
+        (DIES, DIES, ""),
         ("its results are wrong", HANGS, "alltoall: its results are wrong"),
         (None, HANGS, ""),
     ],
 )
-def test_only_what_hangs_without_it_too_is_forgiven(
+def test_only_what_ends_without_it_too_is_forgiven(
     mine: str | None, plain: str | None, found: str
 ) -> None:
     said = {"UCX_TLS=posix,self": mine, "plain": plain}

@@ -13,7 +13,7 @@ from mvstack.cli import options
 from mvstack.discover import look
 from mvstack.install.stages import fetcher_for, installed_here
 from mvstack.measure import bench, mpis, results
-from mvstack.measure.compare import Comparison
+from mvstack.measure.compare import Comparison, machine
 from mvstack.measure.statistics import Interval
 from mvstack.measure.tune import Request, Tuner
 from mvstack.model.tuning import UNTUNED, Tuned, load_tuning, tuned_file
@@ -106,14 +106,15 @@ def compare(
         if not prefix.is_dir():
             todo = "name the folder above lib/ of a libfabric or UCX"
             raise InvalidInput(f"--ladder {prefix}: no such folder", todo=todo)
-    lines, bounds = mpis.launchers(launcher or []), _sizes(sizes)
+    mine = [row["module"] for row in plan["mpi"]]
+    lines, bounds = mpis.launchers(launcher or [], [*mine, *(peer or ())]), _sizes(sizes)
     names = bench.operations(ops or [])
     shown, cache = options.progress(as_json, 1), state_dir() / "measure"
     absent: list[MvstackError] = []
     benches = []
     with shown.step("prepare", "the benchmarks, with each MPI's own compiler") as step:
         source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
-        found = mpis.ours(plan, lines)
+        found = mpis.ours(plan, lines, absent)
         for one, prefix in itertools.product([*found], ladder or ()):
             step.note(f"{one.name} over {prefix}")
             with gathered(absent):
@@ -187,10 +188,13 @@ def tune(
     shown, cache, seen = options.progress(as_json, 2), state_dir() / "measure", look()
     with shown.step("prepare", "the benchmarks"), variable(UNTUNED, "1"):
         source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
-        mine = {one.name: one for one in mpis.ours(plan, mpis.launchers(launcher or []))}
-        built = bench.compiled(mine[module], source, cache, bounds)
+        absent: list[MvstackError] = []
+        mine = mpis.ours(plan, mpis.launchers(launcher or [], [module]), absent, only=module)
+        if absent:
+            raise together(absent)
+        built = bench.compiled(mine[0], source, cache, bounds)
     request = Request(names, ranks, seen.cores or 1, modules[module], load_tuning())
-    key = hashes.of(built.folder.name, names, ranks, bounds, mine[module].launch)[:12]
+    key = hashes.of(built.folder.name, names, ranks, bounds, mine[0].launch, machine())[:12]
     folder = cache / "tune" / key
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)

@@ -17,7 +17,8 @@ from mvstack.support.files import sha256_of
 from mvstack.support.home import DATA
 
 #: Of an installed tree, what is not part of a release: how it was built.
-LEFT_OUT = ("logs", "build", "ebfiles_repo", "spack", "report.html", "records/last-test")
+OF_RUNS = ("report.html", "records/last-test", "records/last-test.lock")
+LEFT_OUT = ("logs", "build", "ebfiles_repo", "spack", *OF_RUNS)
 PROGRAMS = ("world.c", "collectives.c")
 
 

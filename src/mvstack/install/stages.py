@@ -20,7 +20,7 @@ from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed
-from mvstack.tree.records import kept_plan
+from mvstack.tree.records import in_place, kept_plan
 
 
 def default_root(given: Path | None = None) -> str:
@@ -183,7 +183,7 @@ def installed_here(
         system_name = f"{system_name}/{partition}"
     tree = _tree(system.name, partition or "node", root_for(system, root), newest)
     try:
-        return tree, kept_plan(tree)
+        return tree, in_place(tree)
     except (OSError, ValueError) as error:
         if not system.discover:
             partitions_of(system, partition)  # a misspelt one is told as such

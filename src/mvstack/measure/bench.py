@@ -24,6 +24,7 @@ from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed, InvalidInput, Missing, MvstackError
 from mvstack.support.home import home
 from mvstack.support.processes import run
+from mvstack.support.units import one_line
 from mvstack.support.words import listed, nearest
 from mvstack.test.run import CHECKS
 
@@ -51,7 +52,8 @@ class Operation:
 
     ``ranks`` are 2, 0 for as many as asked for, or -2 for the even number below that. ``checked``:
     the program itself checks what arrives; of the others verify.c does. ``least`` is the smallest
-    message in bytes, 0 where there are none; ``column`` is that of the figure.
+    message in bytes, 0 where there are none; ``column`` is that of the figure. ``to_all``: one call
+    sends from each rank to all others.
     """
 
     program: str
@@ -61,6 +63,7 @@ class Operation:
     checked: bool = True
     least: int = 1
     column: int = 0
+    to_all: bool = False
 
     @property
     def higher_is_better(self) -> bool:
@@ -71,13 +74,14 @@ class Operation:
         """On how many ranks it runs."""
         return max(ranks - ranks % 2, 2) if self.ranks == -2 else self.ranks or ranks
 
-    def words(self, sizes: tuple[int, int], check: bool) -> list[str]:
+    def words(self, sizes: tuple[int, int], check: bool, ranks: int = 2) -> list[str]:
         """What its program is called with, to measure or to ``check`` what arrives."""
         iterations = 5 if check else self.iterations
         span = ["-m", f"{max(sizes[0], self.least)}:{sizes[1]}"] if self.least else []
         also = ["-c"] if check and self.checked else []
         # a window of rates has 64 messages
-        warm_up = 2 if check else WARM_UP // (64 if self.higher_is_better else 1)
+        many = 64 if self.higher_is_better else max(ranks // 8, 1) if self.to_all else 1
+        warm_up = 2 if check else WARM_UP // many
         words = ["-i", str(iterations), "-x", str(warm_up), *span, *also]
         return words if self.iterations else []
 
@@ -102,9 +106,9 @@ OPERATIONS = {
     "bibw": Operation("osu_bibw", 50, 2, "MB/s"),
     "rate": Operation("osu_mbw_mr", 50, -2, "messages/s", column=1),
     "allreduce": Operation("osu_allreduce", least=4),
-    "alltoall": Operation("osu_alltoall"),
+    "alltoall": Operation("osu_alltoall", to_all=True),
     "bcast": Operation("osu_bcast"),
-    "allgather": Operation("osu_allgather"),
+    "allgather": Operation("osu_allgather", to_all=True),
     "reduce": Operation("osu_reduce", least=4),
     "barrier": Operation("osu_barrier", 1000, checked=False, least=0),
     "put": Operation("osu_put_latency", 500, 2, checked=False),
@@ -141,9 +145,11 @@ def omb_source(given: Path | None, fetcher: Fetcher, cache: Path) -> Path:
         try:
             with contextlib.ExitStack() as stack:
                 if not folder.is_dir():
-                    stack.enter_context(tarfile.open(given)).extractall(folder, filter="data")
+                    new = folder.with_suffix(f".{os.getpid()}")  # whole, or not at all
+                    stack.callback(shutil.rmtree, new, ignore_errors=True)
+                    stack.enter_context(tarfile.open(given)).extractall(new, filter="data")
+                    new.rename(folder)
         except (tarfile.TarError, OSError) as error:
-            shutil.rmtree(folder, ignore_errors=True)
             raise InvalidInput(f"this is no tarball: {error}", str(given)) from None
     if not next(folder.rglob("osu_util_mpi.c"), None):
         allowed = "a folder or tarball with util/osu_util_mpi.c in it"
@@ -168,16 +174,19 @@ class Bench:
 
     def run(self, program: str, ranks: int, *words: str, more: Mapping[str, str] = {}) -> str:
         """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""
-        command = self.mpi.command(ranks, self.folder / program, *words)
         environment = {**self.mpi.environment, **more}
+        hosts = self.folder / f"hosts.{os.getpid()}"
+        if self.mpi.hosts:
+            hosts.write_text(run(["bash", "-c", self.mpi.hosts], env=environment).text)
+        command = self.mpi.command(ranks, self.folder / program, *words, hosts=hosts)
         try:
             done = run(command, env=environment, cwd=self.folder, limit=self.limit)
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
         if done.timed_out:
-            raise Wrong(f"it did not end within {self.limit:g} s: it hangs")
+            raise Wrong(f"it did not end within {self.limit:g} s: it hangs, or is that slow")
         if not done.ok:
-            last = [line.strip() for line in done.said.splitlines() if line.strip()][-3:]
+            last = [one_line(line, 300) for line in done.said.splitlines() if line.strip()][-3:]
             raise Wrong(f"it ended with status {done.status}: {' | '.join(last) or 'no word'}")
         return done.said
 
@@ -196,9 +205,10 @@ class Bench:
     def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
         """``values`` by size, ``hop`` (None if it changed), what :func:`watched` saw. Wrong."""
         operation, before = OPERATIONS[name], self.hop()
-        words = operation.words(self.sizes, check=False)
+        on = operation.on(ranks)
+        words = operation.words(self.sizes, check=False, ranks=on)
         with watched() as seen:
-            said = self.run(operation.program, operation.on(ranks), *words, more=more)
+            said = self.run(operation.program, on, *words, more=more)
             seen["ranks"] = sum(map(float, RANKS.findall(said)))
         low, high = sorted((before, self.hop()))
         hop = high if high <= MOVED * low else None
@@ -244,11 +254,10 @@ def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Ben
     version, util = omb_version(source), next(source.rglob("osu_util_mpi.c")).parent
     files = hashes.of_files([*VERIFIERS, USAGE])
     key = hashes.of(mpi.identity, mpi.cc, str(source), version, files)[:16]
-    folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.new"
+    folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.{os.getpid()}"
     if folder.is_dir():
         return Bench(mpi, folder, sizes)
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    new.mkdir(parents=True, exist_ok=True)
     # as OMB's configure defines them; what else it finds out is for GPUs, Java and Python
     flags = [f'-DPACKAGE_VERSION="{version}"', "-DFIELD_WIDTH=18", "-DFLOAT_PRECISION=2"]
     flags = ["-O2", "-w", *flags, f"-I{util}"]

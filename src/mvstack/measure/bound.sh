@@ -1,8 +1,9 @@
 # Runs a program on one core: the core of the rank's number on its node. Every MPI gets the same cores
 # so, whatever it would choose by itself. Of a core with several hardware threads the first is taken.
 # MVSTACK_BOUND=far: ranks take cores from either end in turns, so that two are on different sockets.
-rank=${MPI_LOCALRANKID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${SLURM_LOCALID:-${MV2_COMM_WORLD_LOCAL_RANK:-}}}}
-rank=${rank:-${FLUX_TASK_LOCAL_ID:-${PALS_LOCAL_RANKID:-}}}
+rank=${MPI_LOCALRANKID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MV2_COMM_WORLD_LOCAL_RANK:-}}}
+# a batch script's own shell has SLURM_LOCALID too, so what mpiexec starts there inherits it
+rank=${rank:-${FLUX_TASK_LOCAL_ID:-${PALS_LOCAL_RANKID:-${SLURM_LOCALID:-}}}}
 cores=()
 for range in $(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status | tr , ' '); do
     for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do

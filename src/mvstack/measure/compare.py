@@ -2,15 +2,17 @@
 
 import json
 import math
+import os
+import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mvstack.measure.bench import WARM_UP, Bench, Wrong
 from mvstack.support import hashes
-from mvstack.support.errors import Missing, telling
+from mvstack.support.errors import InvalidInput, Missing, telling
 from mvstack.support.progress import Progress
 from mvstack.support.units import count, duration
 
@@ -18,6 +20,17 @@ QUIET = (0.1, 0.01)  # processors that others may use in a quiet round, and the 
 TUNED = "MVAPICH_STACK_TUNED"  # set by a module that sets what was tuned
 Row = dict[str, Any]
 Pair = tuple[str, Bench]
+
+
+def machine(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Where it is measured: this host, or in a job so many nodes of a partition of a cluster."""
+    names = ("SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES")
+    job = [environment.get(name, "") for name in names]
+    if file := environment.get("PBS_NODEFILE", ""):
+        with telling(Missing, "the nodes of this job cannot be read", where=file):
+            nodes = {*Path(file).read_text().split()}
+        job = [environment.get("PBS_O_HOST", ""), environment.get("PBS_QUEUE", ""), str(len(nodes))]
+    return job if job[2] else [platform.node()]
 
 
 class Over(Exception):
@@ -29,12 +42,22 @@ class Rows:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+        self.rows: list[Row] = []
         with telling(Missing, "results cannot be kept", where=str(file)):
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = file.read_text() if file.is_file() else ""
-            whole = text[: text.rfind("\n") + 1]
-            file.write_text(whole)  # without the line that a killed run was writing
-        self.rows: list[Row] = [json.loads(line) for line in whole.splitlines()]
+            file.touch()
+            data = file.read_bytes()
+            if (end := data.rfind(b"\n") + 1) < len(data):
+                os.truncate(file, end)  # the line that a killed run was writing
+        for number, line in enumerate(data[:end].splitlines(), start=1):
+            try:
+                row = json.loads(line)
+            except ValueError:
+                todo = "delete that line, and run the same command again"
+                raise InvalidInput("this line is damaged", f"{file}:{number}", todo=todo) from None
+            # what could not run at all may run now; what failed in a later round stays out
+            if row["kind"] != "failed" or "round" in row:
+                self.rows.append(row)
 
     def add(self, **row: Any) -> None:
         """Keep one more, with the time."""
@@ -64,12 +87,13 @@ class Comparison:
     until: float = math.inf
 
     def kept(self, folder: Path) -> Rows:
-        """Rows of earlier runs with these MPIs, sizes, ranks and warm-up: only they compare."""
+        """Rows of earlier runs that compare: of these MPIs, sizes, ranks, warm-up and machine."""
         mpis = sorted(
             (x.mpi.name, x.mpi.launch, x.folder.name, x.mpi.environment.get(TUNED, ""), WARM_UP)
             for x in self.benches
         )
-        return Rows(folder / f"{hashes.of(mpis, self.benches[0].sizes, self.ranks)[:12]}.jsonl")
+        key = hashes.of(mpis, self.benches[0].sizes, self.ranks, machine())
+        return Rows(folder / f"{key[:12]}.jsonl")
 
     def run(self, rows: Rows, progress: Progress) -> None:
         """See that every operation is right, then measure those that are, in turns, into ``rows``.
@@ -110,7 +134,7 @@ class Comparison:
         try:
             rows.add(kind="value", round=number, **bench.measure(name, self.ranks), **of)
         except Wrong as wrong:  # it was right before: its earlier figures do not count either
-            rows.add(kind="failed", why=f"in round {number}: {wrong}", **of)
+            rows.add(kind="failed", round=number, why=f"in round {number}: {wrong}", **of)
 
     def _in_time(self) -> None:
         if time.monotonic() > self.until:

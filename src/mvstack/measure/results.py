@@ -30,6 +30,7 @@ def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, 
     right = [
         row for row in rows if row["kind"] == "value" and (row["op"], row["mpi"]) not in failed
     ]
+    right = [row for row in right if row["round"] in counted]
     right, moved = steady(right), len(right) - len(steady(right))
     names = [name for name in OPERATIONS if name in {row["op"] for row in right}]
     return {
@@ -67,10 +68,15 @@ def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[
     peers = {mpi: one for mpi, one in drawn.items() if not mpis[mpi]}
     ahead = {}
     for mpi in [mpi for mpi in drawn if mpis[mpi]] if peers else ():
-        ratio = statistics.ratios(drawn[mpi], [*peers.values()], higher)
-        places = (np.nanargmax if higher else np.nanargmin)([x[0] for x in peers.values()], axis=0)
+        measured = np.array([one[0] for one in peers.values()])
+        both = np.isfinite(drawn[mpi][0]) & np.isfinite(measured).any(axis=0)
+        if not both.any():
+            continue
+        ratio = statistics.ratios(drawn[mpi], [*peers.values()], higher)[:, both]
+        places = (np.nanargmax if higher else np.nanargmin)(measured[:, both], axis=0)
         best = [{"best": [*peers][place]} for place in places]
-        rows_ = [one | row for one, row in zip(best, _intervals(ratio, sizes), strict=True)]
+        of = [sizes[place] for place in np.flatnonzero(both)]
+        rows_ = [one | row for one, row in zip(best, _intervals(ratio, of), strict=True)]
         mean = statistics.interval(statistics.geometric_mean(ratio)).as_dict()
         ahead[mpi] = {"mean": mean, "sizes": rows_}
     figures = {mpi: _intervals(one, sizes) for mpi, one in drawn.items()}
@@ -93,6 +99,7 @@ def _intervals(drawn: Array, sizes: list[int]) -> list[Row]:
     return [
         {"size": at, **statistics.interval(drawn[:, place]).as_dict()}
         for place, at in enumerate(sizes)
+        if np.isfinite(drawn[0, place])
     ]
 
 

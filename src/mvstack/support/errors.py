@@ -133,7 +133,7 @@ class Missing(MvstackError):
 
 
 class Locked(MvstackError):
-    """Another process is installing into the same root."""
+    """Another process installs into the same root, or checks the same installation."""
 
     exit_code, title = 8, "locked"
 

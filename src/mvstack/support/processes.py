@@ -16,6 +16,7 @@ from typing import IO
 _WATCH = 'read -r _ || { kill "$1"; sleep "$2"; kill -s KILL -- "-$1"; } 2>/dev/null'
 TICK = 2.0  # seconds between looks at what goes on while the program says nothing
 DYING = 4.0  # seconds in which the kernel must have ended what was killed
+GRACE = 4.0  # seconds to clean up before a kill: of ReFrame its jobs, of a launcher its ranks
 
 
 class TimedOut(Exception):
@@ -94,8 +95,9 @@ def run(
 ) -> Done:
     """Run ``command`` to its end with ``data`` as its input, and keep what it prints.
 
-    After ``limit`` seconds it is killed with all that it started. At most ``most`` bytes are kept
-    of each stream. Raises OSError when it cannot be started.
+    After ``limit`` seconds it gets a SIGTERM, so that a launcher can end its ranks on other nodes,
+    and is killed after GRACE more, with all that it started. At most ``most`` bytes are kept of
+    each stream. Raises OSError when it cannot be started.
     """
     with contextlib.ExitStack() as stack:
         # Files, not pipes: a grandchild that keeps a pipe open would make us wait for it.
@@ -116,7 +118,7 @@ def run(
             timed_out = True
         finally:
             if process.poll() is None:
-                end(process)
+                end(process, GRACE)
         out.seek(0)
         err.seek(0)
         return Done(process.returncode, out.read(most), err.read(most), timed_out)

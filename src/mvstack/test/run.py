@@ -7,26 +7,27 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mvstack.support.errors import CheckFailed, Missing, Refused
+from mvstack.support import locks
+from mvstack.support.errors import CheckFailed, Locked, Missing, Refused
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA, home
-from mvstack.support.processes import Limits, follow
+from mvstack.support.processes import GRACE, Limits, follow
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed, nearest
 from mvstack.test.expected import Check, expected_checks
 from mvstack.test.history import earlier_runs, slower
 from mvstack.test.results import cases, problems
+from mvstack.tree.folder import writable
 from mvstack.tree.modules import core_file, lmod_here
 
 #: The checks that come with this repository.
 CHECKS = DATA / "tests" / "reframe"
 _LAST_LINES = 15
-GRACE = 4.0  # seconds that ReFrame gets to cancel its jobs when it is interrupted
 # Lmod's memory of what is loaded, and a parent's place in another MPI job.
 _STATE = (
     *("MODULEPATH", "LOADEDMODULES", "_LMFILES_", "_ModuleTable", "__LMOD_", "BASH_FUNC_module"),
@@ -181,13 +182,29 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
             todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
         )
     out, earlier = tree / "records" / "last-test", earlier_runs(tree)
-    try:
-        results = checked(plan, out, tags, progress)
-        results["slower"] = slower(results, earlier)
-        write_atomically(out / "results.json", json.dumps(results, indent=1) + "\n", mode=None)
-        return results
-    finally:
-        keep_results(out / "results.json", tree / "records" / "results")
+    with _alone(out):
+        (out / "results.json").unlink(missing_ok=True)  # what is kept below is of this run
+        try:
+            results = checked(plan, out, tags, progress)
+            results["slower"] = slower(results, earlier)
+            write_atomically(out / "results.json", json.dumps(results, indent=1) + "\n", mode=None)
+            return results
+        finally:
+            keep_results(out / "results.json", tree / "records" / "results")
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep other runs of checks from ``out`` while the block runs. Raises Locked and Missing."""
+    with contextlib.ExitStack() as stack:
+        try:
+            with writable("the results of the checks cannot be kept", out):
+                stack.enter_context(locks.hold(out.with_suffix(".lock"), wait=False))
+        except locks.Held as held:
+            todo = "wait until it has ended"
+            what = "another process is running the checks of this installation"
+            raise Locked(what, str(out), found=held.holder, todo=todo) from None
+        yield
 
 
 def checked(plan: dict[str, Any], out: Path, tags: list[str], progress: Progress) -> dict[str, Any]:

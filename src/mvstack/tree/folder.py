@@ -10,6 +10,7 @@ from mvstack.plan.types import Plan
 from mvstack.support import locks
 from mvstack.support.errors import Locked, Missing, telling
 from mvstack.support.processes import end_marked
+from mvstack.tree.records import in_place
 
 
 def _own(tree: Path, group: str | None) -> None:
@@ -79,8 +80,8 @@ def end_leftovers(tree: Path) -> int:
 def installing(plan: Plan, umask: str, group: str | None, gigabytes: float) -> Iterator[None]:
     """Hold the root of ``plan`` for one installation: its tree is there, and nobody writes to it.
 
-    Raises Locked, and Missing for a root that cannot be written to, too little room, and a group
-    that the tree cannot be given to.
+    Raises Locked, Refused for a tree that was moved here, and Missing for a root that cannot be
+    written to, too little room, and a group that the tree cannot be given to.
     """
     root, tree = Path(plan.root), Path(plan.tree)
     os.umask(int(umask, 8))
@@ -88,4 +89,6 @@ def installing(plan: Plan, umask: str, group: str | None, gigabytes: float) -> I
         end_leftovers(tree)
         _enough_room(root, gigabytes)
         _own(tree, group)
+        with contextlib.suppress(OSError, ValueError):  # there may be no plan yet
+            in_place(tree)
         yield

@@ -13,6 +13,7 @@ from typing import Any
 
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import Plan
+from mvstack.support.errors import Refused
 from mvstack.support.files import write_atomically
 
 
@@ -28,6 +29,23 @@ def kept_plan(tree: Path) -> dict[str, Any]:
         and all(isinstance(row, dict) for row in [*plan["mpi"], *plan["packages"]])
     ):
         raise ValueError(f"{path} is no plan")
+    return plan
+
+
+def in_place(tree: Path) -> dict[str, Any]:
+    """As :func:`kept_plan`; raises Refused for a tree that was moved or copied, too.
+
+    Its modules, programs and libraries hold the path at which it was made.
+    """
+    plan = kept_plan(tree)
+    made = Path(plan["tree"])
+    if not (made.exists() and made.samefile(tree)):
+        raise Refused(
+            "this tree was moved or copied",
+            str(tree),
+            found=f"it was made as {made}, and its modules, programs and libraries say so",
+            todo="move it back, or install anew: give another --root, or remove this tree",
+        )
     return plan
 
 
