@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from mvstack.plan.types import Plan
 from mvstack.sources.fetch import Fetched, Fetcher
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Store
-from mvstack.support.errors import BuildFailed, Missing, SourceError
+from mvstack.support.errors import BuildFailed, Missing, Refused, SourceError
 from mvstack.support.progress import Progress
 from mvstack.tree.records import Records
 
@@ -211,6 +212,35 @@ def test_a_source_that_cannot_be_had_stops_before_anything_is_built(
     with pytest.raises(SourceError, match=r"mvapich-4\.1\.tar\.gz"):
         tree.install()
     assert tree.calls() == [] and not tree.core.exists()
+
+
+def test_what_is_refused_leaves_the_tree_as_its_plan_says(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mpi-doctor, `test` and `report` read the plan, and modules name files of ``rendered``."""
+    tree.install()
+    plan = tree.tree / "records" / "plan.json"
+    (kept := tree.tree / "rendered" / "tuning" / "table.json").parent.mkdir(exist_ok=True)
+    kept.write_text("{}")
+    before = plan.read_text()
+    monkeypatch.setattr(Stocked, "fetch", Fetcher.fetch)
+    monkeypatch.setattr(Fetcher, "_places", lambda *_: iter(()))
+    mpi = replace(tree.plan.mpi[0], why="another")
+    (tree.tree / "modules" / "Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua").unlink()
+    with pytest.raises(SourceError):
+        tree.install(replace(tree.plan, mpi=[mpi]))
+    assert plan.read_text() == before and kept.is_file() and tree.core.is_file()
+
+
+def test_a_tree_that_was_copied_or_moved_is_not_taken_for_an_installed_one(tree: Tree) -> None:
+    tree.install()
+    elsewhere = tree.top / "elsewhere"
+    shutil.copytree(tree.top / "root", elsewhere, symlinks=True)
+    with pytest.raises(Refused, match="was moved or copied") as caught:
+        tree.install(plan_in(elsewhere))
+    assert f"it was made as {tree.tree}" in caught.value.problems[0].found
+    (tree.top / "link").symlink_to(tree.top / "root")  # as an automounter gives another name
+    assert tree.install(plan_in(tree.top / "link")) == []
 
 
 def test_a_disk_that_is_too_small_is_told_first(

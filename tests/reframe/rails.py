@@ -66,5 +66,5 @@ class Rails(rfm.RegressionTest, MvapichStackMixin):
     def record(self):
         speed, _, _ = links.read(self.output())
         self.record_figures(
-            (f"bandwidth_{name}", None, value, "MB/s") for name, value in speed.items()
+            (f"bandwidth_{name}_link", None, value, "MB/s") for name, value in speed.items()
         )

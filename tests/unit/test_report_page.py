@@ -310,3 +310,14 @@ def test_who_asks_for_json_and_a_page_gets_both(tree, tmp_path, capsys):
     with pytest.raises(InvalidInput, match="cannot be written"):
         report_tree(tree, tmp_path, True)
     assert capsys.readouterr().out == ""
+
+
+def test_a_tree_that_one_may_only_read_has_its_table(tree, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("mvstack.report.page.write_atomically", refuse)
+    with pytest.raises(InvalidInput, match="cannot be written") as caught:
+        report_tree(tree, None, as_json=False)
+    assert "--html FILE" in caught.value.problems[0].todo
+    assert "built with EasyBuild" in capsys.readouterr().out.replace("\n", " ")

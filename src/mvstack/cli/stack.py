@@ -18,7 +18,7 @@ from mvstack.report.summary import as_json as to_json
 from mvstack.report.summary import gather
 from mvstack.report.terminal import print_report
 from mvstack.support.console import say
-from mvstack.support.errors import CheckFailed, MvstackError
+from mvstack.support.errors import CheckFailed, InvalidInput, MvstackError
 from mvstack.test.run import failed_checks, run_tests
 
 app = options.commands()
@@ -163,7 +163,12 @@ def report_tree(
 ) -> None:
     """Print the terminal's table and write the HTML page, or print JSON; end with ``failed``."""
     data = gather(tree)
-    page = None if as_json and html is None else write_html(data, html or tree / "report.html")
+    page = write_html(data, html) if html else None
+    if not html and not as_json:
+        try:
+            page = write_html(data, tree / "report.html")
+        except InvalidInput as error:  # of someone else's tree: the terminal's table is there
+            failed = failed or error
     if not as_json:
         print_report(data, Console(highlight=False), page)
     say(to_json(data) if as_json else None, as_json, failed=failed)

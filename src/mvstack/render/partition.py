@@ -197,13 +197,13 @@ def _quoted(text: str) -> str:
     return f'"""\n{body}\n"""'
 
 
-def write(files: Mapping[str, str], folder: Path) -> None:
-    """Write rendered files below ``folder`` and remove what is rendered no more."""
+def write(files: Mapping[str, str], folder: Path, *, remove: bool = True) -> None:
+    """Write rendered files below ``folder``, and ``remove`` what is rendered no more."""
     for name, text in files.items():
         path = folder / name
         if not path.is_file() or path.read_text() != text:
             write_atomically(path, text, mode=None)
-    for name in stray(files, folder):
+    for name in stray(files, folder) if remove else ():
         (folder / name).unlink()
 
 

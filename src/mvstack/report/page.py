@@ -24,7 +24,7 @@ def write_html(data: Report, path: Path) -> Path:
     Written beside and renamed, so that a page is there whole or not at all. Raises
     :class:`InvalidInput` where ``path`` cannot be written.
     """
-    todo = "name a file in a folder that you may write to"
+    todo = "name a file in a folder that you may write to: --html FILE"
     with telling(InvalidInput, "the report cannot be written", where=str(path), todo=todo):
         write_atomically(path, render(data), mode=None)
     return path

@@ -45,9 +45,8 @@ def install(plan: Plan, run: Run) -> list[Row]:
     tree = Path(plan.tree)
     rendered, progress = rendered_here(plan), run.progress
     with installing(plan, run.umask, run.group, FREE_GB):
-        write({**package_easyconfigs(plan), **rendered.files}, tree / "rendered")
-        records = Records(tree)
-        records.plan(plan.as_dict())
+        files, records = {**package_easyconfigs(plan), **rendered.files}, Records(tree)
+        write(files, tree / "rendered", remove=False)
         todo = work(resolve(rendered), tree)
         wanted = frozenset(item.node.key for item in todo) if run.wanted is None else run.wanted
         todo = _considered(plan, todo, wanted)
@@ -60,6 +59,9 @@ def install(plan: Plan, run: Run) -> list[Row]:
         sources = _fetch(to_build, tree, run, takes) if to_build else {}
         easybuild = _easybuild(plan, run, with_python=bool(to_build))
         _withdraw_changed(todo, plan)
+        # nothing is refused from here on: until now the tree was as its last plan says
+        write(files, tree / "rendered")
+        records.plan(plan.as_dict())
 
         def act(item: Work) -> Row:
             if item.node.key in offered:

@@ -55,8 +55,9 @@ def install(plan: Plan, run: Run) -> list[Row]:
     with installing(plan, run.umask, run.group, FREE_GB):
         if run.lock is not None:
             handed.put(run.lock, plan, inputs)
-        _write(files, tree, inputs)
-        Records(tree).plan(plan.as_dict())
+        _write(files, tree, inputs, remove=run.wanted is not None)
+        if run.wanted is not None:
+            Records(tree).plan(plan.as_dict())
         isolated = for_tree(root, tree, run.progress, run.jobs, run.caches)
         environments = environments_of(isolated, plan, inputs, tree, tree / "logs")
         if run.wanted not in (None, COMPILER):
@@ -73,6 +74,9 @@ def install(plan: Plan, run: Run) -> list[Row]:
         in_caches = offered(run.caches, todo) if run.caches else set()
         texts = {part: content_of(plan, part, roots.get(part.key, ""), inputs) for part in parts}
         changed = _changed(tree, texts)
+        # nothing is refused from here on: until now the tree was as its last plan says
+        _write(files, tree, inputs)
+        Records(tree).plan(plan.as_dict())
         if todo or changed:
             stale = [tree / "modules" / part.file for part in changed]
             core.withdraw(*stale, core.core_file(tree, plan.release))
@@ -145,13 +149,13 @@ def pending(plan: Plan) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in told]
 
 
-def _write(files: dict[str, str], tree: Path, inputs: str) -> None:
+def _write(files: dict[str, str], tree: Path, inputs: str, *, remove: bool = True) -> None:
     """Write what is rendered; locks beside it stay as long as their inputs stand."""
     for name, record in RECORDS.items():
         kept = tree / "rendered" / "spack" / name
         if kept.is_file() and lock.known_inputs(tree / "records" / record) == inputs:
             files = {**files, f"spack/{name}": kept.read_text()}
-    write(files, tree / "rendered")
+    write(files, tree / "rendered", remove=remove)
 
 
 def _changed(tree: Path, wanted: dict[Part, str]) -> dict[Part, str]:
