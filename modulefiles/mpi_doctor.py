@@ -29,11 +29,17 @@ OK, LOOK, WRONG = "ok", "look", "WRONG"
 
 # Variables that by themselves take the fabric or shared memory away.
 DECIDE = ("FI_PROVIDER", "UCX_TLS", "UCX_NET_DEVICES", "MPIR_CVAR_NOLOCAL")
-# Modules of other MPIs, as sites call them.
+# Modules of other MPIs, as sites, vendors, distributions and EasyBuild call them.
 OTHERS = re.compile(
-    r"(openmpi|impi|intel-?mpi|intel-oneapi-mpi|mpich|mvapich2?(-(plus|gdr|x))?|cray-mpich[-\w]*)/"
+    r"mpi/|(intel|oneapi)/i?mpi/|((cray|gnu|hpe|sgi|nvhpc)-)?(open-?mpi|mpich|mvapich2?(?!-stack/)|"
+    r"impi|intel[-_]?(oneapi-)?mpi|spectrum[-_]?mpi|psmpi|hpcx|mpt)[-_/.\d]",
+    re.I,
 )
-LIBMPI = re.compile(r"/lib(mpi|mpich|mpi_mt|mpi_cray\w*)\.so[.\d]*$")
+# MPI libraries: MPICH's and Open MPI's names, the standard ABI's, IBM's, Cray's (by compiler); but
+# none for a language (libmpi_mpifh, libmpi_cxx), nor Cray's for GPUs (libmpi_gtl_cuda).
+LIBMPI = re.compile(
+    r"/lib(mpi|mpich)(_(mt|abi|ibm|(cray|gnu|intel|nvidia|aocc|amd|pgi)(_\w+)?))?\.so[.\d]*$"
+)
 # Devices of the kernel without which a fabric is not there, as patterns below /sys/class.
 DEVICES = {
     "infiniband": ("infiniband", r"mlx\d|ib\w*"),

@@ -63,10 +63,15 @@ def test_no_module_of_ours():
 @pytest.mark.parametrize(
     ("other", "wrong"),
     [
-        ("openmpi/5.0.7", True), ("OpenMPI", False), ("intel-oneapi-mpi/2021.18", True),
+        ("openmpi/5.0.7", True), ("OpenMPI", True), ("intel-oneapi-mpi/2021.18", True),
         ("mvapich2-gdr/2.3.7", True), ("cray-mpich-abi/8.1", True),
-        ("mvapich-stack/2026.11", False),
-        ("mpich", True), ("mpi4py/4.0", False),
+        ("mvapich-stack/2026.11", False), ("gmvapich/.2026.11-ofi", False),
+        ("mpich", True), ("mpi4py/4.0", False), ("mpiP/3.5", False), ("hdf5/1.14-openmpi", False),
+        # EasyBuild's, RHEL's, those of Azure's images, of vendors, of OpenHPC
+        ("OpenMPI/4.1.6-GCC-13.2.0", True), ("MPICH/4.0", True), ("mpi/openmpi-x86_64", True),
+        ("mpi/mpich-x86_64", True), ("mpi/hpcx", True), ("intel/mpi/2021.10", True),
+        ("intelmpi", True), ("spectrum-mpi/10.4", True), ("hpcx-mt/2.18", True), ("mpt/2.25", True),
+        ("nvhpc-hpcx/24.5", True), ("openmpi3", True), ("mvapich/4.1-ucx", True),
     ],
 )  # fmt: skip
 def test_the_module_of_another_mpi(other, wrong):
@@ -207,6 +212,26 @@ OURS = "\tlibmpi.so.12 => /apps/stack/software/MVAPICH/lib/libmpi.so.12 (0x1)\n"
 )  # fmt: skip
 def test_a_program(ldd, expected):
     assert states(mpi_doctor.linked("a.out", MPI, "/apps/stack", ldd)) == expected
+
+
+@pytest.mark.parametrize(
+    ("soname", "is_one"),
+    [
+        *((name, True) for name in (
+            "libmpi_gnu_123.so.12", "libmpi_intel.so.12", "libmpi_nvidia.so.12", "libmpi_ibm.so.3",
+            "libmpi_cray.so.12", "libmpi_abi.so.0", "libmpi_mt.so.4", "libmpich_gnu_51.so.3",
+            "libmpich.so.12", "libmpi.so",
+        )),
+        *((name, False) for name in (
+            "libmpi_cxx.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40", "libmpifort.so.12",
+            "libmpi_ibm_mpifh.so.3", "libmpifort_gnu_123.so.12", "libmpi_gtl_cuda.so.0",
+        )),
+    ],
+)  # fmt: skip
+def test_the_library_of_another_mpi(soname, is_one):
+    found = states(mpi_doctor.linked("a", MPI, "/apps/stack", f"\t{soname} => /opt/x/{soname}\n"))
+    other = (WRONG, f"a loads /opt/x/{soname}, which is not the loaded MPI")
+    assert found == [other if is_one else (LOOK, "a uses no MPI library")]
 
 
 def both(provider="cxi", sent=0):
