@@ -53,6 +53,7 @@ DEVICES = {
 DRIVERS = {"nvidia": "/proc/driver/nvidia/version", "amd": "/dev/kfd"}
 LOCKED = 64 << 20  # bytes of locked memory that a rank with an adapter needs at least
 SHARED = 64 << 20  # bytes of /dev/shm that two ranks need at least
+AGAIN = "look again in a job, on a compute node"
 
 
 def module_of(plan, loaded):
@@ -113,11 +114,14 @@ def fortran(line, version):
         yield Finding(LOOK, what, fix)
 
 
-def variables(mpi, environ):
-    """What the shell sets against what the module sets."""
+def variables(mpi, tree, environ):
+    """What the shell sets against what the module sets, which names a table by its place."""
     tuned = {} if environ.get("MVAPICH_STACK_UNTUNED") == "1" else mpi.get("tuning", {})
     rows = dict(mpi.get("environment", {}), **tuned)
-    planned = {name: row["value"] for name, row in rows.items()}
+    planned = {
+        name: "{}/rendered/{}".format(tree, row["value"]) if "table" in row else row["value"]
+        for name, row in rows.items()
+    }
     of_mpi = re.compile("(%s)_" % fabric.TUNING)
     for name in sorted(planned.keys() | {one for one in environ if of_mpi.match(one)}):
         found, wanted = environ.get(name), planned.get(name)
@@ -130,20 +134,27 @@ def variables(mpi, environ):
         yield Finding(WRONG if name in DECIDE else LOOK, what, fix)
 
 
-def limits(mpi, locked, shared, ptrace):
+def in_a_job(plan, environ):
+    """Whether programs run on this node: without a scheduler they do where one is logged in.
+
+    The shell of `salloc` has SLURM_JOB_ID and may be on a login node; slurmd sets SLURMD_NODENAME.
+    """
+    names = ("SLURMD_NODENAME", "PBS_JOBID", "LSB_JOBID", "FLUX_URI")
+    return not plan["job"] or any(name in environ for name in names)
+
+
+def limits(mpi, in_job, locked, shared, ptrace):
     """What the system allows: locked memory, /dev/shm, reading the memory of a neighbour.
 
     ``locked`` and ``shared`` are bytes, None for no limit or unknown; ``ptrace`` is the kernel's
     ptrace_scope, 0 for root.
     """
     if mpi["fabric"] in DEVICES and locked is not None and locked < LOCKED:
-        yield Finding(
-            WRONG,
-            "a process may lock {} kB of memory: adapters cannot register more".format(
-                locked >> 10
-            ),
-            "ulimit -l unlimited; the staff: memlock in limits.d, LimitMEMLOCK of slurmd",
+        what = "a process may lock {} kB of memory: adapters cannot register more".format(
+            locked >> 10
         )
+        fix = "ulimit -l unlimited; the staff: memlock in limits.d, LimitMEMLOCK of slurmd"
+        yield Finding(WRONG, what, fix) if in_job else Finding(LOOK, what, AGAIN)
     if shared is not None and shared < SHARED:
         what = "{} kB are free in /dev/shm: ranks of a node share memory there".format(shared >> 10)
         yield Finding(WRONG, what, "remove what is left in /dev/shm, or start containers with more")
@@ -174,12 +185,8 @@ def devices(mpi, in_job, listed):
         yield Finding(OK, "adapters for {}: {}".format(mpi["fabric"], ", ".join(found)), "")
     else:
         what = "this node has no adapter for {} in /sys/class/{}".format(mpi["fabric"], kind)
-        fix = (
-            "the staff: is the driver loaded?"
-            if in_job
-            else "look again in a job, on a compute node"
-        )
-        yield Finding(WRONG if in_job else LOOK, what, fix)
+        fix = "the staff: is the driver loaded?"
+        yield Finding(WRONG, what, fix) if in_job else Finding(LOOK, what, AGAIN)
 
 
 def gpus(mpi, in_job, exists):
@@ -203,10 +210,13 @@ def gpus(mpi, in_job, exists):
 def slurm(mpi, printed):
     """Whether srun has the PMI that the MPI was built for; ``printed`` is of `srun --mpi=list`."""
     planned = mpi["pmi"]
-    if planned not in ("pmi1", "pmi2", "pmix") or mpi["launcher"] != "srun" or not printed:
+    if planned not in ("pmi1", "pmi2", "pmix") or mpi["launcher"] != "srun" or not printed.strip():
         return
     word = {"pmi1": "none"}.get(planned, planned)
-    if not re.search(r"\b%s" % word, printed):
+    if " types are" not in printed:
+        what = "srun does not list its PMIs: " + printed.strip().splitlines()[-1]
+        yield Finding(LOOK, what, AGAIN + "; the staff: has this node its slurm.conf?")
+    elif not re.search(r"\b%s" % word, printed):
         what = "srun has no {}: N tasks would be N worlds of one rank".format(planned)
         yield Finding(WRONG, what, "the staff: install Slurm's plugin for " + planned)
 
@@ -332,15 +342,14 @@ def findings(plan, arguments, here):
         return
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     shared = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
-    in_job = any(
-        name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI")
-    )
+    in_job = in_a_job(plan, os.environ)
     yield from commands(mpi, plan["tree"], shutil.which)
     line = told("mpifort", "-show")
     yield from fortran(line, told(line.split(" ")[0] or "gfortran", "-dumpversion"))
-    yield from variables(mpi, os.environ)
+    yield from variables(mpi, plan["tree"], os.environ)
     yield from limits(
         mpi,
+        in_job,
         None if locked == resource.RLIM_INFINITY else locked,
         shared.f_bavail * shared.f_frsize if shared else None,
         number_in("/proc/sys/kernel/yama/ptrace_scope") if os.geteuid() else 0,

@@ -107,8 +107,18 @@ def test_another_mpicc_comes_first():
     ],
 )
 def test_variables(environ, expected):
-    assert states(mpi_doctor.variables(MPI, environ)) == expected
-    assert states(mpi_doctor.variables({**MPI, "provided": "/opt/cray"}, environ)) == []
+    assert states(mpi_doctor.variables(MPI, "/apps/stack", environ)) == expected
+    provided = {**MPI, "provided": "/opt/cray"}
+    assert states(mpi_doctor.variables(provided, "/apps/stack", environ)) == []
+
+
+def test_a_tuned_table_is_named_by_its_place_in_the_tree():
+    rows = {"MPIR_CVAR_X": {"value": "tuning/abc.json", "table": "collectives/x.json"}}
+    mpi = {**MPI, "environment": {}, "tuning": rows}
+    right = "/apps/stack/rendered/tuning/abc.json"
+    assert states(mpi_doctor.variables(mpi, "/apps/stack", {"MPIR_CVAR_X": right})) == []
+    found = list(mpi_doctor.variables(mpi, "/apps/stack", {}))
+    assert [one.fix for one in found] == ["export MPIR_CVAR_X=" + right]
 
 
 @pytest.mark.parametrize(
@@ -122,20 +132,41 @@ def test_variables(environ, expected):
     ],
 )
 def test_limits(fabric, locked, shared, ptrace, expected):
-    found = states(mpi_doctor.limits({**MPI, "fabric": fabric}, locked, shared, ptrace))
+    mpi = {**MPI, "fabric": fabric}
+    found = states(mpi_doctor.limits(mpi, True, locked, shared, ptrace))
     assert [state for state, _ in found] == expected
+
+
+def test_a_login_node_may_lock_little_memory():
+    found = list(mpi_doctor.limits(MPI, False, 65536, None, 0))
+    assert [(one.state, one.fix) for one in found] == [(LOOK, mpi_doctor.AGAIN)]
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"SLURM_JOB_ID": "7"}, False),  # a shell of salloc
+        ({"SLURM_JOB_ID": "7", "SLURMD_NODENAME": "n1"}, True),
+        ({"PBS_JOBID": "7"}, True),
+        ({"LSB_JOBID": "7"}, True),
+        ({"FLUX_URI": "local:///run/flux"}, True),
+        ({}, False),
+    ],
+)
+def test_a_compute_node_is_known_by_what_the_scheduler_sets_there(environ, expected):
+    assert mpi_doctor.in_a_job({"job": {"submit": "sbatch job.sh"}}, environ) is expected
+    assert mpi_doctor.in_a_job({"job": {}}, environ)  # no scheduler: programs run here
 
 
 def test_mvapich_4_ends_where_it_may_not_read_a_neighbour(monkeypatch):
     """Seen of 4.0 under qemu-user, which has no process_vm_readv; without CMA all was right."""
-    found = states(mpi_doctor.limits(MPI, None, None, 1))
+    found = states(mpi_doctor.limits(MPI, True, None, None, 1))
     assert found == [(WRONG, "ptrace_scope is 1: programs end at messages of 16 KiB within a node")]
     for other in ({"device": "ch4:ucx"}, {"product": "mpich"}):
-        assert [one for one, _ in states(mpi_doctor.limits({**MPI, **other}, None, None, 1))] == [
-            LOOK
-        ]
+        found = states(mpi_doctor.limits({**MPI, **other}, True, None, None, 1))
+        assert [state for state, _ in found] == [LOOK]
     monkeypatch.setenv("MPIR_CVAR_CH4_CMA_ENABLE", "0")
-    assert [one for one, _ in states(mpi_doctor.limits(MPI, None, None, 1))] == [LOOK]
+    assert [one for one, _ in states(mpi_doctor.limits(MPI, True, None, None, 1))] == [LOOK]
 
 
 @pytest.mark.parametrize(
@@ -174,6 +205,15 @@ def test_the_pmi_of_srun(printed):
     found = states(mpi_doctor.slurm({**MPI, "pmi": "pmix"}, printed))
     assert found == [(WRONG, "srun has no pmix: N tasks would be N worlds of one rank")]
     assert states(mpi_doctor.slurm({**MPI, "launcher": "hydra", "pmi": "pmix"}, printed)) == []
+
+
+def test_an_srun_that_finds_no_configuration():
+    """Slurm 22.05 without slurm.conf."""
+    last = "srun: fatal: Could not establish a configuration source"
+    printed = f"srun: error: fetch_config: DNS SRV lookup failed\n{last}\n"
+    found = states(mpi_doctor.slurm(MPI, printed))
+    assert found == [(LOOK, "srun does not list its PMIs: " + last)]
+    assert states(mpi_doctor.slurm(MPI, "\n")) == []
 
 
 def test_ranks_that_wait_for_one_that_died():
