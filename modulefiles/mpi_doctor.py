@@ -11,6 +11,7 @@ Exit status: 0, or 1 when something is wrong. It comes with the module mvapich-s
 # Runs on the python3 of the node: 3.6 on RHEL 8 and SLES 15. Nothing beside the standard library.
 
 import argparse
+import io
 import json
 import os
 import re
@@ -22,7 +23,11 @@ import sys
 import tempfile
 from collections import namedtuple
 
-import fabric
+# Python leaves the program's own folder out where PYTHONSAFEPATH is set.
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+
+import fabric  # noqa: E402
 
 Finding = namedtuple("Finding", "state what fix")
 OK, LOOK, WRONG = "ok", "look", "WRONG"
@@ -295,9 +300,17 @@ def told(*command, **options):
     return done.stdout.decode("utf-8", "replace")
 
 
-def run_two(mpi, source):
-    """Compile ``source`` and start two ranks by the plan's launch line."""
-    with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix=".mpi-doctor-") as folder:
+def run_two(mpi, source, hosts):
+    """Compile ``source`` and start two ranks by the plan's launch line, in a folder made for it.
+
+    ``hosts`` is the command that prints the nodes of the job, for launchers that read a file.
+    """
+    try:
+        folder = tempfile.mkdtemp(dir=os.getcwd(), prefix=".mpi-doctor-")
+    except OSError as error:
+        what = "the program to run cannot be put here: {}".format(error)
+        return [Finding(WRONG, what, "cd to a folder of yours on a shared file system")]
+    try:
         program = os.path.join(folder, "two")
         compiled = told("mpicc", "-o", program, source)
         if not os.path.exists(program):
@@ -308,14 +321,20 @@ def run_two(mpi, source):
         line = mpi["launch"].format(
             ranks=2, nodes=1, ranks_per_node=2, program=shlex.quote(program)
         )
+        before = ""
+        if "-hostfile hosts" in mpi["launch"]:  # as modulefiles/job.lines.j2
+            before = "({}) </dev/null >hosts && ".format(hosts)
         asking = dict(os.environ, MPIR_CVAR_DEBUG_SUMMARY="1", UCX_LOG_LEVEL="info")
         done = subprocess.run(
-            ["bash", "-c", "timeout 60 " + line],
+            ["bash", "-c", before + "timeout 60 " + line],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=asking,
+            cwd=folder,
         )
         return ran(mpi, done.stdout.decode("utf-8", "replace"), done.returncode)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def names_in(kind):
@@ -333,7 +352,7 @@ def number_in(path):
         return 0
 
 
-def findings(plan, arguments, here):
+def findings(plan, arguments):
     """Everything, one after the other."""
     loaded = [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one]
     mpi, found = module_of(plan, loaded)
@@ -365,14 +384,18 @@ def findings(plan, arguments, here):
         else:
             yield Finding(WRONG, program + " is no file", "name the program's file")
     if arguments.run:
-        yield from run_two(mpi, os.path.join(here, "identity.c"))
+        hosts = plan["job"].get("hosts", "hostname")
+        yield from run_two(mpi, os.path.join(HERE, "identity.c"), hosts)
     if arguments.printed:
-        with open(arguments.printed, errors="replace") as file:
-            yield from ran(mpi, file.read(), 0)
+        yield from ran(mpi, arguments.printed.read(), 0)
 
 
 def main():
-    """Print what is found."""
+    """Print what is found. Raises BrokenPipeError."""
+    # names of files may be of any bytes
+    sys.stdout = io.TextIOWrapper(
+        sys.stdout.buffer, sys.stdout.encoding, "backslashreplace", line_buffering=True
+    )
     parser = argparse.ArgumentParser(
         prog="mpi-doctor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -383,26 +406,29 @@ def main():
     parser.add_argument(
         "--printed",
         metavar="FILE",
+        type=argparse.FileType(errors="replace"),
         help="what two ranks of identity.c (beside this program) printed elsewhere",
     )
     arguments = parser.parse_args()
-    here = os.path.dirname(os.path.realpath(__file__))
-    path = os.path.join(os.path.dirname(os.path.dirname(here)), "records", "plan.json")
+    path = os.path.join(os.path.dirname(os.path.dirname(HERE)), "records", "plan.json")
     try:
         with open(path) as file:
             plan = json.load(file)
     except (OSError, ValueError) as error:
         sys.exit("mpi-doctor: the stack's plan cannot be read: {}".format(error))
     wrong = 0
-    for one in findings(plan, arguments, here):
+    for one in findings(plan, arguments):
         wrong += one.state == WRONG
         print("{:<6}{}".format(one.state, one.what))
         if one.fix:
             print("      fix: " + one.fix)
-        sys.stdout.flush()
     print("{} wrong".format(wrong) if wrong else "nothing is wrong")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # mpi-doctor | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Python writes when it ends
+        sys.exit(1)

@@ -47,6 +47,7 @@ def plan_of(tree: Path, **mpi: Any) -> dict[str, Any]:
         "builder": "easybuild",
         "tree": str(tree),
         "cores": 2,
+        "job": {},
         "mpi": [entry | mpi],
         "packages": [],
     }

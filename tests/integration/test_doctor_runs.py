@@ -100,6 +100,29 @@ def test_another_libmpi_and_another_mpicc(doctor, tmp_path):
         assert "which is not the loaded MPI" in said
 
 
+def test_a_launcher_that_reads_a_file_of_hosts(doctor, plan, tmp_path):
+    """The launcher, mpirun_rsh by name, is the loaded MPI's own behind a script."""
+    launch = "mpirun_rsh -export -np {ranks} -hostfile hosts {program}"
+    mpi, job = plan["mpi"][0] | {"launch": launch}, {"hosts": "cat; hostname"}
+    elsewhere = plan | {"mpi": [mpi, *plan["mpi"][1:]], "job": job}
+    (tmp_path / "stack" / "records" / "plan.json").write_text(json.dumps(elsewhere))
+    (tmp_path / "mpirun_rsh").write_text(
+        '#!/bin/sh\n[ "$(cat hosts)" = "$(hostname)" ] && exec mpiexec -n $3 $6\n'
+    )
+    _, said = doctor("chmod +x mpirun_rsh; PATH=$PATH:$PWD; mpi-doctor --run; ls -A")
+    assert "ok    two ranks ran; in use: " in said
+    assert ".mpi-doctor" not in said  # nothing is left
+
+
+def test_a_shell_that_leaves_the_programs_folder_out(doctor):
+    status, said = doctor("PYTHONSAFEPATH=1 mpi-doctor")
+    assert status == 0, said
+
+
+def test_nobody_reads_what_it_prints(doctor):
+    assert doctor("(sleep 1; mpi-doctor; echo $? >&3) 3>status | true; cat status") == (0, "1\n")
+
+
 def test_it_says_how_it_is_used(doctor):
     status, said = doctor("mpi-doctor --help")
     assert status == 0 and "mpi-doctor ./PROGRAM" in said

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import json
 import sys
 from pathlib import Path
 
@@ -22,7 +24,7 @@ MPI = {
     "launch": "srun --mpi=pmi2 -n {ranks} {program}",
     "environment": {"FI_PROVIDER": {"value": "cxi"}}, "believe": {"provider": ["cxi"]},
 }  # fmt: skip
-PLAN = {"release": "2026.11", "tree": "/apps/stack", "mpi": [MPI]}
+PLAN = {"release": "2026.11", "tree": "/apps/stack", "job": {}, "mpi": [MPI]}
 
 
 def states(found):
@@ -288,3 +290,21 @@ def test_two_ranks():
     alone = both().replace("rank 1", "rank 0")
     assert "world of its own" in states(mpi_doctor.ran(MPI, alone, 0))[0][1]
     assert "exit status 124" in states(mpi_doctor.ran(MPI, "Killed", 124))[0][1]
+
+
+def test_a_folder_into_which_nothing_can_be_put(monkeypatch):
+    monkeypatch.chdir("/proc")
+    (found,) = mpi_doctor.run_two(MPI, "two.c", "hostname")
+    assert found.state == WRONG and found.fix.startswith("cd to a folder of yours")
+
+
+def test_a_name_that_cannot_be_printed(tmp_path, monkeypatch):
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "plan.json").write_text(json.dumps(PLAN | {"release": "é\udce9"}))
+    monkeypatch.setattr(mpi_doctor, "HERE", str(tmp_path / "share" / "mpi-doctor"))
+    monkeypatch.setattr(sys, "argv", ["mpi-doctor"])
+    stdout = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", stdout)
+    monkeypatch.delenv("LOADEDMODULES", raising=False)
+    assert mpi_doctor.main() == 1
+    assert b"module load mvapich-stack/\\xe9\\udce9 " in stdout.buffer.getvalue()
