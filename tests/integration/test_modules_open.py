@@ -95,3 +95,13 @@ def test_a_withdrawn_module_cannot_be_loaded(plan: Plan) -> None:
     modules.publish(plan)
     said = bash(f"source {plan.tree}/init/bash; module load mvapich-stack && echo $GOT_MVAPICH")
     assert "yes" in said
+
+
+def test_an_update_of_lmod_leaves_a_tree_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lmod").symlink_to("8.6.19")  # as distributions have it: the link stays
+    command = tmp_path / "lmod" / "libexec" / "lmod"
+    monkeypatch.setattr(modules, "lmod_command", lambda _: str(command))
+    modules.publish(plan := plan_in(tmp_path / "root"))
+    assert f"source {tmp_path}/lmod/init/bash" in Path(plan.tree, "init", "bash").read_text()

@@ -32,7 +32,7 @@ def publish(plan: Plan) -> None:
 
     Raises Missing.
     """
-    tree, lmod = Path(plan.tree), Path(lmod_command(plan.root)).resolve().parents[1]
+    tree, lmod = Path(plan.tree), Path(lmod_command(plan.root)).parents[1]
     install_doctor(tree)
     install_guard(plan)
     write_atomically(core_file(tree, plan.release), template("mvapich-stack.lua", plan=plan))
