@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from mvstack.cache.place import place
+from mvstack.install.stages import default_root
+from mvstack.sources.download import local
 from mvstack.support.files import write_atomically
+from mvstack.support.home import home, use
 
 
 def test_text_and_bytes_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
@@ -51,3 +55,22 @@ def test_a_disk_that_is_read_only_is_told_by_the_name_that_was_asked_for(
     with pytest.raises(OSError, match="Read-only") as caught:
         write_atomically(tmp_path / "file", "x")
     assert caught.value.filename == str(tmp_path / "file")
+
+
+def test_a_folder_is_meant_as_its_name_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A root is written into modules: neither the folder it was typed in nor ~ may stay in it."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to("here")  # as an automounter makes them
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MVSTACK_SITE", "~/here")
+    wanted = str(tmp_path / "link")
+    for typed in ("../link", "~/link"):  # bash leaves the ~ of --root=~/link as it is
+        monkeypatch.setenv("MVSTACK_ROOT", typed)
+        assert default_root() == default_root(Path(typed)) == wanted
+        assert str(place(typed).folder) == str(local(typed)) == wanted
+    assert home().site == tmp_path / "here"
+    use(Path("~/link"))
+    assert os.environ["MVSTACK_SITE"] == str(tmp_path / "here")

@@ -17,6 +17,7 @@ from mvstack.cache.place import NotBelieved
 from mvstack.sources.accepted import state_dir
 from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Missing, Refused, telling
+from mvstack.support.files import full
 from mvstack.support.processes import Done, english, run, variable
 
 VARIABLE = "MVSTACK_GNUPGHOME"
@@ -60,7 +61,7 @@ _TELLING = (
 def home() -> Path:
     """The GPG home of mvstack: MVSTACK_GNUPGHOME, else ``gnupg`` in the user's state."""
     chosen = os.environ.get(VARIABLE, "")
-    return Path(chosen).absolute() if chosen else state_dir() / "gnupg"
+    return full(chosen) if chosen else state_dir() / "gnupg"
 
 
 def trusted() -> list[Key]:

@@ -34,7 +34,7 @@ class Place:
     @property
     def folder(self) -> Path | None:
         """The folder that it is; None for a URL that is not file://."""
-        return None if is_url(self.name) else local(self.name).expanduser().absolute()
+        return None if is_url(self.name) else local(self.name)
 
     @property
     def url(self) -> str:

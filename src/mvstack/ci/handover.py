@@ -26,7 +26,7 @@ from mvstack.cache.place import Place, Unreachable, place
 from mvstack.cache.use import Caches
 from mvstack.model.ci import Settings, Site
 from mvstack.support.errors import InvalidInput, Problem, Refused, telling
-from mvstack.support.files import write_atomically
+from mvstack.support.files import full, write_atomically
 from mvstack.support.processes import variable
 
 # What is said of an entry that must not be signed.
@@ -118,7 +118,7 @@ def shared() -> Path:
     """What all jobs of this user keep, apart for protected pipelines, as ci/get.sh does."""
     kind = "protected" if os.environ.get("CI_COMMIT_REF_PROTECTED") == "true" else "open"
     default = Path.home() / ".cache" / "mvapich-stack"
-    return Path(os.environ.get("MVSTACK_CLONES") or default).absolute() / kind
+    return full(os.environ.get("MVSTACK_CLONES") or default) / kind
 
 
 def job_key() -> gpg.Key:

@@ -24,7 +24,7 @@ from mvstack.model.ci import TREE_LENGTH
 from mvstack.model.system import Install, System
 from mvstack.plan.types import Extent, Plan
 from mvstack.support.errors import InvalidInput, Missing, Refused, telling
-from mvstack.support.files import write_atomically
+from mvstack.support.files import full, write_atomically
 from mvstack.support.git import git
 from mvstack.support.progress import Progress
 from mvstack.test.run import checked, keep_results
@@ -119,7 +119,7 @@ def padded(root: Path, below: str, length: int = TREE_LENGTH) -> Path:
 
     Raises InvalidInput when the path is longer already.
     """
-    root = root.absolute()
+    root = full(root)
     found = len(str(root)) + 1 + len(below)
     if found == length:
         return root
@@ -224,7 +224,7 @@ def share_builder(plan: Plan) -> None:
     root that has its own keeps them.
     """
     folder = shared()
-    sources = Path(os.environ.get("MVSTACK_SOURCES") or folder / "sources").absolute()
+    sources = full(os.environ.get("MVSTACK_SOURCES") or folder / "sources")
     sources.mkdir(parents=True, exist_ok=True)
     Path(plan.root).mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):

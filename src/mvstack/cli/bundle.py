@@ -11,6 +11,7 @@ from mvstack.cli import options
 from mvstack.install.flow import Request
 from mvstack.support.console import say
 from mvstack.support.errors import InvalidInput
+from mvstack.support.files import full
 
 app = options.commands()
 
@@ -37,8 +38,9 @@ def bundle(
             todo="give --binaries if the other machine is of the same kind and this "
             "one or a cache has the packages; else --sources",
         )
+    to = full(to)
     asked = Request(system, release, root, profile or "", caches=site_caches(cache or []))
-    about = make(asked, to.absolute(), binaries, options.progress(as_json))
+    about = make(asked, to, binaries, options.progress(as_json))
     size = sum(path.stat().st_size for path in to.rglob("*") if not path.is_symlink()) / 1e6
     signers = about["binaries"]["signed_by"] if about["binaries"] else []
     lines = (f"send this fingerprint separately: {one}" for one in signers)

@@ -20,6 +20,7 @@ from mvstack.model.spack_lock import Lock, read_lock
 from mvstack.plan.types import Extent, Plan
 from mvstack.support.console import say
 from mvstack.support.errors import InvalidInput, MvstackError, gathered, telling, together
+from mvstack.support.files import full
 from mvstack.support.progress import Progress
 
 app = options.commands()
@@ -125,7 +126,7 @@ def gate(
 ) -> None:
     """Check a lock file of Spack that you solved by hand against the plan. Builds nothing."""
     read_lock(file)  # what is none is told before Spack is cloned
-    folders = [one for one in file.absolute().parent.parts if one != "spack"]
+    folders = [one for one in full(file).parent.parts if one != "spack"]
     name = partition or "/".join(folders[-2:])
     system, partitions = stages.load(name, release)
     only = stages.only_one(name, partitions, f"gate {file}")

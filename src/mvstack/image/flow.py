@@ -25,6 +25,7 @@ from mvstack.install.flow import Request, install
 from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.support.files import full
 from mvstack.support.progress import Progress
 
 
@@ -57,7 +58,7 @@ class Asked:
     def folder(self, root: str = "") -> Path:
         """Where images are kept: as given, else from the environment, else below the root."""
         if self.images is not None:
-            return self.images.absolute()
+            return full(self.images)
         here = stages.default_root(self.root)
         return store.images_folder(root or here)
 
@@ -196,7 +197,7 @@ def _sign(job: Job, key: str) -> None:
 def pack_release(asked: Asked, to: Path, progress: Progress) -> dict[str, str]:
     """`mvstack image pack`: the installed release, signed, for a build on another machine."""
     plan, _ = asked.plan("pack")
-    return packed.pack(plan, to.absolute(), asked.key, progress)
+    return packed.pack(plan, full(to), asked.key, progress)
 
 
 def list_images(asked: Asked, where: str | None, site: Path | None) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
 from mvstack.image.store import Version
 from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.files import full
 from mvstack.support.progress import Progress
 
 
@@ -141,7 +142,7 @@ def _may_be_published(version: Version, image: ImagePlan, unknown_is_fine: bool)
 
 def _to_folder(version: Version, to: Path) -> dict[str, str]:
     """Copy a version to a folder of images: whole or not at all, never over one that is there."""
-    target = to.absolute() / version.data["image"] / version.version
+    target = full(to) / version.data["image"] / version.version
     if target.exists():
         sums = target / SUMS
         if sums.is_file() and sums.read_bytes() == (version.folder / SUMS).read_bytes():

@@ -18,7 +18,7 @@ from typing import Any
 
 from mvstack.support import locks
 from mvstack.support.errors import InvalidInput, Locked, Missing, Problem, Refused
-from mvstack.support.files import write_atomically
+from mvstack.support.files import full, write_atomically
 
 STATES = ("building", "candidate", "tested", "published")
 WORK, BASE = "work", "base"  # beside the releases: where versions are worked on; base disks
@@ -76,7 +76,7 @@ class Version:
 def images_folder(root: str) -> Path:
     """Where images are kept: MVSTACK_IMAGES, else ``images`` below the install root."""
     chosen = os.environ.get("MVSTACK_IMAGES", "")
-    return Path(chosen).absolute() if chosen else Path(root) / "images"
+    return full(chosen) if chosen else Path(root) / "images"
 
 
 def work_folder(version: Version) -> Path:

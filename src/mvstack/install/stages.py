@@ -18,6 +18,7 @@ from mvstack.sources.accepted import all_accepted
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
+from mvstack.support.files import full
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed
 from mvstack.tree.records import in_place, kept_plan
@@ -26,10 +27,10 @@ from mvstack.tree.records import in_place, kept_plan
 def default_root(given: Path | None = None) -> str:
     """Where stacks go: ``given``, else as the user says, else by who may write there."""
     if given is not None:
-        return str(given.absolute())
+        return str(full(given))
     chosen = os.environ.get("MVSTACK_ROOT", "")
     if chosen:
-        return str(Path(chosen).absolute())
+        return str(full(chosen))
     # not ~/mvapich-stack: that is what a clone of this repository is called
     mine = Path.home() / ".local" / "share" / "mvapich-stack"
     return "/opt/mvapich-stack" if os.geteuid() == 0 else str(mine)

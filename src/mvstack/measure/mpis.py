@@ -12,7 +12,7 @@ from typing import Any
 
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Missing, MvstackError, gathered
-from mvstack.support.files import sha256_of
+from mvstack.support.files import full, sha256_of
 from mvstack.support.home import DATA
 from mvstack.support.processes import run
 from mvstack.support.words import listed, nearest
@@ -164,7 +164,7 @@ def peer(word: str, cache: Path, launchers: Mapping[str, str]) -> Mpi:
             todo = "install its development package (Debian: libmpich-dev, libopenmpi-dev)"
             raise Missing(f"{word}: it is not installed", found="no mpicc of it", todo=todo)
         return _started(word, there[0], environment, launchers)
-    prefix = Path(name).absolute() if kind == "prefix" else _of_pypi(name, cache)
+    prefix = full(name) if kind == "prefix" else _of_pypi(name, cache)
     if not (wrapper := prefix / "bin" / "mpicc").exists():
         raise Missing(f"{word}: there is no bin/mpicc", str(prefix), todo="name an MPI's folder")
     libraries = (f"{prefix}/lib", f"{prefix}/lib/libfabric", environment.get("LD_LIBRARY_PATH"))

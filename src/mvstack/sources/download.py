@@ -13,6 +13,7 @@ import urllib3
 from requests.utils import get_environ_proxies, select_proxy
 
 from mvstack.sources.spec import extension
+from mvstack.support.files import full
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
 Advance = Callable[[int, int], object]
@@ -41,7 +42,7 @@ def is_url(place: str) -> bool:
 
 def local(place: str) -> Path:
     """The path of a place on this machine: a path, or file://…."""
-    return Path(unquote(urlsplit(place).path) if place.startswith("file://") else place)
+    return full(unquote(urlsplit(place).path) if place.startswith("file://") else place)
 
 
 def bring(place: str, target: Path, advance: Advance = lambda *_: None) -> None:

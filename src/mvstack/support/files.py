@@ -21,6 +21,15 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def full(path: Path | str) -> Path:
+    """``path``, as a person typed it, from / and without ~ and ..; links stay, as automounts need.
+
+    bash leaves the ~ of ``--root=~/x`` to us.
+    """
+    # pathlib keeps .., or follows links
+    return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
+
+
 def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644) -> None:
     """Write ``path`` whole or not at all, also when the power fails in between.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.files import full
 from mvstack.support.words import listed, nearest
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -69,7 +70,7 @@ class Home:
 def home() -> Home:
     """The folders that this process uses."""
     site = os.environ.get(VARIABLE, "")
-    return Home(Path(site).resolve() if site else None)
+    return Home(full(site).resolve() if site else None)
 
 
 def use(site: Path) -> None:
@@ -77,6 +78,7 @@ def use(site: Path) -> None:
 
     Raises InvalidInput for what is no folder, or holds a folder that no site has.
     """
+    site = full(site).resolve()
     if not site.is_dir():
         what = "this is a file, not a folder" if site.exists() else "there is no such folder"
         new = "our-site" if site.exists() else site
@@ -94,7 +96,7 @@ def use(site: Path) -> None:
     ]
     if problems:
         raise InvalidInput(*problems)
-    os.environ[VARIABLE] = str(site.resolve())
+    os.environ[VARIABLE] = str(site)
 
 
 def checkout(what: str) -> Path:
