@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import grp
 import json
+import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +20,7 @@ from mvstack.plan.definitions import EASYBLOCK
 from mvstack.plan.easybuild import build_order
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
+from mvstack.tree.folder import _own
 from mvstack.tree.records import Records, kept_plan
 
 ALL = ["GCC", "MVAPICH", "gmvapich", "HPCC"]
@@ -348,3 +352,17 @@ def test_an_easyblock_of_ours_changes_the_packages_that_name_it(
     block.write_text("class OursBlock:\n    def one(self):\n        return 2\n")
     changed = [name for name, state in states(stacked).items() if state == "changed"]
     assert changed == ["Lib", "App"]
+
+
+def test_the_second_of_a_group_installs_into_the_tree_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:  # as of who does not own the tree
+        raise PermissionError
+
+    tree, group = tmp_path / "tree", grp.getgrgid(os.getgid()).gr_name
+    _own(tree, group)
+    assert tree.group() == group and tree.stat().st_mode & stat.S_ISGID
+    monkeypatch.setattr(shutil, "chown", refused)
+    monkeypatch.setattr(Path, "chmod", refused)
+    _own(tree, group)

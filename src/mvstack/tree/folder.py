@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,16 +17,23 @@ from mvstack.tree.records import in_place
 def _own(tree: Path, group: str | None) -> None:
     """Make the folder of a tree, given to ``group``. Raises Missing when there is no such group."""
     tree.mkdir(parents=True, exist_ok=True)
-    if group:
+    if group and not _is_of(tree, group):
         try:
             shutil.chown(tree, group=group)
-            tree.chmod(tree.stat().st_mode | 0o2000)
+            tree.chmod(tree.stat().st_mode | stat.S_ISGID)
         except (LookupError, PermissionError) as error:
             raise Missing(
                 f"the tree cannot be given to group {group}: {error}",
                 str(tree),
                 todo="correct install.group in the system's file",
             ) from None
+
+
+def _is_of(tree: Path, group: str) -> bool:
+    """Whether ``tree`` is given to ``group`` already: only its owner may do that once more."""
+    with contextlib.suppress(KeyError):  # its group has no name here
+        return tree.group() == group and bool(tree.stat().st_mode & stat.S_ISGID)
+    return False
 
 
 def _enough_room(root: Path, gigabytes: float) -> None:
