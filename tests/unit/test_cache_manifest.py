@@ -1,17 +1,22 @@
-"""What is no manifest, and an archive that would write elsewhere than into its own package."""
+"""No manifest, pushes that meet, an archive that would write elsewhere than into its package."""
 
 from __future__ import annotations
 
 import io
 import json
 import tarfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mvstack.cache import gpg, store
 from mvstack.cache.manifest import Archive, parse
+from mvstack.cache.place import place
 from mvstack.cache.unpack import NotWhole, check, install
+from mvstack.support import locks
 from mvstack.support.files import sha256_of
 
 ZERO = "0" * 64
@@ -119,3 +124,33 @@ def test_text_that_is_no_json_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError) as error:
         parse("{")
     assert "\n" not in str(error.value)
+
+
+KEY = gpg.Key("0" * 40, "a@example.org", own=True)
+
+
+def put(cache: Path, content: str) -> None:
+    """Push an archive with ``content`` as a build of one and the same package."""
+    archive = cache.parent / "archive"
+    archive.write_text(content)
+    about = Archive(sha256=sha256_of(archive), size=len(content))
+    made = parse(manifest()).model_copy(update={"archive": about})
+    store.put(place(str(cache)), made, about.sha256, archive, KEY)
+
+
+def test_of_two_that_push_one_package_at_once_one_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold: Callable[..., AbstractContextManager[None]] = locks.hold
+
+    def overtaken(file: Path) -> AbstractContextManager[None]:  # while it waits for the lock
+        monkeypatch.setattr(locks, "hold", hold)
+        put(tmp_path / "cache", "another's build")
+        return hold(file)
+
+    monkeypatch.setattr(store, "publish", lambda *_: None)
+    monkeypatch.setattr(locks, "hold", overtaken)
+    put(tmp_path / "cache", "a build")
+    (signed,) = (tmp_path / "cache").glob("easybuild/*/*/*.json.asc")
+    (archive,) = signed.parent.glob("*.tar.gz")
+    assert sha256_of(archive) == signed.read_text()

@@ -134,7 +134,10 @@ def publish(key: gpg.Key, folder: Path) -> None:
 
 
 def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.Key) -> None:
-    """Add an entry: the archive, then the manifest that names it, then the row of the index."""
+    """Add an entry: the archive, then the manifest that names it, then the row of the index.
+
+    All under one lock: two that push one package would each remove the archive of the other.
+    """
     folder = place.writable()
     target = folder / archive_name(manifest)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -142,16 +145,16 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     try:
         shutil.copyfile(archive, incoming)
         sync(incoming)
-        incoming.replace(target)
+        with locks.hold(folder / ".lock"):
+            incoming.replace(target)
+            write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
+            publish(key, folder)
+            new = Row(**{one.name: getattr(manifest, one.name) for one in fields(Row)})
+            same = (new.os, new.content)
+            kept = [one for one in rows(place) if (one.os, one.content) != same]
+            write_atomically(folder / INDEX, _ROWS.dump_json([*kept, new], indent=1) + b"\n")
+            for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
+                if old != target:  # of the entry that this one replaced
+                    old.unlink(missing_ok=True)
     finally:
         incoming.unlink(missing_ok=True)
-    write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
-    publish(key, folder)
-    new = Row(**{one.name: getattr(manifest, one.name) for one in fields(Row)})
-    with locks.hold(folder / ".lock"):
-        same = (new.os, new.content)
-        kept = [one for one in rows(place) if (one.os, one.content) != same]
-        write_atomically(folder / INDEX, _ROWS.dump_json([*kept, new], indent=1) + b"\n")
-    for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
-        if old != target:  # of the entry that this one replaced
-            old.unlink(missing_ok=True)
