@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,6 +19,7 @@ from mvstack.cache.manifest import Archive, parse
 from mvstack.cache.place import place
 from mvstack.cache.unpack import NotWhole, check, install
 from mvstack.support import locks
+from mvstack.support.errors import Missing
 from mvstack.support.files import sha256_of
 
 ZERO = "0" * 64
@@ -154,3 +157,14 @@ def test_of_two_that_push_one_package_at_once_one_stays_whole(
     (signed,) = (tmp_path / "cache").glob("easybuild/*/*/*.json.asc")
     (archive,) = signed.parent.glob("*.tar.gz")
     assert sha256_of(archive) == signed.read_text()
+
+
+def test_a_full_disk_of_the_cache_is_said_of_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, _: Path) -> None:  # as shutil says it: of the file it copies from
+        raise OSError(errno.ENOSPC, "No space left on device", str(source))
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(Missing, match=f"{tmp_path}/cache: the cache cannot be written: No space"):
+        put(tmp_path / "cache", "a build")

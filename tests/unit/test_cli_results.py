@@ -1,8 +1,10 @@
-"""What `mvstack test --json` prints when a check fails: one document."""
+"""What `mvstack test --json` prints when a check fails: one document; and of a full disk."""
 
 from __future__ import annotations
 
+import errno
 import json
+import tempfile
 
 import pytest
 from typer.testing import CliRunner
@@ -33,3 +35,17 @@ def test_what_became_slower_is_said_and_fails_where_asked(
     done = CliRunner().invoke(cli.app, ["test", "local", *words])
     assert "slower: Benchmark latency with mvapich/4.0-ucx: latency is 13.2 us" in done.output
     assert bool(done.exception or done.exit_code) == bool(code)
+
+
+def test_a_full_disk_that_names_no_file_may_be_that_of_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli, "app", full)
+    monkeypatch.setattr("sys.argv", ["mvstack", "cache", "push"])
+    monkeypatch.setattr(tempfile, "tempdir", "/scratch/tmp")
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "make room, perhaps in /scratch/tmp" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from mvstack.cache import gpg, unpack
 from mvstack.cache.manifest import Manifest, parse
 from mvstack.cache.place import NotBelieved, Place, Unreachable, reachable
 from mvstack.support import locks
+from mvstack.support.errors import Missing, telling
 from mvstack.support.files import sync, write_atomically
 
 INDEX = "easybuild/index.json"
@@ -137,24 +138,27 @@ def put(place: Place, manifest: Manifest, signed: str, archive: Path, key: gpg.K
     """Add an entry: the archive, then the manifest that names it, then the row of the index.
 
     All under one lock: two that push one package would each remove the archive of the other.
+    Raises Missing when the cache cannot be written.
     """
     folder = place.writable()
-    target = folder / archive_name(manifest)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    incoming = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        shutil.copyfile(archive, incoming)
-        sync(incoming)
-        with locks.hold(folder / ".lock"):
-            incoming.replace(target)
-            write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
-            publish(key, folder)
-            new = Row(**{one.name: getattr(manifest, one.name) for one in fields(Row)})
-            same = (new.os, new.content)
-            kept = [one for one in rows(place) if (one.os, one.content) != same]
-            write_atomically(folder / INDEX, _ROWS.dump_json([*kept, new], indent=1) + b"\n")
-            for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
-                if old != target:  # of the entry that this one replaced
-                    old.unlink(missing_ok=True)
-    finally:
-        incoming.unlink(missing_ok=True)
+    todo = "make room, or ask who owns it; then run the same command again"
+    with telling(Missing, "the cache cannot be written", where=str(folder), todo=todo):
+        target = folder / archive_name(manifest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        incoming = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(archive, incoming)
+            sync(incoming)
+            with locks.hold(folder / ".lock"):
+                incoming.replace(target)
+                write_atomically(folder / manifest_name(manifest.os, manifest.content), signed)
+                publish(key, folder)
+                new = Row(**{one.name: getattr(manifest, one.name) for one in fields(Row)})
+                same = (new.os, new.content)
+                kept = [one for one in rows(place) if (one.os, one.content) != same]
+                write_atomically(folder / INDEX, _ROWS.dump_json([*kept, new], indent=1) + b"\n")
+                for old in target.parent.glob(f"{manifest.content}-*.tar.gz"):
+                    if old != target:  # of the entry that this one replaced
+                        old.unlink(missing_ok=True)
+        finally:
+            incoming.unlink(missing_ok=True)

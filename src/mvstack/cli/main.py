@@ -1,8 +1,10 @@
 """The command line. Each command is imported when it is run: start-up time is that of one."""
 
 import ast
+import errno
 import io
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -116,7 +118,10 @@ def main() -> None:
     except MvstackError as error:
         _fail(error)
     except OSError as error:  # a full disk, a folder of somebody else: met outside our own checks
-        todo = "correct that, then run the same command again: it resumes"
+        first = "correct that"
+        if error.errno == errno.ENOSPC and not error.filename and tempfile.tempdir:
+            first = f"make room, perhaps in {tempfile.tempdir} (TMPDIR names another folder)"
+        todo = f"{first}, then run the same command again: it resumes"
         what = f"the system says: {error.strerror or error}"
         _fail(Missing(what, str(error.filename or ""), todo=todo))
     except (KeyboardInterrupt, SystemExit) as end:
