@@ -210,6 +210,11 @@ lock() {
             "to go on  have its owner make it again with a Python that everybody can run:" \
             "          rm -rf $venv && MVSTACK_PYTHON=/usr/bin/python3 $top/mvstack --version"
     fi
+    if [[ -d $venv && ! -w $venv && $(find "$venv" ! -readable ! -type l -print -quit 2>/dev/null) ]]; then
+        fail 7 "$venv: cannot be read by $(id -un)" \
+            "because   it was made under a umask that keeps others out" \
+            "to go on  have its owner open it: chmod -R go+rX $venv"
+    fi
     if ! { mkdir -p "$venv" && exec 9>"$venv/.lock"; } 2>/dev/null; then
         fail 7 "$venv: cannot be written by $(id -un)" \
             "because   this checkout is not set up yet, and that writes its .venv" \

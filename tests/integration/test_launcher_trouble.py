@@ -289,6 +289,19 @@ def test_a_checkout_that_we_may_not_write(checkout: Checkout) -> None:
     assert len(result.stderr.splitlines()) == 3, result.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+@pytest.mark.parametrize("closed", ["", ".ready-runtime"])  # made at once, or added, under 077
+def test_a_venv_that_keeps_others_out_is_told(checkout: Checkout, closed: str) -> None:
+    checkout.venv.mkdir()
+    (checkout.venv / ".ready-runtime").touch()
+    (checkout.venv / closed).chmod(0o600)
+    open_to_others(checkout.top)
+    other = checkout.run(prefix=["setpriv", "--reuid", "65534", "--clear-groups"])
+    assert other.returncode == 7
+    assert f"{checkout.venv}: cannot be read by nobody" in other.stderr
+    assert f"chmod -R go+rX {checkout.venv}" in other.stderr
+
+
 class HangingIndex:
     """A package index that takes every call and answers none."""
 
