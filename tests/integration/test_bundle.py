@@ -23,12 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from cache_tree import Site
 from install_tree import SYSTEM, states
 
-from mvstack.bundle.make import make
+from mvstack.bundle.make import archive, make
 from mvstack.cache import gpg
 from mvstack.cache.use import Caches
 from mvstack.install import lmod
 from mvstack.install.flow import Request
 from mvstack.sources import accepted
+from mvstack.sources.download import local
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.spec import SourceSpec
 from mvstack.sources.store import Entry, Store
@@ -222,3 +223,46 @@ def test_sources_arrive_with_what_was_accepted(site: Site) -> None:
     assert "accepted by who made the bundle: a site's own patch" in said.stdout
     kept = json.dumps((far.home / ".local/state/mvapich-stack/accepted.yaml").read_text())
     assert "MVAPICH" in kept and "HPCC" in kept
+
+
+def test_its_install_says_how_it_is_called(site: Site) -> None:
+    bundle, _ = bundled(site, "azure-hbv4")
+
+    def called(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [bundle / "install", *words]
+        return subprocess.run(command, cwd=site.top, capture_output=True, text=True)
+
+    said = called("--help")
+    assert said.returncode == 0 and said.stdout.startswith("Installs azure-hbv4/hpc from this")
+    assert "\n--to " in said.stdout and "set -" not in said.stdout
+    for option, lacks in (("--to", "folder"), ("--root", "folder"), ("--trust", "fingerprint")):
+        said = called(option)
+        assert said.returncode == 2 and f"bundle: {option} needs a {lacks}" in said.stderr
+    assert not (site.top / "mvapich-stack").exists()
+
+
+def test_a_stick_may_be_mounted_where_the_path_has_a_blank(site: Site) -> None:
+    there = bundled(site, "azure-hbv4")[0].rename(site.top / "my 100% #1? stick")
+    far = Far(site, there)
+    asked = "$PIP_FIND_LINKS $MVSTACK_MIRRORS $MVSTACK_CACHES"
+    (far.to / "mvstack").write_text(f'#!/bin/sh\necho "{asked}"\n')
+    said = far.install("--trust", gpg.own_key().fingerprint)
+    assert said.returncode == 0, said.stderr
+    places = said.stdout.splitlines()[-1].split()
+    assert [local(one) for one in places] == [there / "wheels", there / "sources", there / "cache"]
+
+
+@pytest.mark.parametrize("clone", [False, True])
+def test_a_bundle_in_the_checkout_does_not_hold_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clone: bool
+) -> None:
+    monkeypatch.setattr("mvstack.bundle.make.checkout", lambda _: tmp_path)
+    (tmp_path / "bundle").mkdir()
+    for name in ("mvstack", "bundle/one.whl"):
+        (tmp_path / name).touch()
+    if clone:
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    target = tmp_path / "bundle" / "repository.tar.gz"
+    assert archive(target) == ("", int(clone))
+    with tarfile.open(target) as tar:
+        assert [name for name in tar.getnames() if not name.startswith(".git/")] == ["mvstack"]

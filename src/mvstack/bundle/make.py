@@ -157,19 +157,20 @@ def _write(target: Path, about: dict[str, Any], os_name: str, progress: Progress
 
 
 def archive(target: Path) -> tuple[str, int]:
-    """Write this checkout into ``target``, the same bytes for the same files.
+    """Write this checkout into ``target``, the same bytes for the same files, but not the bundle.
 
     Which commit it is ("" without git), and how many files differ from it. Not `git archive`: what
     is planned here is planned with the files as they are, committed or not.
     """
-    top = checkout("mvstack bundle")
-    files = sorted(_files(top))
+    top, bundle = checkout("mvstack bundle"), target.parent.resolve()
+    files = sorted(name for name in _files(top) if not (top / name).is_relative_to(bundle))
     if not files:
         raise Refused("this checkout has no files", str(top))
     with packed(target) as tar:
         for name in files:
             tar.add(top / name, name, recursive=False, filter=_plain)
-    changed = told(top, "status", "--porcelain").splitlines()
+    but = [f":(exclude){bundle.relative_to(top)}"] if bundle.is_relative_to(top) else []
+    changed = told(top, "status", "--porcelain", "--", ".", *but).splitlines()
     return told(top, "rev-parse", "HEAD").strip(), len(changed)
 
 
