@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import struct
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mvstack.cache.elf import Linked, linked
+from mvstack.cache.elf import Linked, lacking, linked
+from mvstack.cache.manifest import Needed
 
 STRINGS = b"\0libmpi.so.12\0libm.so.6\0/a/lib:$ORIGIN/../lib\0/old\0libx.so\0"
 
@@ -68,3 +72,19 @@ def test_damaged_files_are_no_error(at: int, junk: bytes) -> None:
 def test_other_files_are_not_taken_for_programs() -> None:
     assert linked(b"#!/bin/sh\n") is None
     assert linked(b"\x7fELF") is None
+
+
+def test_a_library_in_a_folder_that_we_may_not_enter_is_lacking(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stat = os.stat
+
+    def refused(path: str, **more: bool) -> os.stat_result:
+        if str(path).startswith("/root/"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **more)
+
+    monkeypatch.setattr("mvstack.cache.elf.listed", list)
+    monkeypatch.setattr(os, "stat", refused)
+    name = "libnowhere.so.9"
+    assert lacking([Needed(soname=name, found=f"/root/gcc/lib64/{name}")]) == [name]

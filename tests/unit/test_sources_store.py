@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -11,8 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from mvstack.sources.spec import extension
+from mvstack.cli.sources import app
+from mvstack.sources.fetch import Fetcher
+from mvstack.sources.spec import SourceSpec, extension
 from mvstack.sources.store import Entry, Store
 from mvstack.support.errors import InvalidInput, SourceError
 
@@ -258,16 +262,66 @@ def test_a_store_that_cannot_be_written_says_so_and_still_gives(tmp_path: Path) 
             fresh.link_easybuild("Alpha", "b.tar.gz", sha256)
 
 
-class read_only:
-    """Take away the right to write below a folder; root gives up being root for it."""
+def test_what_this_user_may_not_read_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # for somebody else than root
+    store = Store(tmp_path / "sources")
+    sha256 = put(store, b"data")
+    path, spec = store.get(sha256), SourceSpec("Alpha", "1", "a-1.tar.gz", (sha256,), ())
+    assert path
+    with read_only(tmp_path, path):  # licensed, or added under umask 077
+        assert states(store) == ["unreadable"]
+        with pytest.raises(SourceError, match="you may not read this file"):
+            Fetcher(store, []).fetch(spec)
+    with read_only(tmp_path, store.archive):
+        assert store.get(sha256) is None
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+
+def test_only_what_is_damaged_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    sha256 = put(store := Store(tmp_path / "sources"), b"data")
+    monkeypatch.setattr("mvstack.sources.store.sha256_of", refused)
+    done = CliRunner().invoke(app, ["verify", "--remove-damaged", "--root", str(tmp_path)])
+    assert "unreadable: a-1.tar.gz" in str(done.exception) and "chmod" in str(done.exception)
+    assert store.get(sha256)
+
+
+def test_a_mirror_that_cannot_be_read_stops_no_other_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    site, store = tmp_path / "site", Store(tmp_path / "own")
+    sha256 = put(Store(site), b"data")
+    store.root.mkdir()
+    store.root.chmod(0o777)
+    spec = SourceSpec("Alpha", "1", "a-1.tar.gz", (sha256,), ())
+    with (
+        read_only(site, site),
+        pytest.raises(SourceError, match="cannot be fetched") as error,
+    ):
+        Fetcher(store, [str(site), "/mnt/not-mounted"]).fetch(spec)
+    found = error.value.problems[0].found
+    assert f"{site}/a-1.tar.gz: Permission denied; /mnt/not-mounted/a-1.tar.gz: No such" in found
+
+
+class read_only:
+    """Take away the right to write below a folder; root gives up being root for it.
+
+    ``closed`` are those that nobody may read either.
+    """
+
+    def __init__(self, folder: Path, *closed: Path) -> None:
+        self.folder, self.closed = folder, closed
 
     def __enter__(self) -> None:
         for path in [self.folder, *self.folder.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(0o555 if path.is_dir() else 0o444)
+        for path in self.closed:
+            path.chmod(0)
         # pytest's own folders are closed to other users, and root becomes one below
         closed = [path for path in self.folder.parents if not path.stat().st_mode & 0o001]
         self.parents = closed if os.geteuid() == 0 else []
@@ -282,6 +336,8 @@ class read_only:
             os.seteuid(0)
             for path, mode in zip(self.parents, self.modes, strict=True):
                 path.chmod(mode)
+        for path in self.closed:
+            path.chmod(0o755)
         for path in [self.folder, *self.folder.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() else 0o644)

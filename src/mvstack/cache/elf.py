@@ -60,7 +60,7 @@ def lacking(needs: Iterable[Needed]) -> list[str]:
         one.soname
         for one in needs
         if one.soname not in known
-        and not (one.found and Path(one.found).is_file())
+        and not (one.found and os.access(one.found, os.R_OK))
         and not any(Path(folder, one.soname).is_file() for folder in _DEFAULT)
     )
 

@@ -18,7 +18,7 @@ from mvstack.sources.accepted import add_source, meant
 from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.recipes import specs_from_easyconfigs as read_specs
 from mvstack.sources.spec import SourceSpec, named
-from mvstack.sources.store import Store
+from mvstack.sources.store import ASK_OWNER, Store
 from mvstack.support.console import say, table
 from mvstack.support.errors import CheckFailed, Problem, SourceError
 from mvstack.support.progress import Step
@@ -105,7 +105,7 @@ def verify(
             verdicts.append(verdict)
             step.note(f"{len(verdicts)} files")
     bad = [verdict for verdict in verdicts if verdict.state != "good"]
-    gone = bad if remove_damaged else []
+    gone = [one for one in bad if one.state != "unreadable"] if remove_damaged else []
     for verdict in gone:
         store.remove(verdict)
     data = [
@@ -114,11 +114,15 @@ def verify(
     ]
     todo = "mvstack sources verify --remove-damaged, then fetch it again"
     left = [
-        Problem(f"{one.state}: {one.entry.filename} {one.entry.software}", str(one.path), todo=todo)
+        Problem(
+            f"{one.state}: {one.entry.filename} {one.entry.software}",
+            str(one.path),
+            todo=ASK_OWNER if one.state == "unreadable" else todo,
+        )
         for one in bad
-        if not gone
+        if one not in gone
     ]
-    failed = CheckFailed(*left, outcome="Nothing was removed.")
+    failed = CheckFailed(*left, outcome="" if gone else "Nothing was removed.")
     good = f"{len(verdicts) - len(bad)} of {len(verdicts)} files match their hash"
     removed = (f"removed ({one.state}): {one.path}" for one in gone)
     say(data, as_json, good, *removed, failed=failed)

@@ -1,5 +1,6 @@
 """Copy a file from a URL or a folder: again after a hiccup, not twice from a silent host."""
 
+import os
 import shutil
 import socket
 import threading
@@ -92,7 +93,7 @@ def _download(url: str, target: Path, advance: Advance) -> None:
 def has(place: str) -> bool:
     """Whether ``place`` has its file, asked in a few seconds and without its bytes."""
     if not is_url(place):
-        return local(place).is_file()
+        return os.access(file := local(place), os.R_OK) and file.is_file()
     try:
         with _get(place, CONNECT):
             return True

@@ -11,7 +11,7 @@ from mvstack.sources import archives, repositories
 from mvstack.sources.accepted import Accepted, accepted_file, accepted_for
 from mvstack.sources.download import NotHere, bring, has, is_url, local
 from mvstack.sources.spec import SourceSpec
-from mvstack.sources.store import Entry, Store, below, damage
+from mvstack.sources.store import ASK_OWNER, Entry, Store, below, damage
 from mvstack.support.errors import SourceError
 from mvstack.support.files import sha256_of
 
@@ -98,7 +98,8 @@ class Fetcher:
         if page := spec.known.licence_page:
             todo = f"get it from {page}, then: mvstack sources add {spec.filename} "
             what = f"{spec.filename} is licensed and is never fetched"
-            raise SourceError(what, where, allowed=spec.wanted, todo=f"{todo}--as {spec.name}")
+            todo = f"{todo}--as {spec.name}"
+            raise SourceError(what, where, found="; ".join(tried), allowed=spec.wanted, todo=todo)
         also = ""
         if spec.known.debian and not self.debian_archives:
             tried[archives.UNKNOWN] = None
@@ -143,9 +144,14 @@ class Fetcher:
         return None
 
     def _whole(self, sha256: str) -> Path | None:
-        """The mirror's file with that hash, hashed again. Raises SourceError when it is damaged."""
+        """The mirror's file with that hash, hashed again. Raises SourceError if it is of no use."""
         path = self.store.get(sha256)
-        if path and (found := damage(path, sha256)):
+        try:
+            found = damage(path, sha256) if path else ""
+        except PermissionError:
+            what = "you may not read this file of the mirror"
+            raise SourceError(what, str(path), todo=ASK_OWNER) from None
+        if found:
             raise SourceError(
                 "a file of the mirror is damaged",
                 str(path),
@@ -223,7 +229,10 @@ def _in_mirror(mirror: str, spec: SourceSpec) -> list[str]:
         f"{base}/{spec.software[0].lower()}/{spec.software}/{spec.filename}",
         f"{base}/{spec.filename}",
     ]
-    return places if is_url(mirror) else [place for place in places if Path(place).is_file()]
+    if is_url(mirror):
+        return places
+    # what cannot be reached, or has none of them, is asked once, and says why it has not
+    return [place for place in places if os.path.lexists(place)] or places[-1:]
 
 
 def _other_bytes(spec: SourceSpec, sha256: str, place: str) -> _OtherBytes:

@@ -27,6 +27,8 @@ from mvstack.support.files import open_regular, sha256_of, sync, write_atomicall
 
 _INCOMING = ".incoming-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# What to do about a file that is there and may not be read.
+ASK_OWNER = "ask its owner to open it (chmod go+r) or, if it is licensed, to add you to its group"
 _PRIVATE = 0o640  # of a licensed file: who has not signed does not read it in the mirror either
 
 
@@ -56,7 +58,7 @@ class Verdict:
     """What ``verify`` found of one entry."""
 
     entry: Entry
-    state: str  # good, damaged or missing
+    state: str  # good, damaged, missing or unreadable (by this user)
     path: Path
 
 
@@ -77,7 +79,9 @@ class Store:
         if not SHA256.fullmatch(sha256):
             return None
         found = (self.archive / sha256[:2]).glob(f"{sha256}*")
-        return min((path for path in found if _is_ours(path)), default=None)
+        with contextlib.suppress(PermissionError):  # in a folder of somebody's own, none is for us
+            return min((path for path in found if _is_ours(path)), default=None)
+        return None
 
     @contextlib.contextmanager
     def incoming(self) -> Iterator[Path]:
@@ -149,8 +153,11 @@ class Store:
         """Hash every file again, one at a time; nothing is removed."""
         for path, entry in sorted(dict(self._rows()).items()):
             state = "missing"
-            if _is_ours(path):
-                state = "damaged" if damage(path, _hash_in(path)) else "good"
+            try:
+                if _is_ours(path):
+                    state = "damaged" if damage(path, _hash_in(path)) else "good"
+            except PermissionError:
+                state = "unreadable"
             yield Verdict(entry, state, path)
 
     def remove(self, verdict: Verdict) -> None:
@@ -254,9 +261,11 @@ def _is_ours(path: Path) -> bool:
 
 
 def damage(path: Path, sha256: str) -> str:
-    """What a file has instead of the bytes with that hash; "" when it is whole."""
+    """What a file has instead of those bytes; "" when it is whole. Raises PermissionError."""
     try:
         found = sha256_of(path)
+    except PermissionError:  # it may be whole
+        raise
     except OSError as error:  # a bad sector is damage, too
         return f"it cannot be read: {error.strerror}"
     return "" if found == sha256 else f"sha256 {found}"

@@ -22,11 +22,8 @@ def sync(path: Path) -> None:
 
 
 def full(path: Path | str) -> Path:
-    """``path``, as a person typed it, from / and without ~ and ..; links stay, as automounts need.
-
-    bash leaves the ~ of ``--root=~/x`` to us.
-    """
-    # pathlib keeps .., or follows links
+    """``path`` as typed, from / and without ~ and ..; links stay, as automounts need."""
+    # bash leaves the ~ of --root=~/x to us; pathlib keeps .., or follows links
     return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
 
 
