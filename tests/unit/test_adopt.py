@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -10,14 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mvstack.discover import look
+from mvstack.cli import adopt as command
+from mvstack.discover import look, nodes
 from mvstack.discover.machine import REQUIRED, Compiler, Library, Machine
-from mvstack.discover.merge import JOBS, merged, partitions, unseen
+from mvstack.discover.merge import JOBS, Kind, merged, partitions, unseen
 from mvstack.discover.nodes import NO_MACHINE, by_hand, read
+from mvstack.discover.scheduler import SILENT
 from mvstack.discover.system_file import Nodes, cluster_yaml
 from mvstack.model.load import load_policy, parse_system
 from mvstack.model.yamlfile import parse_yaml
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import InvalidInput, Missing, Refused
+from mvstack.support.processes import Done
 
 CAPTURES = Path(__file__).resolve().parents[1] / "data" / "discover"
 HARDWARE = ("cores", "memory_gb", "target", "nic", "gpu", "gpus")
@@ -114,7 +119,7 @@ def test_every_partition_is_in_the_file_or_said_to_be_like_another(
     login: Machine, nodes: list[tuple[str, Machine | None]]
 ) -> None:
     answers = {name: (node, "" if node else "it is down") for name, node in nodes}
-    parts, alike = partitions(login, answers, {"all": 7})
+    parts, alike = partitions(login, answers, {"all": [Kind(7, 2, 8)]})
     assert len(parts) + len(alike) == len(answers)
     text = cluster_yaml(login, parts or {"node": Nodes(login)}, "lab", "spack", DAY, "adopt")
     data = parse_yaml(text, Path("lab.yaml")).data
@@ -140,7 +145,8 @@ def test_nodes_of_other_hardware_get_partitions_of_their_own() -> None:
         "gpu": (look(CAPTURES / "gpu-v100.yaml"), ""),
         "debug": (look(CAPTURES / "azure-hbv4.yaml"), ""),
     }
-    parts, alike = partitions(login, answers, {"compute": 10, "gpu": 2, "debug": 1})
+    slurm = {one: [Kind(n, 8, 8)] for one, n in (("compute", 10), ("gpu", 2), ("debug", 1))}
+    parts, alike = partitions(login, answers, slurm)
     assert list(parts) == ["compute", "gpu"] and "debug" in alike[0] and "compute" in alike[0]
     assert parts["compute"].machine.gpu == "none" and parts["gpu"].machine.gpu == "nvidia"
     assert parts["compute"].machine.target != parts["gpu"].machine.target
@@ -149,7 +155,9 @@ def test_nodes_of_other_hardware_get_partitions_of_their_own() -> None:
 
 def test_a_node_that_did_not_answer_is_an_error_of_check_with_what_to_do() -> None:
     login = look(CAPTURES / "azure-hbv4.yaml")
-    parts, _ = partitions(login, {"gpu": (None, "srun: Requested nodes are busy")}, {"gpu": 2})
+    parts, _ = partitions(
+        login, {"gpu": (None, "srun: Requested nodes are busy")}, {"gpu": [Kind(2, 8, 8)]}
+    )
     text = cluster_yaml(login, parts, "lab", "spack", DAY, "adopt")
     assert "# not found: fill in (srun: Requested nodes are busy)" in text
     with pytest.raises(InvalidInput) as caught:
@@ -179,6 +187,8 @@ def test_a_machine_is_the_same_after_its_json() -> None:
     assert read(machine.model_dump_json().encode()) == (machine, "")
     assert read(b'{"cores": "many"}')[0] is None
     assert "discover --json" in read(b"srun: prolog\n")[1]
+    told = b"prolog: hello\n" + machine.model_dump_json(indent=1).encode()
+    assert read(told) == (machine, "")
     assert read(b"{}") == (None, f"{NO_MACHINE}: no hostname")
     assert "no externals" in read(machine.model_dump_json(exclude={"externals"}).encode())[1]
 
@@ -191,3 +201,95 @@ def test_every_scheduler_has_a_line_for_a_person() -> None:
         queued += [name] if row.submit and re.search(r"(-q |-p |=)gpu\b", line) else []
     assert queued == ["slurm", "pbs", "torque", "lsf", "flux"]
     assert unseen("down").how["cores"] == "down"
+
+
+def test_a_job_that_had_less_than_the_node_does_not_describe_it() -> None:
+    """As Slurm's cgroups show a node to a job of one core, without its GPUs."""
+    login = look(CAPTURES / "azure-hbv4.yaml")
+    node = login.model_copy(deep=True)
+    node.whole = {"cores": 176, "memory_gb": 693}
+    node.cores, node.memory_gb = 1, 4
+    node.note("this process may run on 1 of 176 cores (affinity): cores says 1")
+    slurm = {"hb": [Kind(3, 176, 680), Kind(2, 352, 500, "gpu:a100:4")]}
+    parts, _ = partitions(login, {"hb": (node, "")}, slurm)
+    text = cluster_yaml(login, parts, "lab", "spack", DAY, "adopt")
+    assert re.search(r" cores: 176 +# sinfo; the job that looked had 1\n", text)
+    assert " memory_gb: 680 " in text and "cores says" not in text and " nodes: 5 " in text
+    assert "nodes of 2 kinds: 3 with 176 cores, 680 GB; 2 with 352 cores, 500 GB gpu:a100:4" in text
+
+
+Fake = Callable[..., list[list[str]]]
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """Have sinfo list ``rows``, or print ``fails``, and every srun fail; what was run."""
+
+    def fake(*rows: str, fails: str = "", late: bool = False) -> list[list[str]]:
+        ran = []
+
+        def ask(words: list[str], _: float = 0.0) -> Done:
+            ran.append(words)
+            if words[0] == "sinfo":
+                lines = "".join(f"{one}\n" for one in rows)
+                return Done(int(bool(fails)), lines.encode(), fails.encode(), late)
+            return Done(1, b"", b"srun: error: busy\n")
+
+        login = look(CAPTURES / "azure-hbv4.yaml").model_copy(update={"scheduler": "slurm"})
+        monkeypatch.setattr(nodes, "ask", ask)
+        monkeypatch.setattr(command, "look", lambda: login)
+        monkeypatch.setattr(command, "site_folder", lambda to: to)
+        monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+        (tmp_path / "a site").mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path)
+        return ran
+
+    return fake
+
+
+def test_a_job_asks_for_all_of_a_node(slurm: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = slurm("cpu|0|0|0|0|(null)", "gpu|2|2|64|257000|gpu:a100:4(S:0-1),shard:8")
+    command.adopt("lab", Path("a site"), srun=["--account=abc", "--comment=x"])
+    (asked,) = [words for words in ran if words[0] == "srun"]
+    whole = ["--exclusive", "--mem=0", "--cpu-bind=none", "--gres=gpu:a100:4"]
+    assert [one for one in asked if one in whole] == whole and "--all" not in ran[0]
+    assert asked.index("--mem=0") < asked.index("--account=abc") < asked.index("--comment=x")
+    said = capsys.readouterr().out
+    line = "sbatch --partition=gpu --nodes=1 --exclusive --mem=0 --gres=gpu:a100:4 --account=abc -"
+    assert line in said and "cpu: sinfo counts no nodes in it: left out" in said
+    assert "mvstack adopt lab --to 'a site' --replace --node gpu=gpu.json" in said
+    text = Path("a site/systems/lab.yaml").read_text()
+    assert " nodes: 2 " in text and '["--partition=gpu", "--account=abc"]' in text
+
+
+def test_slurm_that_does_not_answer_is_an_error(
+    slurm: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm(fails="slurm_load_partitions: Socket timed out\n")
+    with pytest.raises(Missing, match=r"partitions: slurm_load_partitions: Socket timed out\n"):
+        command.adopt("lab", Path("a site"))
+    slurm(late=True)
+    with pytest.raises(Missing, match=r"no answer in 60 s\n.* --partition"):
+        command.adopt("lab", Path("a site"))
+    assert not Path("a site/systems").exists()
+    ran = slurm(late=True)
+    command.adopt("lab", Path("a site"), partition=["hidden"])  # it is asked itself
+    assert "--all" in ran[0] and "--partition=hidden" in ran[1]
+    assert "nodes: 1  " in Path("a site/systems/lab.yaml").read_text()
+    slurm("cpu|2|2|64|257000|(null)")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with pytest.raises(Refused, match="not in salloc"):
+        command.adopt("other", Path("a site"))
+    silent = Machine(scheduler="none", notes=[f"{SILENT} (no answer in 5 s): taken as no"])
+    monkeypatch.setattr(command, "look", lambda: silent)
+    with pytest.raises(Missing, match=r"^Slurm is installed .* \(no answer in 5 s\)\n"):
+        command.adopt("other", Path("a site"))
+
+
+def test_the_line_for_a_person_holds_in_a_folder_with_a_space(
+    slurm: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm()
+    monkeypatch.chdir("a site")
+    words = shlex.split(shlex.split(by_hand("{line}", "gpu", ["mvstack"]))[0])
+    assert words == ["mvstack", ">", str(Path.cwd() / "gpu.json")]

@@ -1,5 +1,8 @@
 """`mvstack adopt`: from a login node to the file of a cluster, in one command."""
 
+import os
+import re
+import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,15 +17,17 @@ from mvstack.cli.new import Below, site_folder, valid
 from mvstack.discover import look
 from mvstack.discover.merge import Answer, partitions
 from mvstack.discover.nodes import by_hand, by_srun, read, slurm_partitions
+from mvstack.discover.scheduler import SILENT
 from mvstack.discover.system_file import Nodes, cluster_yaml
 from mvstack.model.load import load_policy
 from mvstack.model.text import Name
 from mvstack.support.console import confirm, say
-from mvstack.support.errors import InvalidInput, Refused, relative
+from mvstack.support.errors import InvalidInput, Missing, Refused, relative
 from mvstack.support.files import open_regular, write_atomically
 
 app = options.commands()
 DISCOVER = [sys.executable, "-P", "-m", "mvstack", "discover", "--json"]
+OF_EVERY_JOB = re.compile(r"(--(account|qos|reservation)=|-[Aq]\w).*")
 
 
 @app.command(
@@ -61,37 +66,50 @@ def adopt(
     shown = options.progress(as_json)
     with shown.step("look", "at this node"):
         login = look()
-    slurm = slurm_partitions() if login.scheduler == "slurm" else {}
+    if silent := [one for one in login.notes if one.startswith(SILENT) and not given]:
+        todo = "run it again; `mvstack discover` describes this node alone"
+        raise Missing(silent[0].partition(": taken")[0], todo=todo)
+    slurm = slurm_partitions(partition or []) if login.scheduler == "slurm" else {}
     if unknown := [one for one in partition or [] if slurm and one not in slurm]:
         what, allowed = f"Slurm has no partition {unknown[0]}", ", ".join(slurm)
         raise InvalidInput(what, "--partition", allowed=allowed)
-    queues = dict.fromkeys([*(partition or slurm), *given])
+    empty = [one for one, kinds in slurm.items() if kinds and not any(x.count for x in kinds)]
+    looked_at = partition or [one for one in slurm if one not in empty] or slurm
+    queues = dict.fromkeys([*looked_at, *given])
     asked = [one for one in queues if slurm and one not in given]
-    ask = partial(by_srun, command=DISCOVER, limit=limit, options=srun or [])
+    if asked and "SLURM_JOB_ID" in os.environ:  # srun would look at this job's node each time
+        raise Refused("this is within a job of Slurm", todo="run it on a login node, not in salloc")
+    # to have all of a node is not to have its GPUs: a job has those that it asks for
+    gpus = {x: [f"--gres={k.gpus}" for k in slurm.get(x, []) if k.gpus][:1] for x in queues}
+    ask = partial(by_srun, command=DISCOVER, limit=limit)
+    more = [[*gpus[one], *(srun or [])] for one in asked]
     told = given
     if asked:  # side by side: one that is down is waited for once
         what = f"at a node of {', '.join(asked)}"
         with shown.step("look", what), ThreadPoolExecutor(max_workers=8) as pool:
-            told = {**dict(zip(asked, pool.map(ask, asked), strict=True)), **given}
+            told = {**dict(zip(asked, pool.map(ask, asked, more), strict=True)), **given}
     answers = {one: told.get(one, (None, "no Slurm here to ask")) for one in queues}
-    parts, alike = partitions(login, answers, slurm)
+    kept = [one for one in srun or [] if OF_EVERY_JOB.fullmatch(one)]
+    parts, alike = partitions(login, answers, slurm, kept)
     parts = parts or {"node": Nodes(login)}
     write_atomically(file, cluster_yaml(login, parts, name, builder, command="adopt"), mode=None)
     to_fill_in = {
         key: [one.message.partition(" ")[0] for one in nodes.machine.problems()]
         for key, nodes in parts.items()
     }
+    folder = shlex.quote(relative(file.parents[1]))
     lost = {one: why for one, (machine, why) in answers.items() if machine is None}
     lines = [f"wrote {relative(file)}", *alike]
+    lines += [f"{one}: sinfo counts no nodes in it: left out" for one in empty if one not in queues]
     lines += [f"{key}: to fill in: {', '.join(x)}" for key, x in to_fill_in.items() if x]
     lines += [f"{one}: {why}" for one, why in lost.items()]
     if lost:
         lines.append("to look at the nodes that did not answer, run these, then the last line:")
         look_there = load_policy().schedulers[login.scheduler or "none"].look
-        lines += [f"    {by_hand(look_there, one, DISCOVER)}" for one in lost]
+        lines += [f"    {by_hand(look_there, one, DISCOVER, [*gpus[one], *kept])}" for one in lost]
         again = " ".join(f"--node {one}={one}.json" for one in lost)
-        lines.append(f"    mvstack adopt {name} --to {relative(file.parents[1])} --replace {again}")
-    next_ = f"mvstack --site {relative(file.parents[1])} check {name}"
+        lines.append(f"    mvstack adopt {name} --to {folder} --replace {again}")
+    next_ = f"mvstack --site {folder} check {name}"
     data = {"file": str(file), "partitions": list(parts), "to_fill_in": to_fill_in}
     data |= {"did_not_answer": lost, "next": next_}
     say(data, as_json, *lines, f"next: edit it, then {next_}")

@@ -84,6 +84,7 @@ def _read_cores(view: View, places: dict[int, tuple[str, str]], machine: Machine
         )
         how += f", {quota:g} CPUs by cgroup quota"
         cores = limited
+    machine.whole |= {"cores": total} if cores < total else {}
     machine.found("cores", how, cores)
 
 
@@ -108,6 +109,7 @@ def _read_memory(view: View, machine: Machine) -> None:
     limit = min((int(limit[1]) for limit in limits), default=total)
     if limit < total:
         machine.note(f"a cgroup limits memory to {limit / GIB:.1f} of {total / GIB:.1f} GiB")
+        machine.whole["memory_gb"] = total // GIB
         total, how = limit, "cgroup memory limit in GiB, rounded down"
     machine.found("memory_gb", how, max(1, total // GIB))
     if total < GIB:

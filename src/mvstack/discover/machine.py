@@ -77,7 +77,8 @@ class Machine(Part):
     """A machine as it was found: each reader of this folder fills in the fields that it knows.
 
     The fields up to ``externals`` are those of a system file's partition and mean the same;
-    the others say more: ``programs`` are libraries without headers, known by their tools. ``how``
+    the others say more: ``programs`` are libraries without headers, known by their tools, ``whole``
+    is what all of the machine has of ``cores`` and ``memory_gb`` where we may use less. ``how``
     tells for a field how it was found, ``notes`` what is unknown, contradictory or worth knowing.
     """
 
@@ -102,6 +103,7 @@ class Machine(Part):
     programs: list[Library] = Field(default_factory=list)
 
     os_title: str = ""
+    whole: dict[str, int] = Field(default_factory=dict)
     hypervisor: str = ""
     cpu: str = ""
     accelerators: list[Accelerator] = Field(default_factory=list)

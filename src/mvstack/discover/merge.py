@@ -6,13 +6,27 @@ them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from mvstack.discover.machine import REQUIRED, Library, Machine
 from mvstack.discover.system_file import Nodes
 
 Answer = tuple[Machine | None, str]
 """What a node found; without one why there is nothing."""
+
+
+class Kind(NamedTuple):
+    """Nodes of a partition that Slurm says are alike; ``gpus`` as it is asked for them."""
+
+    count: int
+    cores: int
+    memory_gb: int
+    gpus: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.count} with {self.cores} cores, {self.memory_gb} GB {self.gpus}".rstrip()
+
 
 SAME = (
     *("os", "cores", "memory_gb", "target", "fabric", "nic"),
@@ -80,12 +94,27 @@ def _library(near: Library | None, far: Library | None, made: Machine) -> Librar
     return far.model_copy(update={**own, "idle": near.idle, "told": told})
 
 
+def _whole(made: Machine, kinds: Sequence[Kind]) -> None:
+    """Have ``made`` say what all of a node has, by Slurm, where the job that looked had less."""
+    for name, there in made.whole.items():
+        had = getattr(made, name)
+        said = min(there, max((getattr(one, name) for one in kinds), default=0))
+        if said > had:
+            made.found(name, f"sinfo; the job that looked had {had}", said)
+            made.notes = [one for one in made.notes if not one.endswith(f"{name} says {had}")]
+    if len(kinds) > 1:
+        made.note(f"nodes of {len(kinds)} kinds: {'; '.join(map(str, kinds))}: this is one of them")
+
+
 def partitions(
-    login: Machine, answers: Mapping[str, Answer], counts: Mapping[str, int]
+    login: Machine,
+    answers: Mapping[str, Answer],
+    slurm: Mapping[str, Sequence[Kind]],
+    options: Sequence[str] = (),
 ) -> tuple[dict[str, Nodes], list[str]]:
     """The partitions by their names in a file; and a line for each that is like an earlier one.
 
-    ``counts`` says of those that Slurm has how many nodes they have.
+    ``slurm`` says which nodes its partitions have, ``options`` are those of every job on them.
     """
     parts: dict[str, Nodes] = {}
     alike: list[str] = []
@@ -93,14 +122,16 @@ def partitions(
         key = re.sub(r"[^a-z0-9_-]+", "-", queue.lower()).strip("-_")
         key = key if key[:1].isalpha() else f"p{key}"
         key += f"-{len(parts)}" * (key in parts)
-        made = merged(login, machine or unseen(why))
+        made, kinds = merged(login, machine or unseen(why)), slurm.get(queue, ())
+        _whole(made, kinds)
         facts = [getattr(made, name) for name in SAME]
         for other, nodes in parts.items():
             if machine and facts == [getattr(nodes.machine, name) for name in SAME]:
                 alike.append(f"{queue}: its nodes are like those of {other}: left out")
                 break
         else:
-            counted = "sinfo" if queue in counts else "how many there are was not asked"
-            by_queue = (f"--partition={queue}",) if login.scheduler == "slurm" else ()
-            parts[key] = Nodes(made, counts.get(queue, 1), counted, by_queue, tuple(made.notes))
+            count = sum(one.count for one in kinds)
+            counted = "sinfo" if count else "how many there are is not known"
+            own = (f"--partition={queue}", *options) if login.scheduler == "slurm" else ()
+            parts[key] = Nodes(made, count or 1, counted, own, tuple(made.notes))
     return parts, alike

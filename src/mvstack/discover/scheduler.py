@@ -12,6 +12,8 @@ BATCH = {
     "lsf": ("lsid", r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", "jsrun", "jsrun"),
 }
 
+SILENT = "Slurm is installed and its controller does not answer"
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -60,8 +62,8 @@ def _slurm(view: View, machine: Machine) -> Launch | None:
     if config is not None and not config.ok:
         why = "no answer in 5 s" if config.timed_out else config.said.strip()
         machine.note(
-            f"Slurm is installed and its controller does not answer ({why}): taken as "
-            "no scheduler; if it should answer, set scheduler: slurm and launcher: srun"
+            f"{SILENT} ({why}): taken as no scheduler; if it should answer, "
+            "set scheduler: slurm and launcher: srun"
         )
         return None
     version = slurm_version(asked.said) or "of unknown version"

@@ -38,7 +38,7 @@ def _expression(value: str) -> str:
 HEADER = filled(
     "{nodes}, {per_node}, {gpus}, {gpu}: no other {…} is filled in", "", "nodes per_node gpus gpu"
 )
-LOOK = filled("a job that runs {line} on a node of {queue}", "line", "queue")
+LOOK = filled("a job that runs {line} on a node of {queue}", "line", "queue options")
 
 
 class ProductRow(Strict):
