@@ -44,6 +44,13 @@ def rows(site: Path, *changes: dict[str, str]) -> None:
     (site / "releases" / "2026.11.yaml").write_text(said)
 
 
+def test_a_version_of_an_mpi_that_cannot_be_compared_is_told(site):
+    head = 'name: "2026.11"\nextends: "2026.11"\nmpi:\n  mvapich:\n'
+    (site / "releases" / "2026.11.yaml").write_text(f'{head}  - {{version: "4.0-mysite", why: x}}')
+    with pytest.raises(InvalidInput, match=r"2026.11.yaml:5: .* such as 4.0 or 4.0\+mysite is"):
+        load_release()
+
+
 def test_a_row_without_easyconfig_is_named_in_the_file_of_the_site(site):
     rows(site, {})
     with pytest.raises(InvalidInput) as caught:

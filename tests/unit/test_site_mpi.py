@@ -54,6 +54,14 @@ def planned(external: str = OWN, **facts: str) -> Plan:
     return make_plan(parse_system(text, Path("mine.yaml")), "gpu", RELEASE, POLICY)
 
 
+def test_a_version_that_no_row_can_be_asked_about_is_an_error_of_its_line() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"^mine.yaml:21: .*\n.*4.0-mysite\n.*such as 4.0 or 4.0\+mysite"
+    ):
+        planned('mvapich-plus: {version: "4.0-mysite", prefix: /sw/plus}', **VISTA)
+    assert planned('mvapich-plus: {version: "4.1+mysite", prefix: /sw/plus}', **VISTA)
+
+
 @pytest.mark.parametrize(
     ("facts", "build", "launch"),
     [

@@ -30,10 +30,14 @@ Group = Literal[
 ]
 
 
+# Rows compare it; 2.3.7-1 is of MVAPICH2.
+OF_MPI = r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc)[0-9]*)?(?:-[0-9]+)?(?:\+[a-z0-9]+(?:[._-][a-z0-9]+)*)?"
+
+
 class MpiVersion(Strict):
     """One product's version, with the reason; ``gone`` from the page that had which file."""
 
-    version: Version
+    version: Annotated[str, matching(OF_MPI, "a version such as 4.0 or 4.0+mysite")]
     why: Text
     source: Text = ""
     gone: Text = ""

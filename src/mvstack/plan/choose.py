@@ -4,6 +4,7 @@ Pure: the same partition, release and policy give the same choice. A machine on 
 fits is an error that lists the nearest things that work, never a silent default.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -15,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from mvstack.model.policy import Policy
-from mvstack.model.release import MpiVersion, Release
+from mvstack.model.release import OF_MPI, MpiVersion, Release
 from mvstack.model.rules import Beneath, BuildRow, LauncherRow, When
 from mvstack.model.system import Partition, System, Wish
 from mvstack.plan.types import NOT_OBTAINED
@@ -254,13 +255,14 @@ def _check_wish(system: System, partition: str, release: Release, policy: Policy
     externals, wish = part.externals, part.mpi
     if name := provided_mpi(part, policy):
         named = {one for one in externals if one in policy.products} | {wish.product or name}
-        if len(named) > 1 or not externals[name].version or wish.version:
+        good = re.fullmatch(OF_MPI, externals[name].version or "")
+        if len(named) > 1 or not good or wish.version:
             raise InvalidInput(
                 f"{partition}: externals: an MPI of the site is the only one, with its version",
                 system.at("partitions", partition, "externals", name),
                 found=f"{listed(sorted(named))}, version {externals[name].version}",
-                todo=f"write `{name}: {{version: …, prefix: …}}`, and name no other MPI there or "
-                "below `mpi:`",
+                todo=f"write `{name}: {{version: …, prefix: …}}` with a version such as 4.0 or "
+                "4.0+mysite, and name no other MPI there or below `mpi:`",
             )
         return
     if wish.version is None or wish.product is None:
