@@ -336,9 +336,17 @@ def test_mixed_gcc_versions_are_said_and_a_whole_set_is_taken():
         tool(root, f"{name}-13", "--version", text=f"{name}-13 (Debian 13.2.0-1) 13.2.0\n")
     tool(root, "gfortran-13", "--version", text="GNU Fortran (Debian 13.2.0-1) 13.2.0\n")
     machine = look(root)
-    assert machine.compiler.path == "/usr/bin/gcc-13"
+    assert machine.compiler.path == "/usr/bin/gcc-13" and said(machine, "give `prefix: DIR`")
     assert said(machine, "not of one set") and said(machine, "was taken")
     assert system_of(machine).partitions["node"].compiler.version == "13.2.0"
+
+
+def test_the_prefix_of_a_module_s_gcc_is_kept():
+    root = kept("azure-hbv4")
+    assert "prefix" not in data_of(look(root))["partitions"]["node"]["compiler"]
+    root.tools["gcc"] = "/opt/rh/gcc-toolset-13/root/usr/bin/gcc"
+    compiler = system_of(look(root)).partitions["node"].compiler
+    assert compiler.prefix == "/opt/rh/gcc-toolset-13/root/usr"
 
 
 def test_pmix_of_debian_is_below_the_library_folder():

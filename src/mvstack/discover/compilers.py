@@ -38,6 +38,11 @@ def read_compilers(view: View, machine: Machine) -> None:
         for what, path in (("C++ (g++)", best.cxx), ("Fortran (gfortran)", best.fortran)):
             if not path:
                 machine.note(f"gcc {best.version} at {best.path} comes without {what}")
+        if not best.path.endswith("gcc"):
+            machine.note(
+                f"{best.path} is taken, and builders call gcc, g++ and gfortran: link these to it "
+                "in DIR/bin, give `prefix: DIR` to the compiler, and put DIR/bin first on PATH"
+            )
         if gccs[0] is not best:
             machine.note(
                 f"{gccs[0].path} ({gccs[0].version}) has no C++ or no Fortran beside it: "

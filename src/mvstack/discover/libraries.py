@@ -69,7 +69,7 @@ def _look(view: View, name: str, wanted: Place, triple: str, machine: Machine) -
     ]
     headers = bool(prefixes)
     if not headers and name in TOOLS:
-        prefixes = [one for one in [_above_bin(view.which(TOOLS[name]))] if one]
+        prefixes = [one for one in [above_bin(view.which(TOOLS[name]))] if one]
     if not prefixes:
         return None
     if len(prefixes) > 1:
@@ -82,7 +82,7 @@ def _look(view: View, name: str, wanted: Place, triple: str, machine: Machine) -
 
 def _prefixes(view: View, wanted: Place, triple: str) -> list[str]:
     """Where to look: beside the tools on PATH, in the package's own places, in the usual ones."""
-    places = [_above_bin(view.which(tool.split()[0])) for tool in wanted.tools]
+    places = [above_bin(view.which(tool.split()[0])) for tool in wanted.tools]
     for place in wanted.prefixes:
         if place.endswith("/*"):
             base = place[:-2]
@@ -93,7 +93,7 @@ def _prefixes(view: View, wanted: Place, triple: str) -> list[str]:
     return list(dict.fromkeys(place for place in places if place))
 
 
-def _above_bin(path: str) -> str:
+def above_bin(path: str) -> str:
     """The prefix of a tool: what is above its bin folder; "" when there is none."""
     for parent in PurePosixPath(path).parents:
         if parent.name == "bin":
@@ -129,7 +129,7 @@ def _version(view: View, wanted: Place, prefix: str, triple: str) -> str | None:
             return ".".join(parts[2:]) if joined else match[1]
     for tool in wanted.tools:
         where = view.which(tool.split()[0])
-        if where and _above_bin(where) != prefix:
+        if where and above_bin(where) != prefix:
             continue
         match = re.search(rf"(?:V|[Vv]ersion:? |: |\s){VERSION}", view.say(tool))
         if match:
@@ -141,7 +141,7 @@ def _version(view: View, wanted: Place, prefix: str, triple: str) -> str | None:
 def _describe(view: View, library: Library, triple: str) -> None:
     """libfabric's providers, UCX's transports and variants, by the tool of the same prefix."""
     tool = TOOLS.get(library.name)
-    if tool is not None and _above_bin(view.which(tool)) in ("", library.prefix):
+    if tool is not None and above_bin(view.which(tool)) in ("", library.prefix):
         _ask(view, library, triple, tool)
 
 
@@ -185,7 +185,7 @@ def transports(text: str) -> list[str]:
 def _slurm(view: View, triple: str, machine: Machine) -> Library | None:
     """Slurm where it starts programs, or where its headers are: an image is built without it."""
     tool = view.which("srun") or view.which("sinfo")
-    prefix = _above_bin(tool) or "/usr"
+    prefix = above_bin(tool) or "/usr"
     headers = any(view.exists(f"{prefix}/include/slurm/{header}") for header in ("pmi2.h", "pmi.h"))
     starts = machine.scheduler == "slurm"
     if not starts and not (tool and headers):

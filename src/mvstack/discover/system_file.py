@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from mvstack.discover.libraries import above_bin
 from mvstack.discover.machine import NOT_FOUND, Library, Machine
 from mvstack.support.units import one_line
 from mvstack.support.words import TAKEN
@@ -103,6 +104,8 @@ def _compiler(machine: Machine) -> list[str]:
         line, known = _found(4, machine, "compiler"), None
     else:
         found = {"name": best.name, "version": best.version, "origin": "system"}
+        if (prefix := above_bin(best.path)) not in ("", "/usr"):  # a module's, a toolset's
+            found["prefix"] = prefix
         lacking = [
             what for what, path in (("C++", best.cxx), ("Fortran", best.fortran)) if not path
         ]
