@@ -1,5 +1,6 @@
 """How the nodes and switches of a system are cabled: what `mvstack fabric` describes and checks."""
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -73,4 +74,11 @@ class Wiring(Strict):
             raise ValueError("give either a tree or a torus")
         if self.tree and self.tree.core_links and not self.tree.cores:
             raise ValueError("tree: core_links needs cores")
+        leaf = "rack, leaf" if self.tree else "rack, x, y, z, rail"
+        known = {"node": "rack, slot", "leaf": leaf, "spine": "rack, spine", "core": "core"}
+        for name, said in self.names:
+            for field in re.findall(r"\{(\w+)", said):
+                if field not in known[name].split(", "):
+                    what = f"names: {name}: {{{field}}} is not known here"
+                    raise ValueError(f"{what}; use {known[name]}")
         return self
