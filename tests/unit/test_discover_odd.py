@@ -7,10 +7,11 @@ import os
 import pytest
 from discover_roots import data_of, kept, make, port, system_of, tool, without
 
-from mvstack.discover import look, system_yaml
+from mvstack.discover import look, system_yaml, view
 from mvstack.discover.capture import Capture
 from mvstack.discover.gpu import CAPABILITY, stage_buffers
 from mvstack.discover.machine import REQUIRED, Library, Machine
+from mvstack.support.processes import Done
 
 
 def said(machine, *words: str) -> bool:
@@ -302,6 +303,7 @@ def test_flux_without_an_instance_does_not_count():
     [
         (("qstat", "--version"), "pbs_version = 2022.1.1", "", "pbs", "hydra"),
         (("qstat", "--version"), "pbs_version = 2022.1.1", "palstat", "pbs", "pals"),
+        (("qstat", "--version"), "Version: 6.1.2\nCommit: 661e092", "", "torque", "hydra"),
         (("lsid",), "IBM Spectrum LSF Standard 10.1.0.9, Oct 16 2019", "jsrun", "lsf", "jsrun"),
         (("lsid",), "IBM Spectrum LSF Standard 10.1.0.9, Oct 16 2019", "", "lsf", "hydra"),
     ],
@@ -396,6 +398,30 @@ def test_no_permission_is_said(tmp_path):
 
 def test_ethernet_of_an_azure_machine_is_no_roce():
     assert said(look(kept("azure-hbv4")), "mlx5_an0", "accelerated networking")
+
+
+def test_ethernet_of_azure_on_arm_is_no_roce():
+    root = without(kept("aws-hpc7g"), "/sys/class/infiniband")
+    port(root, "mlx5_0", layer="Ethernet")
+    dmi = "/sys/class/dmi/id"
+    names = {"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine"}
+    make(root, {f"{dmi}/{name}": text for name, text in names.items()})
+    assert look(root).fabric == "shm" and said(look(root), "mlx5_0", "accelerated networking")
+
+
+def test_gpus_that_a_job_may_not_read_are_not_none():
+    root = kept("mi250x-flux")
+    shut = [path for path in root.files if "/kfd/" in path]
+    shut = [path for path in shut if "gfx_target_version 0" not in root.files[path]]
+    root = root.model_copy(update={"denied": set(shut)})
+    machine = look(root)
+    assert shut and machine.gpu is None and "run it in a job with GPUs" in machine.how["gpu"]
+
+
+def test_what_the_loader_says_of_a_preload_is_no_answer(monkeypatch):
+    told = b"ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded: ignored.\n"
+    monkeypatch.setattr(view, "run", lambda *_, **__: Done(0, b"x86_64\n", told + b"srun: x\n"))
+    assert view.ask(["uname", "-m"]).said == "x86_64\nsrun: x\n"
 
 
 def test_all_gpus_of_a_node_of_mi300a(root):

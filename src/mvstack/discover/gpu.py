@@ -20,7 +20,13 @@ def read_gpus(view: View, machine: Machine) -> None:
     """Look below /proc/driver/nvidia, /sys/class/{kfd,drm,accel,habanalabs} and at nvidia-smi."""
     found = [read(view, machine) for read in (_nvidia, _amd, _intel, _gaudi)]
     seen = machine.accelerators = [one for one in found if one is not None]
-    _say_idle(view, {one.gpu.split("-")[0] for one in seen}, machine)
+    # a GPU outside the device cgroup of a job is a node that may not be read; a CPU's may
+    shut = any(path.startswith(KFD) for path in view.seen.denied)
+    _say_idle(view, {*(one.gpu.split("-")[0] for one in seen), "amd" * shut}, machine)
+    if not seen and shut:
+        how = "GPUs of AMD are here, and this job may not read them: run it in a job with GPUs"
+        machine.found("gpu", how)
+        return
     if not seen:
         if not (view.exists("/sys/class") or view.tools_known):
             machine.found("gpu", "there is no /sys/class to look at")

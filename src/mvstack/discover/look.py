@@ -22,7 +22,7 @@ COMMANDS = (
     *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", CAPABILITY, "df -Pk /dev/shm"),
     *("sinfo --version", "scontrol show config", "srun --mpi=list", "flux --version"),
     *("fi_info -l", "fi_info -e", "ucx_info -d", "ucx_info -b"),
-    *(question for question, *_ in BATCH.values()),
+    *{question for question, *_ in BATCH.values()},
     *(f"{tool} --version" for tool in TOOLS),
 )
 """What readers ask of tools, asked at once before them so that one slow tool adds to no other."""

@@ -8,7 +8,8 @@ from mvstack.discover.view import View
 
 # What is asked of a batch system, its version in the answer, its launcher and its command.
 BATCH = {
-    "pbs": ("qstat --version", r"(?:pbs_version|Version)\s*[=:]\s*([\w.+-]+)", "pals", "palstat"),
+    "pbs": ("qstat --version", r"pbs_version\s*[=:]\s*([\w.+-]+)", "pals", "palstat"),
+    "torque": ("qstat --version", r"(?m)^[Vv]ersion:\s*([\w.+-]+)", "pals", "palstat"),
     "lsf": ("lsid", r"LSF\b.*?([0-9]+\.[0-9]+[0-9A-Za-z.]*)", "jsrun", "jsrun"),
 }
 
@@ -26,7 +27,7 @@ class Launch:
 
 
 def read_scheduler(view: View, machine: Machine) -> None:
-    """Ask Slurm, Flux, PBS and LSF; installed commands without a controller do not count."""
+    """Ask Slurm, Flux, PBS, TORQUE and LSF; installed commands without a controller do not count."""
     if not view.tools_known:
         for name in ("scheduler", "launcher"):
             machine.found(name, "no tool's output is known for this root")
@@ -40,7 +41,7 @@ def read_scheduler(view: View, machine: Machine) -> None:
     answers += [_batch(view, name, *row) for name, row in BATCH.items()]
     found = [launch for launch in answers if launch is not None]
     if not found:
-        none = "no Slurm, Flux, PBS or LSF that answers"
+        none = "no Slurm, Flux, PBS, TORQUE or LSF that answers"
         found = [Launch("none", none, "hydra", "no scheduler: MPI's own hydra")]
     best = found[0]
     if len(found) > 1:

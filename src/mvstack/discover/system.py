@@ -82,7 +82,8 @@ def _hypervisor(view: View) -> str:
     vendor = view.word("/sys/class/dmi/id/sys_vendor")
     product = view.word("/sys/class/dmi/id/product_name")
     flagged = view.search("/proc/cpuinfo", r"^flags\s*:.*\bhypervisor\b")
-    if not flagged and vendor not in VIRTUAL:  # Arm has no such flag
+    told = vendor in VIRTUAL or product == "Virtual Machine"  # Microsoft makes others, too
+    if not flagged and not told:  # Arm has no such flag
         return ""
     detected = view.say("systemd-detect-virt --vm").strip()
     named = " ".join(word for word in (vendor, product) if word)

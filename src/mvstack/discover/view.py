@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,11 +27,15 @@ LIMIT = 1 << 20
 TIMEOUT = 5.0
 """Seconds a tool may take: a controller that is down makes some wait for minutes."""
 
+PRELOAD = re.compile(rb"^ERROR: ld\.so: .*\n?", re.M)
+"""What every program prints where LD_PRELOAD names a library that is not there."""
+
 
 def ask(command: list[str], timeout: float = TIMEOUT) -> Done | None:
     """Run ``command``; None when it cannot be started (not executable, wrong architecture)."""
     try:
-        return run(command, env=english(), limit=timeout, most=LIMIT)
+        done = run(command, env=english(), limit=timeout, most=LIMIT)
+        return replace(done, stderr=PRELOAD.sub(b"", done.stderr))
     except (OSError, ValueError):
         return None
 
