@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 from fabric_world import DESCRIBED, KINDS, Planter, tree_system, unlike
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import escape
 
+from mvstack.cli.fabric import _captured, check
 from mvstack.fabric.compare import Comparison, Fault
 from mvstack.fabric.judge import count_faults, fault_policy, jobs_by_node, metrics
 from mvstack.fabric.links import Device, End, Fabric, Link, read_fabric
@@ -345,6 +347,16 @@ def test_a_wrong_description_is_told_with_its_line(change: tuple[str, str], said
     with pytest.raises(InvalidInput) as error:
         planned(parse_system(path.read_text().replace(*change), path))
     assert said in str(error.value) and re.search(r"comet.yaml:\d+", str(error.value))
+
+
+def test_a_capture_that_is_not_all_utf_8_is_read(tmp_path: Path) -> None:
+    (tmp_path / "ibnetdiscover").write_bytes(b"# caf\xe9\nSwitch\n")
+    assert _captured(tmp_path, "ibnetdiscover").endswith("\nSwitch\n")
+
+
+def test_a_partition_needs_a_description_beside_a_capture() -> None:
+    with pytest.raises(InvalidInput, match=r"^alps/cpu: which nodes .*\n.*  check alps, or desc"):
+        check("alps/cpu", like=Path("capture"))
 
 
 def test_without_a_description_the_way_on_is_told() -> None:

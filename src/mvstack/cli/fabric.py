@@ -54,7 +54,7 @@ def _captured(folder: Path, tool: str) -> str:
     if tool == "ibnetdiscover" and not file.is_file():
         todo = f"as root on a node of the fabric: {CAPTURE}"
         raise InvalidInput("a capture has what ibnetdiscover printed", str(file), todo=todo)
-    return read_text(file) if file.is_file() else ""
+    return read_text(file, "replace") if file.is_file() else ""
 
 
 def _here(tool: str) -> str:
@@ -101,6 +101,9 @@ def check(
     """Name each error of the fabric: links, switches, cables, names, counters, and what to do."""
     name, partition = split_name(system)
     described = load_system(name)
+    if partition and like and not described.wiring:
+        what, todo = "which nodes are its own is not described", f"check {name}, or describe it"
+        raise InvalidInput(what, system, todo=f"{todo} as `wiring:` (docs/fabric.md)")
     rules = fault_policy()
     called, mends = cleaned(read_text(names) if names else "")
     plan = _read(like, called) if like else planned(described, rail)

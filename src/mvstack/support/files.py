@@ -51,19 +51,21 @@ def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644)
         raise
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, errors: str = "strict") -> str:
     """The text of ``path``. Raises InvalidInput where it cannot be read or is not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text("utf-8", errors)
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", relative(path)) from None
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(
-            f"is not UTF-8 text: {error.reason} at byte {error.start}",
-            f"{relative(path)}:{line}",
-            todo="save it as plain text in UTF-8",
-        ) from None
+        raise not_text(error, path) from None
+
+
+def not_text(error: UnicodeDecodeError, path: Path) -> InvalidInput:
+    """What is wrong with the file ``path``, which is not UTF-8."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    what = f"is not UTF-8 text: {error.reason} at byte {error.start}"
+    return InvalidInput(what, f"{relative(path)}:{line}", todo="save it as plain text in UTF-8")
 
 
 def read_python(path: Path) -> ast.Module:
