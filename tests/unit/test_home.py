@@ -153,3 +153,13 @@ def test_what_needs_a_clone_says_so_when_there_is_none(monkeypatch: pytest.Monke
     monkeypatch.setattr("mvstack.support.home.INSTALLED", True)
     with pytest.raises(Missing, match="mvstack diff needs a clone"):
         checkout("mvstack diff")
+
+
+def test_a_file_that_nothing_reads_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MVSTACK_SITE", str(tmp_path))
+    (tmp_path / "systems").mkdir()
+    (tmp_path / "systems" / "sm.yml").touch()
+    with pytest.raises(InvalidInput, match=r"sm.yml: nothing reads .*\n.* call it sm.yaml"):
+        system_names()

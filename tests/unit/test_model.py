@@ -1,5 +1,6 @@
 """System files: every error at once, each with its line, what is allowed and the nearest word."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,27 @@ def test_a_small_file_is_enough():
     system = parse_system(GOOD, Path("mine.yaml"))
     assert system.partitions["cpu"].gpu == "none"
     assert system.os_of("cpu") == "rocky9"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("cma: no", "cma: true or false is expected"),
+        ("memory_gb: 256 GB", "memory_gb: a whole number, without quotes or a unit, is expected"),
+        ("file_systems: lustre", "file_systems: a list such as [one, two] is expected"),
+        ("title: 2024-01-01", "title: text is expected and YAML reads this as a date"),
+    ],
+)
+def test_a_wrong_type_is_told_in_our_words(line, says):
+    text = GOOD.replace("    memory_gb: 512\n", "").replace("    cores", f"    {line}\n    cores")
+    assert [one.message for one in problems(text)] == [says]
+
+
+def test_standard_input_that_is_no_text_is_told(monkeypatch):
+    given = io.BytesIO(b"a: b\nname: caf\xe9\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given, "utf-8"))
+    with pytest.raises(InvalidInput, match=r"^<standard input>:2: is not UTF-8 text"):
+        load_system("-")
 
 
 def test_all_errors_of_a_file_at_once_in_the_order_of_its_lines():

@@ -23,13 +23,10 @@ def read_gpus(view: View, machine: Machine) -> None:
     # a GPU outside the device cgroup of a job is a node that may not be read; a CPU's may
     shut = any(path.startswith(KFD) for path in view.seen.denied)
     _say_idle(view, {*(one.gpu.split("-")[0] for one in seen), "amd" * shut}, machine)
-    if not seen and shut:
-        how = "GPUs of AMD are here, and this job may not read them: run it in a job with GPUs"
-        machine.found("gpu", how)
-        return
     if not seen:
-        if not (view.exists("/sys/class") or view.tools_known):
-            machine.found("gpu", "there is no /sys/class to look at")
+        if shut or not (view.exists("/sys/class") or view.tools_known):
+            how = "GPUs of AMD are here, and this job may not read them: run it in a job with GPUs"
+            machine.found("gpu", how if shut else "there is no /sys/class to look at")
             return
         machine.found("gpu", "no driver of a GPU that computes", "none")
         machine.found("gpus", "none was found", 0)

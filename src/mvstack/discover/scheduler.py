@@ -27,7 +27,7 @@ class Launch:
 
 
 def read_scheduler(view: View, machine: Machine) -> None:
-    """Ask Slurm, Flux, PBS, TORQUE and LSF; installed commands without a controller do not count."""
+    """Ask Slurm, Flux, PBS, TORQUE, LSF; installed commands without a controller do not count."""
     if not view.tools_known:
         for name in ("scheduler", "launcher"):
             machine.found(name, "no tool's output is known for this root")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
@@ -116,7 +117,7 @@ def _problem(file: YamlFile, model: type[BaseModel], item: Any) -> Problem:
     if item["input"] is None and len(loc) > 1:
         todo = "fill it in (a comment there may say why it is empty), or remove the line"
         return Problem(f"{name}: nothing is given", where, todo=todo)
-    if kind == "string_type" and isinstance(item["input"], (int, float, bool)):
+    if kind == "string_type" and isinstance(item["input"], (int, float, date)):
         return Problem(
             f"{name}: text is expected and YAML reads this as a {type(item['input']).__name__}",
             where,

@@ -10,6 +10,7 @@ from mvstack.model.release import Addition, Release
 from mvstack.model.system import System
 from mvstack.model.yamlfile import YamlFile, parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.files import not_text
 from mvstack.support.home import home
 from mvstack.support.words import listed, nearest
 
@@ -22,7 +23,10 @@ def system_names() -> list[str]:
 def load_system(name_or_path: str) -> System:
     """The system of that name, or the one in a file (an argument with / or .yaml; `-`: stdin)."""
     if name_or_path == "-":
-        return parse_system(sys.stdin.read(), Path("<standard input>"))
+        try:
+            return parse_system(sys.stdin.read(), Path("<standard input>"))
+        except UnicodeDecodeError as error:
+            raise not_text(error, Path("<standard input>")) from None
     if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml")):
         return _model(System, Path(name_or_path))
     path = home().files("systems").get(f"{name_or_path}.yaml")

@@ -38,6 +38,11 @@ def _below(value: str) -> str:
 WORDS: dict[str, str] = {"^/": "a path that begins with /"}
 """What each pattern stands for, for people."""
 
+TYPES = {"bool_type": "true or false", "int_type": "a whole number, without quotes or a unit,"}
+TYPES |= {"list_type": "a list such as [one, two]", "string_type": "text on one line"}
+TYPES |= dict.fromkeys(("dict_type", "model_type"), "a mapping of `name: value`")
+"""The same of each type, by the type of pydantic's error."""
+
 
 def matching(pattern: str, words: str, longest: int = 80) -> StringConstraints:
     """Text that ``pattern`` matches as a whole; ``words`` tell people what is expected."""
@@ -47,7 +52,7 @@ def matching(pattern: str, words: str, longest: int = 80) -> StringConstraints:
 
 def expected(error: ErrorDetails) -> str:
     """The message of an error of pydantic's, in words where it has a pattern only."""
-    words = WORDS.get(error.get("ctx", {}).get("pattern", ""))
+    words = WORDS.get(error.get("ctx", {}).get("pattern", "")) or TYPES.get(error["type"])
     return f"{words} is expected" if words else error["msg"].removeprefix("Value error, ")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mvstack.support.errors import InvalidInput, Missing, Problem
+from mvstack.support.errors import InvalidInput, Missing, Problem, relative
 from mvstack.support.files import full
 from mvstack.support.words import listed, nearest
 
@@ -53,6 +53,9 @@ class Home:
         """Every file of that kind by its name, sorted; the site's stands for ours of one name."""
         found: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
+            for odd in folder.glob("*.yml") if pattern.endswith(".yaml") else ():
+                what, todo = "nothing reads a file of this name", f"call it {odd.stem}.yaml"
+                raise InvalidInput(what, relative(odd), todo=todo)
             found |= {path.name: path for path in sorted(folder.glob(pattern))}
         return dict(sorted(found.items()))
 
