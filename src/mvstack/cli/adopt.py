@@ -73,7 +73,7 @@ def adopt(
     if unknown := [one for one in partition or [] if slurm and one not in slurm]:
         what, allowed = f"Slurm has no partition {unknown[0]}", ", ".join(slurm)
         raise InvalidInput(what, "--partition", allowed=allowed)
-    empty = [one for one, kinds in slurm.items() if kinds and not any(x.count for x in kinds)]
+    empty = [one for one, kinds in slurm.items() if kinds and not any(x.nodes for x in kinds)]
     looked_at = partition or [one for one in slurm if one not in empty] or slurm
     queues = dict.fromkeys([*looked_at, *given])
     asked = [one for one in queues if slurm and one not in given]

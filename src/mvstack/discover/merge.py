@@ -19,13 +19,13 @@ Answer = tuple[Machine | None, str]
 class Kind(NamedTuple):
     """Nodes of a partition that Slurm says are alike; ``gpus`` as it is asked for them."""
 
-    count: int
+    nodes: int
     cores: int
     memory_gb: int
     gpus: str = ""
 
     def __str__(self) -> str:
-        return f"{self.count} with {self.cores} cores, {self.memory_gb} GB {self.gpus}".rstrip()
+        return f"{self.nodes} with {self.cores} cores, {self.memory_gb} GB {self.gpus}".rstrip()
 
 
 SAME = (
@@ -130,7 +130,7 @@ def partitions(
                 alike.append(f"{queue}: its nodes are like those of {other}: left out")
                 break
         else:
-            count = sum(one.count for one in kinds)
+            count = sum(one.nodes for one in kinds)
             counted = "sinfo" if count else "how many there are is not known"
             own = (f"--partition={queue}", *options) if login.scheduler == "slurm" else ()
             parts[key] = Nodes(made, count or 1, counted, own, tuple(made.notes))
