@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from discover_roots import kept
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -206,10 +207,13 @@ def test_every_scheduler_has_a_line_for_a_person() -> None:
 def test_a_job_that_had_less_than_the_node_does_not_describe_it() -> None:
     """As Slurm's cgroups show a node to a job of one core, without its GPUs."""
     login = look(CAPTURES / "azure-hbv4.yaml")
-    node = login.model_copy(deep=True)
-    node.whole = {"cores": 176, "memory_gb": 693}
-    node.cores, node.memory_gb = 1, 4
-    node.note("this process may run on 1 of 176 cores (affinity): cores says 1")
+    root = kept("azure-hbv4")
+    group = "/system.slice/slurmstepd.scope/job_5"
+    root.files["/proc/self/status"] = "Cpus_allowed_list:\t0\n"
+    root.files["/proc/self/cgroup"] = f"0::{group}/step_0\n"
+    root.files[f"/sys/fs/cgroup{group}/memory.max"] = f"{4 << 30}\n"
+    node = look(root)
+    assert (node.cores, node.memory_gb) == (1, 4)
     slurm = {"hb": [Kind(3, 176, 680), Kind(2, 352, 500, "gpu:a100:4")]}
     parts, _ = partitions(login, {"hb": (node, "")}, slurm)
     text = cluster_yaml(login, parts, "lab", "spack", DAY, "adopt")
