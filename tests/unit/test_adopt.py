@@ -280,6 +280,10 @@ def test_slurm_that_does_not_answer_is_an_error(
     command.adopt("lab", Path("a site"), partition=["hidden"])  # it is asked itself
     assert "--all" in ran[0] and "--partition=hidden" in ran[1]
     assert "nodes: 1  " in Path("a site/systems/lab.yaml").read_text()
+    slurm("cpu|0|0|0|0|(null)")
+    command.adopt("empty", Path("a site"))  # and not the login node for a cluster
+    assert "nodes: 1  " in (text := Path("a site/systems/empty.yaml").read_text())
+    assert "not found: fill in (srun: error: busy)" in text
     slurm("cpu|2|2|64|257000|(null)")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with pytest.raises(Refused, match="not in salloc"):
