@@ -28,7 +28,7 @@ AREAS = {
     "measure": ("measure", "tuning", "history"),
     "the rest": (),
 }
-LINES = {"images": 8_440, "fabric": 990, "measure": 1_697, "the rest": 24_511}
+LINES = {"images": 8_440, "fabric": 997, "measure": 1_697, "the rest": 24_684}
 MODULE = 400  # lines of one module, which has one job
 PARAMETERS = 6
 IMPORTS = (ast.Import, ast.ImportFrom)
