@@ -19,9 +19,10 @@ from mvstack.measure.bench import OPERATIONS, Wrong
 from mvstack.measure.compare import Rows, machine, rounds_of
 from mvstack.measure.results import drawn_ratios, found, tables
 from mvstack.measure.statistics import Array, Interval, decide
-from mvstack.measure.tune import fault
+from mvstack.measure.tune import Request, Tuner, fault
+from mvstack.model.tuning import load_tuning
 from mvstack.support.console import table
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import CheckFailed, InvalidInput
 
 FIGURE = st.floats(1e-3, 1e6)
 ROUNDS = st.lists(FIGURE, min_size=1, max_size=12)
@@ -217,7 +218,7 @@ def test_a_round_with_other_work_is_marked_and_left_out() -> None:
     data |= {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}]}
     shown = tables(data | {"absent": []}, table)
     assert "1 of 5 rounds were not quiet (they do not count)" in shown[-2]
-    assert "4 of the rounds count: too few" in shown[-1]
+    assert "only 4 rounds count" in shown[-1]
 
 
 def test_what_ran_while_the_cores_were_farther_apart_does_not_count() -> None:
@@ -267,16 +268,17 @@ def test_rows_go_on_where_a_run_was_killed_and_name_a_damaged_line(tmp_path: Pat
     assert file.read_text() == whole
     # what could not be verified is tried again; what failed in a later round stays out
     assert not rows.find("failed", op="bw") and rows.find("failed", op="bcast")
-    file.write_text(whole + "\0\0\0\n")
-    with pytest.raises(InvalidInput, match=r"this line is damaged") as error:
-        Rows(file)
-    assert error.value.problems[0].where == f"{file}:4"
+    for damaged in ("\0\0\0", "3", "{}"):
+        file.write_text(f"{whole}{damaged}\n")
+        with pytest.raises(InvalidInput, match=r"this line is damaged") as error:
+            Rows(file)
+        assert error.value.problems[0].where == f"{file}:4"
 
 
 def test_another_job_is_another_machine() -> None:
     job = {"SLURM_CLUSTER_NAME": "c", "SLURM_JOB_PARTITION": "p", "SLURM_JOB_NUM_NODES": "2"}
     here, one, two = machine({}), machine({**job, "SLURM_JOB_NUM_NODES": "1"}), machine(job)
-    assert len({*map(tuple, (here, one, two))}) == 3
+    assert len({*map(tuple, (here, one, two, machine({"FLUX_JOB_NNODES": "4"})))}) == 4
     assert machine({**job, "SLURM_JOB_NODELIST": "n[7-8]"}) == two  # it goes on in another job
 
 
@@ -323,6 +325,29 @@ def test_an_operation_that_failed_later_has_no_figures() -> None:
 def test_a_gain_that_nothing_says_is_rejected() -> None:
     nan = Interval(math.nan, math.nan, math.nan)
     assert not decide({}, nan)[0]
+
+
+@pytest.mark.parametrize("said", ["wrong allreduce int 8", "hung bcast", "srun: too many"])
+def test_a_build_that_is_wrong_with_other_ranks_is_not_tuned(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str
+) -> None:
+    """But one whose launcher starts no more ranks than the job has is, with fewer."""
+
+    def run(_: object, program: str, ranks: int, *words: str) -> str:
+        if ranks == 16 and said.startswith("srun"):
+            raise Wrong(said)
+        return said if ranks == 16 else "right bcast"
+
+    monkeypatch.setattr(bench.Bench, "run", run)
+    monkeypatch.setattr(Tuner, "_check", lambda *_: None)
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    request = Request(["bcast"], 8, 16, {"module": "m"}, load_tuning())
+    built = bench.Bench(mpi, tmp_path, (8, 64))
+    if said.startswith("srun"):
+        assert Tuner(built, request, tmp_path, 10).other == 4
+    else:
+        with pytest.raises(CheckFailed, match=said):
+            Tuner(built, request, tmp_path, 10)
 
 
 HANGS = "it did not end within 21 s: it hangs, or is that slow"

@@ -1,6 +1,6 @@
 """What was found on a machine. ``None`` always means: not found, or contradictory (see notes)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -103,7 +103,7 @@ class Machine(Part):
     programs: list[Library] = Field(default_factory=list)
 
     os_title: str = ""
-    whole: dict[str, int] = Field(default_factory=dict)
+    whole: dict[Literal["cores", "memory_gb"], int] = Field(default_factory=dict)
     hypervisor: str = ""
     cpu: str = ""
     accelerators: list[Accelerator] = Field(default_factory=list)

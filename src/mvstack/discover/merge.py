@@ -99,7 +99,7 @@ def _whole(made: Machine, kinds: Sequence[Kind]) -> None:
     for name, there in made.whole.items():
         had = getattr(made, name)
         said = min(there, max((getattr(one, name) for one in kinds), default=0))
-        if said > had:
+        if had is not None and said > had:
             made.found(name, f"sinfo; the job that looked had {had}", said)
             made.notes = [one for one in made.notes if not one.endswith(f"{name} says {had}")]
     if len(kinds) > 1:

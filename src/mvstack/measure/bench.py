@@ -177,12 +177,17 @@ class Bench:
         environment = {**self.mpi.environment, **more}
         hosts = self.folder / f"hosts.{os.getpid()}"
         if self.mpi.hosts:
-            hosts.write_text(run(["bash", "-c", self.mpi.hosts], env=environment).text)
+            nodes = run(["bash", "-c", self.mpi.hosts], env=environment)
+            if not nodes.ok:
+                raise Wrong(f"the nodes of this job cannot be listed: {one_line(nodes.said, 300)}")
+            hosts.write_text(nodes.text)
         command = self.mpi.command(ranks, self.folder / program, *words, hosts=hosts)
         try:
             done = run(command, env=environment, cwd=self.folder, limit=self.limit)
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
+        finally:
+            hosts.unlink(missing_ok=True)
         if done.timed_out:
             raise Wrong(f"it did not end within {self.limit:g} s: it hangs, or is that slow")
         if not done.ok:

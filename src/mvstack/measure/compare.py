@@ -24,13 +24,14 @@ Pair = tuple[str, Bench]
 
 def machine(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Where it is measured: this host, or in a job so many nodes of a partition of a cluster."""
-    names = ("SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES")
-    job = [environment.get(name, "") for name in names]
-    if file := environment.get("PBS_NODEFILE", ""):
+    of_job = ("SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE")
+    counts = ("SLURM_JOB_NUM_NODES", "FLUX_JOB_NNODES")
+    nodes = "".join(environment.get(name, "") for name in counts)
+    if file := environment.get("PBS_NODEFILE") or environment.get("LSB_DJOB_HOSTFILE", ""):
         with telling(Missing, "the nodes of this job cannot be read", where=file):
-            nodes = {*Path(file).read_text().split()}
-        job = [environment.get("PBS_O_HOST", ""), environment.get("PBS_QUEUE", ""), str(len(nodes))]
-    return job if job[2] else [platform.node()]
+            nodes = str(len({*Path(file).read_text().split()}))
+    job = [environment.get(name, "") for name in of_job]
+    return [*job, nodes] if nodes else [platform.node()]
 
 
 class Over(Exception):
@@ -52,11 +53,12 @@ class Rows:
         for number, line in enumerate(data[:end].splitlines(), start=1):
             try:
                 row = json.loads(line)
-            except ValueError:
+                kind = row["kind"]
+            except (ValueError, TypeError, KeyError):
                 todo = "delete that line, and run the same command again"
                 raise InvalidInput("this line is damaged", f"{file}:{number}", todo=todo) from None
             # what could not run at all may run now; what failed in a later round stays out
-            if row["kind"] != "failed" or "round" in row:
+            if kind != "failed" or "round" in row:
                 self.rows.append(row)
 
     def add(self, **row: Any) -> None:

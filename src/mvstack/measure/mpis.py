@@ -100,7 +100,7 @@ def ours(
         load = f"{opened} mvapich-stack/{plan['release']} {shlex.quote(name)}"
         launch = launchers.get(name) or launchers.get("") or row["launch"]
         identity = contents.get(name) or hashes.of(row)
-        hosts = plan["job"]["hosts"] if "-hostfile hosts" in launch else ""
+        hosts = plan["job"].get("hosts", "hostname") if "-hostfile hosts" in launch else ""
         with gathered(absent):
             loaded = _loaded(load, name)
             found.append(Mpi(name, "mpicc", launch, loaded, identity, ours=True, hosts=hosts))

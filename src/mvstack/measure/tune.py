@@ -98,7 +98,10 @@ class Tuner:
             self.right = {ranks: self._collectives(self.bench, ranks)}
             try:
                 self.right[self.other] = self._collectives(self.bench, self.other)
-            except Wrong:  # srun starts no more ranks than the job has
+            except Wrong as wrong:
+                if str(wrong).startswith(("wrong", "hung")):
+                    raise
+                # srun starts no more ranks than the job has
                 self.other = max(ranks // 2, 2)
                 self.right[self.other] = self._collectives(self.bench, self.other)
             self._check(self.bench, ranks)

@@ -22,9 +22,12 @@ def sync(path: Path) -> None:
 
 
 def full(path: Path | str) -> Path:
-    """``path`` as typed, from / and without ~ and ..; links stay, as automounts need."""
-    # bash leaves the ~ of --root=~/x to us; pathlib keeps .., or follows links
-    return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
+    """``path`` as typed, from / and without ~ and ..; links stay, as automounts need, but for ..
+
+    What is above a link is not above what it points to.
+    """
+    typed = Path(os.path.expanduser(path))  # noqa: PTH111 - bash leaves the ~ of --root=~/x to us
+    return typed.resolve() if ".." in typed.parts else typed.absolute()
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644) -> None:

@@ -96,7 +96,7 @@ def installing(plan: Plan, umask: str, group: str | None, gigabytes: float) -> I
     with locked(root):
         end_leftovers(tree)
         _enough_room(root, gigabytes)
-        _own(tree, group)
         with contextlib.suppress(OSError, ValueError):  # there may be no plan yet
             in_place(tree)
+        _own(tree, group)
         yield
