@@ -18,7 +18,7 @@ class Ports(rfm.RegressionTest, MvapichStackMixin):
     """Two halves of four ranks meet twice by MPI_Open_port, MPI_Comm_accept and _connect."""
 
     sourcepath = "ports.c"
-    tags = {"correct"}
+    tags = {"smoke", "correct"}
     time_limit = "120s"
 
     @run_after("init")

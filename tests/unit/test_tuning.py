@@ -202,6 +202,7 @@ def test_what_gains_nothing_is_dropped_before_it_is_confirmed(
     monkeypatch.setattr(Tuner, "gains", gains)
     monkeypatch.setattr(Tuner, "_with", lambda self, settings: self.bench)
     tuner = object.__new__(Tuner)
+    tuner.other = 4
     row = planned().as_dict()["mpi"][0] | {"device": "ch4:ucx", "fabric": "shm", "version": "4.0"}
     tuner.request, tuner.rejected = Request(["latency"], 2, 8, row, load_tuning()), []
     tuner.bench = SimpleNamespace(mpi=SimpleNamespace(name="x"))  # type: ignore[assignment]
