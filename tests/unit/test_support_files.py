@@ -71,6 +71,9 @@ def test_a_folder_is_meant_as_its_name_was_typed(
         monkeypatch.setenv("MVSTACK_ROOT", typed)
         assert default_root() == default_root(Path(typed)) == wanted
         assert str(place(typed).folder) == str(local(typed)) == wanted
+    (tmp_path / "here" / "below").mkdir()
+    (tmp_path / "far").symlink_to("here/below")
+    assert local(str(tmp_path / "far" / ".." / "x")) == tmp_path / "here" / "x"  # as the kernel
     assert home().site == tmp_path / "here"
     use(Path("~/link"))
     assert os.environ["MVSTACK_SITE"] == str(tmp_path / "here")

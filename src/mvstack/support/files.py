@@ -22,12 +22,14 @@ def sync(path: Path) -> None:
 
 
 def full(path: Path | str) -> Path:
-    """``path`` as typed, from / and without ~ and ..; links stay, as automounts need, but for ..
+    """``path`` as typed, from / and without ~ and ..; links stay, as automounts need.
 
-    What is above a link is not above what it points to.
+    But those before a .. do not, for it leads to what is above their target.
     """
-    typed = Path(os.path.expanduser(path))  # noqa: PTH111 - bash leaves the ~ of --root=~/x to us
-    return typed.resolve() if ".." in typed.parts else typed.absolute()
+    # bash leaves the ~ of --root=~/x to us
+    parts = Path(os.path.expanduser(path)).absolute().parts  # noqa: PTH111
+    up = max(at for at, part in enumerate(parts) if part in ("..", parts[0]))
+    return Path(*parts[: up + 1]).resolve().joinpath(*parts[up + 1 :])
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int | None = 0o644) -> None:
