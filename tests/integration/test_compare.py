@@ -200,7 +200,7 @@ def test_an_interruption_leaves_nothing_running_and_goes_on(world: Path, tmp_pat
 def test_a_line_that_starts_no_program_is_refused() -> None:
     with pytest.raises(InvalidInput, match="starts no program"):
         mpis.launchers(["srun -n 2"], [])
-    with pytest.raises(InvalidInput, match="starts no program"):
+    with pytest.raises(InvalidInput, match="No closing quotation"):
         mpis.launchers(["srun --comment=it's -n {ranks} {program}"], [])
     with pytest.raises(InvalidInput, match=r"no module:openmpi/5\.0\.6 is measured"):
         mpis.launchers(["module:openmpi/5.0.6=x -n {ranks} {program}"], ["module:openmpi/5.0.7"])

@@ -211,21 +211,19 @@ def _started(word: str, wrapper: Path, environment: dict[str, str], by: Mapping[
 
 
 def launchers(words: list[str], names: list[str]) -> dict[str, str]:
-    """The lines of ``--launcher [MPI=]LINE`` by MPI of ``names``, that for all as "".
-
-    Raises InvalidInput.
-    """
+    """``--launcher [MPI=]LINE`` by MPI of ``names``, for all as "". Raises InvalidInput."""
     found = {}
     for word in words:
         name, sign, line = word.partition("=")
         name, line = (name, line) if sign and " " not in name else ("", word)
+        allowed = "[MPI=]LINE, with {ranks} in it and {program} at its end"
+        if "{ranks}" not in line or not line.endswith("{program}"):
+            raise InvalidInput(f"--launcher {word}: this starts no program", allowed=allowed)
         try:
             shlex.split(line)
-        except ValueError:
-            line = ""  # a quote without its end
-        if "{ranks}" not in line or not line.endswith("{program}"):
-            allowed = "[MPI=]LINE, with {ranks} in it and {program} at its end"
-            raise InvalidInput(f"--launcher {word}: this starts no program", allowed=allowed)
+        except ValueError as error:
+            what = f"--launcher {word}: no shell would take this line"
+            raise InvalidInput(what, found=str(error), allowed=allowed) from None
         if name not in ("", *names):
             what = f"--launcher {word}: no {name} is measured"
             raise InvalidInput(what, allowed=listed(names), nearest=nearest(name, names))
