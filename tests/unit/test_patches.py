@@ -25,6 +25,7 @@ BOTH = {
         "error-in-a-part",
         "few-ranks-without-tree",
         "fewer-steps",
+        "one-sided-by-memory",
         "port-by-socket",
         "proxy-that-does-not-start",
         "rows-for-fewer-ranks",
