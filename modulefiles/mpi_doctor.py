@@ -266,6 +266,17 @@ def linked(path, mpi, tree, ldd):
     return found or [Finding(OK, "{} loads {}".format(path, mpis[0]), "")]
 
 
+def beneath(mpi, tree, home, ldd):
+    """The UCX or libfabric that the MPI below ``home`` finds in this shell, as ``ldd`` says."""
+    libmpi = os.path.join(home, "lib", mpi["believe"].get("soname") or "-")
+    if not below(libmpi, tree, mpi):  # another MPI's, or the shell does not say
+        return
+    wrong = fabric.other_transport(re.findall(r"=> (/\S+)", ldd(libmpi)), mpi, tree)
+    if wrong:
+        what, _, where = wrong.partition(". Look ")
+        yield Finding(WRONG, "the MPI would load " + what, "look " + where)
+
+
 def ran(mpi, printed, status):
     """What two ranks of identity.c said."""
     ranks = re.findall(r"^rank (\d+) on ", printed, re.M)
@@ -373,6 +384,8 @@ def findings(plan, arguments):
         shared.f_bavail * shared.f_frsize if shared else None,
         number_in("/proc/sys/kernel/yama/ptrace_scope") if os.geteuid() else 0,
     )
+    home = os.environ.get("MPI_HOME", "")
+    yield from beneath(mpi, plan["tree"], home, lambda libmpi: told("ldd", libmpi))
     yield from devices(mpi, in_job, names_in)
     yield from gpus(mpi, in_job, os.path.exists)
     yield from slurm(mpi, told("srun", "--mpi=list"))

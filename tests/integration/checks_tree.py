@@ -31,6 +31,7 @@ def plan_of(tree: Path, **mpi: Any) -> dict[str, Any]:
         "pmi": "simple",
         "launcher": "hydra",
         "launch": "mpiexec -n {ranks} {program}",
+        "transport": {"library": "ucx", "provision": "external", "variants": ""},
         "believe": {
             "library_version": r"MPICH Version:\s+4\.0\.2",
             "device": "ch4:ucx",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -200,6 +201,18 @@ def test_another_libmpi_than_the_one_under_test_fails(check, plan, decoy):
         assert f"loaded {decoy}, which is not the MPI under test" in case["why"]
 
 
+def test_another_ucx_or_libfabric_than_the_mpi_was_built_over_fails(check, plan, tmp_path):
+    stem = {"ucx": "libucp", "libfabric": "libfabric"}[plan["mpi"][0]["transport"]["library"]]
+    libmpi = prefix(plan) / "lib" / plan["mpi"][0]["believe"]["soname"]
+    said = subprocess.run(["ldd", libmpi], capture_output=True, text=True, check=True).stdout
+    name, real = re.search(rf"({stem}\S+) => (\S+)", said).groups()
+    assert check("identity", beneath="/usr")["Identity"]["result"] == "pass"
+    other = Path(shutil.copy(real, tmp_path / name))
+    launch = through(plan, f"env LD_LIBRARY_PATH={tmp_path}:$LD_LIBRARY_PATH")
+    why = check("identity", beneath="/usr", launch=launch)["Identity"]["why"]
+    assert f"loaded {other}; planned was that below /usr. Look at LD_LIBRARY_PATH" in why
+
+
 def interposed(plan, tmp_path, name):
     """The launch line with a library of ours before libmpi."""
     library = tmp_path / f"{name}.so"
@@ -215,6 +228,12 @@ def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
     assert case["result"] == cases["Collectives 3"]["result"] == "fail"
     assert "10 wrong results" in case["why"]
     assert "allreduce int 1024: rank 1 element 1023 found 34 expected 33" in case["why"]
+
+
+def test_a_wrong_element_of_one_put_fails(check, plan, tmp_path):
+    why = check("one_sided", launch=interposed(plan, tmp_path, "put"))["OneSided"]["why"]
+    assert "gave a wrong value: put, fence of 1000 elements, allocated window: rank 1 with" in why
+    assert "element 999" in why
 
 
 def test_gpu_buffers_are_checked_by_value(check, plan, tmp_path):

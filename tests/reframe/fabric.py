@@ -1,6 +1,8 @@
 """What carries the messages: as the MPI and what is beneath it say, and as the kernel counts."""
 
+import os
 import re
+from pathlib import Path
 
 
 def providers(said):
@@ -66,6 +68,29 @@ def over_tcp(said, planned, nodes=1):
         f"of {rows[0][3]}. Look for UCX_TLS, FI_PROVIDER and MPIR_CVAR_NOLOCAL in `module show` "
         f"and `env`"
     )
+
+
+def other_transport(paths, mpi, tree):
+    """What speaks against the libraries ``paths`` that a process of ``mpi`` uses; "" if nothing.
+
+    A UCX or libfabric beside the one that the MPI was built over works as well, but more slowly, or
+    without the adapter. An MPI of the site has its own. A site's folder may hold links alone.
+    """
+    under = mpi.get("transport", {})
+    stem = {"ucx": "libucp.so", "libfabric": "libfabric.so"}.get(under.get("library"))
+    place = tree if under.get("provision") == "built" else mpi["believe"].get("beneath")
+    if not (stem and place) or mpi.get("provided"):
+        return ""
+    below = os.path.realpath(place) + os.sep
+    linked = {os.path.realpath(one) for one in Path(place).glob("lib*/" + stem + "*")}
+    for path in paths:
+        real = os.path.realpath(path)
+        if Path(path).name.startswith(stem) and not (real.startswith(below) or real in linked):
+            return (
+                f"{path}; planned was that below {place}. Look at LD_LIBRARY_PATH in `env` and in "
+                f"`module show {mpi['module']}`"
+            )
+    return ""
 
 
 # Variables that change how an MPI, or what is beneath it, behaves.

@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
-from fabric import TUNING, fault, over_tcp, unplanned
+from fabric import TUNING, fault, other_transport, over_tcp, unplanned
 from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 
 
@@ -76,7 +76,7 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
             )
 
     def mapped_is_what_was_planned(self, text, soname):
-        """Every rank mapped a libmpi below the tree, of the planned soname."""
+        """Every rank mapped a libmpi below the tree, of the planned soname, and the planned UCX."""
         ranks = sorted(set(map(int, re.findall(r"^rank (\d+) maps", text, re.M))))
         if ranks != list(range(self.num_tasks)):
             raise SanityError(
@@ -86,6 +86,8 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
         for rank in ranks:
             mapped = re.findall(rf"^rank {rank} maps (\S+)$", text, re.M)
             self.prove_libmpi(mapped, f"rank {rank}")
+            if wrong := other_transport(mapped, self.mpi, self.tree):
+                raise SanityError(f"rank {rank} loaded {wrong}")
             for path in map(Path, filter(LIBMPI.search, mapped)):
                 # The map names the file itself, the soname is a link beside it.
                 if soname and (path.parent / soname).resolve() != path.resolve():

@@ -281,6 +281,39 @@ def both(provider="cxi", sent=0):
     return f"libfabric provider: {provider} - x\n{ranks}"
 
 
+LDD = "\tlibucp.so.0 => {} (0x00007f)\n\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x0)\n"
+
+
+@pytest.mark.parametrize(
+    ("provision", "beneath", "loaded", "wrong"),
+    [
+        ("built", "", "/apps/stack/software/UCX/1.20.0-GCC-13.3.0/lib/libucp.so.0", ""),
+        ("built", "", "/usr/lib64/libucp.so.0", "planned was that below /apps/stack"),
+        ("external", "/usr", "/usr/lib64/libucp.so.0", ""),
+        ("external", "/usr", "/opt/hpcx/ucx/lib/libucp.so.0", "planned was that below /usr"),
+        ("external", "", "/opt/hpcx/ucx/lib/libucp.so.0", ""),
+    ],
+)
+def test_another_ucx_than_the_mpi_was_built_over(provision, beneath, loaded, wrong):
+    under = {"library": "ucx", "provision": provision, "variants": ""}
+    mpi = MPI | {"transport": under, "believe": MPI["believe"] | {"beneath": beneath}}
+    where = "/apps/stack", "/apps/stack/software/MVAPICH/4.0"
+
+    def ldd(libmpi):
+        return LDD.format(loaded)
+
+    found = list(mpi_doctor.beneath(mpi, *where, ldd))
+    assert [one.state for one in found] == ([WRONG] if wrong else [])
+    if wrong:
+        assert wrong in found[0].what and f"would load {loaded};" in found[0].what
+        assert found[0].fix.startswith("look at LD_LIBRARY_PATH")
+    provided = mpi | {"provided": "/opt/mvapich"}
+    assert not list(mpi_doctor.beneath(provided, *where, ldd))
+    assert not list(mpi_doctor.beneath(MPI, *where, ldd))  # a plan of before
+    for home in ("", "/opt/mpich"):  # the shell does not say, or names another MPI
+        assert not list(mpi_doctor.beneath(mpi, where[0], home, ldd))
+
+
 def test_two_ranks():
     assert states(mpi_doctor.ran(MPI, both(), 0)) == [(OK, "two ranks ran; in use: cxi")]
     found = states(mpi_doctor.ran(MPI, both("tcp;ofi_rxm", 33554432), 0))

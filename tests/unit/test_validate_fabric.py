@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from fabric import fault, over_tcp, providers, transports, unplanned  # noqa: E402
+from fabric import fault, other_transport, over_tcp, providers, transports, unplanned  # noqa: E402
 
 OFI = (ROOT / "data" / "validate" / "summary_ofi.txt").read_text()
 UCX = (ROOT / "data" / "validate" / "summary_ucx.txt").read_text()
@@ -129,3 +129,21 @@ SET = "set FI_PROVIDER=tcp\nset UCX_LOG_LEVEL=info\n"
 )
 def test_a_variable_that_nobody_planned_is_told(said: str, wrong: str) -> None:
     assert unplanned(said, {"FI_PROVIDER": "tcp"}, {"UCX_LOG_LEVEL"}) == wrong
+
+
+def test_a_folder_of_links_holds_the_library_that_they_name(tmp_path: Path) -> None:
+    """As Spack's views have them; the kernel names the file itself."""
+    view = tmp_path / "view" / "lib64"
+    for folder in (view, tmp_path / "store", tmp_path / "other"):
+        folder.mkdir(parents=True)
+    own, other = (tmp_path / name / "libfabric.so.1.27.0" for name in ("store", "other"))
+    own.touch()
+    other.touch()
+    (view / "libfabric.so.1").symlink_to(own)
+    mpi = {
+        "module": "mvapich/4.0-ofi",
+        "transport": {"library": "libfabric", "provision": "external"},
+        "believe": {"beneath": str(view.parent)},
+    }
+    assert other_transport([str(own), str(view / "libfabric.so.1")], mpi, "/apps") == ""
+    assert str(other) in other_transport([str(own), str(other)], mpi, "/apps")
