@@ -18,6 +18,7 @@ from mvstack.plan.make import make_plan
 from mvstack.plan.types import Given, Plan
 from mvstack.render.partition import package_easyconfigs, render
 from mvstack.support.errors import Refused
+from mvstack.support.home import DATA
 
 NAME = "X-1.0-mvfoss-2026.11-ofi-fb.eb"
 TEXT = """\
@@ -222,3 +223,15 @@ def test_a_patch_that_is_called_after_a_gcc_keeps_its_name(gcc: str, tmp_path: P
     source.write_text("patches = ['Zeta-1.0_fix-GCC-10.patch']\n")
     text = easyconfigs.text_over(name, source, {"GCC": gcc, "GCCcore": gcc})
     assert "_fix-GCC-10.patch" in text
+
+
+def test_a_ucx_is_not_refused_where_a_container_forbids_its_cma() -> None:
+    """`ucx_info -d` lists what this kernel lets it use: process_vm_readv may be forbidden."""
+    text = (DATA / "easyconfigs" / "u" / "UCX" / "UCX-1.20.0-GCC-12.2.0.eb").read_text()
+    assert "lib/ucx/libuct_cma." in text and "Transport: cma" not in text
+
+
+def test_a_ucx_is_built_over_nothing_that_happens_to_be_there() -> None:
+    """Debian 12's libibmad came into what a cache gives to other machines."""
+    text = (DATA / "easyconfigs" / "u" / "UCX" / "UCX-1.20.0-GCC-12.2.0.eb").read_text()
+    assert {"mad", "knem", "xpmem", "efa", "verbs"} <= set(re.findall(r"--without-(\w+)", text))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mvstack.cli.rendering import render_systems
+from mvstack.install import stages
 from mvstack.install.local import plan_local
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
+from mvstack.model.system import External, System
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Accepted, Given, Plan
+from mvstack.render.partition import render
 from mvstack.support.errors import InvalidInput
 
 POLICY = load_policy()
@@ -142,6 +147,100 @@ def test_a_stand_in_is_no_more_there_than_what_it_stands_on() -> None:
     made = plan_local(system, "hpc", BASE, POLICY, without_github, given)
     assert "2.32.0" in {one.version for one in made.packages if one.name == "Hypre"}
     assert why_not(made)["PETSc"] == "needs hypre/2.33.0, which is left out"
+
+
+UCX = ("UCX", "1.20.0")
+UCX_THERE: dict[str, Any] = {"prefix": "/usr", "variants": "+cuda+gdrcopy"}
+
+
+def machine(ucx: str, **changes: Any) -> System:
+    """A machine alone whose distribution has this version of UCX."""
+    system = load_system("azure-hbv4")
+    row = system.partitions["hpc"].compiler.model_copy(
+        update={"origin": "system", "version": "13.3.0"}
+    )
+    values = {"compiler": row, "fabric": "shm", "nic": None, "nodes": 1, **changes}
+    there = {"ucx": External(**UCX_THERE, version=ucx)} if ucx else {}
+    part = system.partitions["hpc"].model_copy(update={**values, "externals": there})
+    return system.model_copy(update={"partitions": {"hpc": part}})
+
+
+def alone(ucx: str, lacks: set[str] | None = None, **changes: Any) -> Plan:
+    """The plan for such a machine."""
+
+    def lacking(name: str, *_: str) -> str:
+        return "no way to the network" if name in (lacks or set()) else ""
+
+    return plan_local(machine(ucx, **changes), "hpc", BASE, POLICY, lacking, Given())
+
+
+def test_a_machine_alone_whose_ucx_is_older_gets_that_of_the_release() -> None:
+    made = alone("1.13.1")
+    assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
+    first, second = made.mpi
+    assert (first.device, first.transport["provision"]) == ("ch4:ucx", "built")
+    assert first.parameters["dependencies"] == [UCX]
+    assert (second.device, second.transport["provision"]) == ("ch4:ofi", "external")
+    assert "dependencies" not in second.parameters
+
+
+@pytest.mark.parametrize(
+    ("ucx", "changes"),
+    [
+        ("1.20.0", {}),
+        ("1.21", {}),
+        ("", {}),
+        ("1.13.1", {"gpu": "nvidia"}),
+        ("1.13.1", {"fabric": "tcp"}),
+        ("1.13.1", {"fabric": "infiniband"}),
+    ],
+)
+def test_other_machines_keep_their_ucx(ucx: str, changes: dict[str, Any]) -> None:
+    made = alone(ucx, **changes)
+    assert not [one for one in made.packages if one.name == "UCX"]
+    assert not [row for row in made.left_out if row["name"] == "UCX"]
+    assert {one.transport["provision"] for one in made.mpi} == {"external"}
+
+
+def test_render_writes_for_such_a_machine_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = machine("1.13.1", image=None).model_copy(update={"discover": True})
+    monkeypatch.setattr(stages, "load", lambda *_: (here, ["hpc"]))
+    render_systems(["local"], tmp_path, check=False)
+    assert "UCX-1.20.0-GCC" in (tmp_path / "azure-hbv4" / "hpc" / "easystack.yaml").read_text()
+
+
+def test_a_ucx_that_is_named_says_how_it_is_asked_for() -> None:
+    made = make_plan(
+        load_system("azure-hbv4"), "hpc", BASE, POLICY, Given(names=frozenset({"UCX"}))
+    )
+    assert "`mpi: {transport: built}`" in why_not(made)["UCX"]
+
+
+def test_a_ucx_that_cannot_be_obtained_leaves_the_mpi_over_that_of_the_distribution() -> None:
+    made = alone("1.13.1", {"UCX"})
+    assert why_not(made)["UCX"] == "no way to the network"
+    assert made.mpi[0].device == "ch4:ucx" and made.mpi[0].transport["provision"] == "external"
+    assert "dependencies" not in made.mpi[0].parameters
+
+
+def test_a_ucx_that_a_site_has_among_its_packages_is_beneath_no_mpi() -> None:
+    made = plan(package("UCX", version="1.20.0", toolchain="gcc"), profile="full")
+    assert got(made) == [("UCX", "")]
+    assert made.mpi[0].transport["provision"] == "external"
+    assert "dependencies" not in made.mpi[0].parameters
+    assert "easyconfigs/UCX-1.20.0-GCC-12.2.0.eb" not in render(made)
+
+
+def test_a_second_ucx_of_a_site_is_not_that_of_the_mpi() -> None:
+    second = package("UCX", version="1.19.0", module="ucx/1.19.0", toolchain="gcc")
+    release = Release(**{**BASE.__dict__, "packages": [*BASE.packages, second]})
+    made = plan_local(
+        machine("1.13.1"), "hpc", release, POLICY, lambda *_: "", Given(profile="full")
+    )
+    assert [one.version for one in made.packages if one.name == "UCX"] == ["1.20.0", "1.19.0"]
+    assert made.mpi[0].parameters["dependencies"] == [UCX]
 
 
 def test_what_is_left_out_says_why() -> None:

@@ -19,10 +19,12 @@ from ruamel.yaml import YAML
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.system import External
 from mvstack.plan import easyconfigs
+from mvstack.plan.easybuild import easybuild_graph
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.types import Given, Plan
 from mvstack.render.partition import _quoted, mpi_easyconfig, render, stale, stray, write
 from mvstack.support.errors import Refused
+from mvstack.support.home import DATA
 
 RELEASE, POLICY = load_release(), load_policy()
 RENDERED = Path(__file__).parents[2] / "environments" / "rendered"
@@ -272,6 +274,37 @@ def built(**changes: Any) -> Plan:
     return make_plan(changed, "hpc", load_release(), load_policy())
 
 
+SYSTEM = {"origin": "system", "version": "13.3.0"}
+ALONE = {"compiler": SYSTEM, "fabric": "shm", "nic": None, "nodes": 1}
+
+
+def compiled_by(changes: dict[str, Any]) -> dict[str, Any]:
+    """``changes`` whose compiler is that of azure-hbv4 but for what they name."""
+    row = changes.get("compiler", {})
+    compiler = load_system("azure-hbv4").partitions["hpc"].compiler.model_copy(update=row)
+    return {**changes, "compiler": compiler}
+
+
+def test_over_the_compiler_of_the_system_the_ucx_of_the_release_is_built() -> None:
+    plan = built(**compiled_by({"compiler": SYSTEM}))
+    assert next((one.name, one.module) for one in plan.packages) == ("UCX", "ucx/1.20.0")
+    assert plan.mpi[0].transport["provision"] == "built"
+    text = mpi_easyconfig(plan, plan.mpi[0])
+    assert "dependencies = [('UCX', '1.20.0')]" in text
+    assert "osdependencies = [('libhwloc-dev', 'hwloc-devel')]" in text
+    ucx = render(plan)["easyconfigs/UCX-1.20.0-GCC-13.3.0.eb"]
+    assert "toolchain = {'name': 'GCC', 'version': '13.3.0'}" in ucx
+    assert "--with-verbs --with-rc --with-dc --with-ud --with-mlx5 --with-rdmacm" in ucx
+    graph = easybuild_graph(plan, render(plan), DATA)
+    assert "UCX-1.20.0-GCC-13.3.0.eb" in graph.nodes[plan.mpi[0].easyconfig].needs
+
+
+def test_on_one_machine_its_ucx_builds_no_verbs() -> None:
+    plan = built(**compiled_by(ALONE))
+    assert "UCX" in [one.name for one in plan.packages]
+    assert not [name for name in render(plan) if "UCX" in name]
+
+
 def test_a_transport_that_easybuild_builds_is_a_dependency_of_the_mpi() -> None:
     plan = built()
     assert plan.mpi[0].transport["provision"] == "built"
@@ -283,18 +316,19 @@ def test_a_transport_that_easybuild_builds_is_a_dependency_of_the_mpi() -> None:
 @pytest.mark.parametrize(
     ("changes", "because"),
     [
-        ({"compiler": {"origin": "system"}}, "EasyBuild builds UCX with its own compiler"),
+        ({"compiler": {"origin": "external"}}, "EasyBuild builds UCX with its own compiler"),
+        ({"compiler": SYSTEM, "externals": {"ucx": External(prefix="/usr")}}, "own: ucx"),
+        ({"compiler": SYSTEM, "gpu": "nvidia"}, "has no transport for mvapich-plus"),
+        ({**ALONE, "gpu": "nvidia"}, "its UCX is for host memory, and this has gpu"),
+        ({"compiler": SYSTEM, "fabric": "efa", "nic": None}, "does not stand on UCX"),
         ({"compiler": {"version": "13.1.0"}}, "of a generation that names it"),
         ({"externals": {"ucx": External(prefix="/usr")}}, "the file names the system's own: ucx"),
         ({"fabric": "slingshot-11", "nic": None}, "libfabric has no provider cxi"),
     ],
 )
 def test_a_transport_that_cannot_be_built_is_refused(changes: Any, because: str) -> None:
-    if row := changes.get("compiler"):
-        compiler = load_system("azure-hbv4").partitions["hpc"].compiler
-        changes = {"compiler": compiler.model_copy(update=row)}
     with pytest.raises(Refused) as caught:
-        built(**changes)
+        built(**compiled_by(changes))
     assert because in caught.value.problems[0].because
 
 

@@ -13,6 +13,7 @@ from mvstack.image.plan import make_image
 from mvstack.image.policy import image_policy
 from mvstack.image.render import image_files
 from mvstack.install import stages
+from mvstack.install.local import over_newer_ucx
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.types import Given
@@ -94,6 +95,8 @@ def render_systems(
             system, parts = stages.load(name, release.name)
             for part in parts:
                 given = Given(profile=profile, fallback=system.discover)
+                if system.discover:
+                    system = over_newer_ucx(system, part, release)
                 plan = make_plan(system, part, release, policy, given)
                 files = files_of(plan)
                 if system.partitions[part].image is not None:

@@ -16,6 +16,7 @@ from mvstack.builders.easybuild.command import SYSTEM_PATH
 from mvstack.discover import look, system_yaml
 from mvstack.discover.libraries import TOOLS, library_at
 from mvstack.discover.machine import Machine
+from mvstack.model.constraint import sort_key
 from mvstack.model.load import parse_system
 from mvstack.model.policy import Policy
 from mvstack.model.release import Release
@@ -113,6 +114,7 @@ def plan_local(
     what is not available is left out, with what stands on it; not so what the site's file names as
     licensed: to install that without its file is an error.
     """
+    system = over_newer_ucx(system, partition, release)
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
     default = {one.module for one in release.packages if one.profile == "default"}
@@ -136,7 +138,10 @@ def plan_local(
             if not package.readers
             and (
                 package.module not in default
-                or any(p.module == package.module and p.instead for p in release.packages)
+                or any(
+                    p.module == package.module and (p.instead or p.where.transport)
+                    for p in release.packages
+                )
             )
         ]
         said = {key: why for key, what in wanted if (why := lacking(*what))}
@@ -146,6 +151,26 @@ def plan_local(
         if not missing:
             return plan
         unavailable |= missing
+
+
+def over_newer_ucx(system: System, partition: str, release: Release) -> System:
+    """``system`` over the UCX of the release where the distribution's is older.
+
+    On one machine alone, without GPUs: an adapter's maker has a UCX of its own. What cannot be
+    obtained is left out of the plan, and the MPI then stands on the distribution's.
+    """
+    part = system.partitions[partition]
+    ucx = part.externals.get("ucx")
+    rows = [one for one in release.packages if one.name == "UCX" and one.where.transport]
+    newest = [one.version for one in rows if one.where.builder == system.builder]
+    if not newest or ucx is None or ucx.prefix != "/usr" or not ucx.version:
+        return system
+    older = sort_key(ucx.version) < sort_key(newest[0])
+    if not older or part.fabric != "shm" or part.gpu != "none":
+        return system
+    mpi = part.mpi.model_copy(update={"transport": "built"})
+    part = part.model_copy(update={"mpi": mpi})
+    return system.model_copy(update={"partitions": {**system.partitions, partition: part}})
 
 
 def _dependents(plan: Plan, gone: set[tuple[str, str]]) -> dict[tuple[str, str], str]:

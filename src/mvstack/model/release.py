@@ -65,13 +65,15 @@ class Where(Strict):
     """Where a package applies; empty: everywhere.
 
     On which GPUs, by which builder, from which GCC on, and beneath which generations of EasyBuild's
-    toolchains, where EasyBuild builds the compiler.
+    toolchains, where EasyBuild builds the compiler. With ``transport`` it is what the MPI stands
+    on where a partition over the system's compiler asks for it (`mpi: {transport: built}`).
     """
 
     gpu: list[GpuKind] = Field(default_factory=list)
     builder: Literal["", "easybuild", "spack"] = ""
     gcc: Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)*)?$", max_length=20)] = ""
     generations: list[Version] = Field(default_factory=list)
+    transport: Literal["", "built"] = ""
 
 
 class Package(Strict):

@@ -67,7 +67,8 @@ class Wish(Strict):
     ``libfabric`` and ``hwloc`` may be `embedded`: built from the MPI's own source.
     ``provider`` is one of the alternatives that the policy has of libfabric's for the fabric.
     ``transport``: `built` has EasyBuild build libfabric or UCX, and hwloc, in the versions of the
-    compiler's generation, instead of taking the system's.
+    compiler's generation, instead of taking the system's. Over the system's compiler it is UCX
+    alone, in the release's version.
     """
 
     product: Product | None = None

@@ -54,7 +54,7 @@ def easybuild_graph(plan: Plan, files: Mapping[str, str], repository: Path) -> G
         text, code = text_of(node), built_by(node)
         chain = node.toolchain if node.toolchain in nodes else under.get(node.mpi, "")
         direct = [chain] if node.mpi else list(compilers)
-        if node.kind in ("package", "toolchain"):
+        if node.kind != "compiler":
             named = easyconfigs.dependencies(text)
             found = [packages.get((one, node.mpi)) or packages.get((one, "")) for one in named]
             direct += [key for key in found if key]

@@ -13,10 +13,10 @@ from mvstack.model.vocabulary import parts_of
 from mvstack.plan import easyconfigs, spackspecs
 from mvstack.plan.choose import Choice, choose, holds
 from mvstack.plan.offers import check_offers, scheduler_of
-from mvstack.plan.packages import packages_of
+from mvstack.plan.packages import own_transport, packages_of
 from mvstack.plan.rails import rail_configure, rail_settings, rails
 from mvstack.plan.targets import family_of, options_for
-from mvstack.plan.types import Accepted, Given, MpiBuild, Plan
+from mvstack.plan.types import Accepted, Given, MpiBuild, Package, Plan
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest
 
@@ -87,6 +87,14 @@ def make_plan(
     profile = given.profile or part.profile or "default"
     given = replace(given, profile=profile)
     chosen, left_out = packages_of(release, system, partition, choice, builds, given)
+    ours = {one.module for one in release.packages if one.where.transport and own_transport(part)}
+    own = {one.name.lower(): one for one in chosen if one.module in ours and not one.mpi}
+    builds = [_over(build, own.get(build.transport["library"])) for build in builds]
+    if own_transport(part) and not own and not given.fallback:
+        at = system.at("partitions", partition, "mpi", "transport") or system.name
+        why = [row["because"] for row in left_out if row["module"] in ours]
+        because = listed(why) or f"release {release.name} has no transport for {choice.product}"
+        raise Refused(NOT_BUILT, at, because=because, todo=MEND)
     return Plan(
         system=system.name,
         partition=partition,
@@ -213,6 +221,7 @@ def mpi_build(
             "transports": list(beneath.believe.transports),
             "memory": list(beneath.believe.memory),
             "soname": _soname(product.sonames, choice.version),
+            "beneath": _prefix(part, transport),
         },
         parameters=_parameters(part, choice, device),
         easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
@@ -246,7 +255,7 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     transport = choice.row.use.transports[device].library
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
-    if part.mpi.transport == "built":
+    if part.mpi.transport == "built" and not own_transport(part):
         parameters |= _built(part, transport, choice, device)
     built = replace(choice.facts, device=device, pmi=choice.pmi)
     if options := rail_configure(part, built, choice.policy, "easybuild"):
@@ -290,12 +299,25 @@ def _built(part: Partition, transport: str, choice: Choice, device: str) -> dict
     elif lacking:
         why = f"stock EasyBuild's libfabric has no provider {listed(lacking)}"
     if why:
-        todo = "leave `transport: built` out, or mend what the reason names"
-        raise Refused("mpi.transport: built is not possible here", because=why, todo=todo)
+        raise Refused(NOT_BUILT, because=why, todo=MEND)
     return {
         "dependencies": [(one, known[one]) for one in (software, "hwloc")],
         "osdependencies": [],
     }
+
+
+NOT_BUILT = "mpi.transport: built is not possible here"
+MEND = "leave `transport: built` out, or mend what the reason names"
+
+
+def _over(build: MpiBuild, own: Package | None) -> MpiBuild:
+    """``build`` over a transport that the release brings; hwloc stays the system's."""
+    if own is None:
+        return build
+    parameters = {"osdependencies": [("libhwloc-dev", "hwloc-devel")], **build.parameters}
+    parameters["dependencies"] = [(own.name, own.version)]
+    transport, believe = {**build.transport, "provision": "built"}, {**build.believe, "beneath": ""}
+    return replace(build, parameters=parameters, transport=transport, believe=believe)
 
 
 def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
@@ -309,9 +331,17 @@ def _transport(part: Partition, choice: Choice, device: str) -> dict[str, str]:
         words += ucx.built.split()
     return {
         "library": under.library,
-        "provision": "built" if part.mpi.transport == "built" else asked or under.provision,
+        "provision": "built"
+        if part.mpi.transport == "built" and not own_transport(part)
+        else asked or under.provision,
         "variants": " ".join(words).replace("{arch}", arch),
     }
+
+
+def _prefix(part: Partition, transport: dict[str, str]) -> str:
+    """Where the library beneath the MPI is the site's; "" where it is built, or nobody says."""
+    there = part.externals.get(transport["library"])
+    return (there.prefix or "") if there and transport["provision"] == "external" else ""
 
 
 def _spack(part: Partition, choice: Choice, device: str, under: dict[str, str]) -> dict[str, Any]:

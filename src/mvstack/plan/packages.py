@@ -11,6 +11,7 @@ from mvstack.plan.choose import Choice
 from mvstack.plan.types import NOT_OBTAINED, Given, MpiBuild, Package
 from mvstack.support.words import listed
 
+NOT_ASKED = "it is built beneath an MPI alone, where the file says `mpi: {transport: built}`"
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
 
 
@@ -51,13 +52,19 @@ def packages_of(
             continue
         if package.only_over and choice.product not in package.only_over:
             continue
+        if package.where.transport and not own_transport(part):
+            if package.name in given.names:
+                named = package.model_dump(include={"name", "version", "module"})
+                left_out.append({**named, "because": NOT_ASKED})
+            continue
         if package.instead and any(one.instead == package.instead for one in fitting):
             continue
         other = package.where.builder
         if other not in ("", builder) and (package.name in for_this_builder):
             continue  # its row for this builder says it all
         if because := _not_here(package, here):
-            if package.profile != "default" or package.name in part.without:
+            beneath = bool(package.where.transport)
+            if package.profile != "default" or package.name in part.without or beneath:
                 named = package.model_dump(include={"name", "version", "module"})
                 left_out.append({**named, "because": because})
             continue
@@ -83,6 +90,8 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
         return f"the site: {part.without[package.name]}"
     if {(package.name, package.version), (package.name, package.module)} & here.given.unavailable:
         return NOT_OBTAINED
+    if package.where.transport:
+        return _not_beneath(package, here)
     if package.profile == "default":
         return ""
     if package.licence != "open" and package.name not in here.licensed:
@@ -114,6 +123,25 @@ def _not_here(package: ReleasePackage, here: _Partition) -> str:
             f"{part.gpu_model or '(none)'} begins with none of {known}"
         )
     return ""
+
+
+def own_transport(part: Partition) -> bool:
+    """Whether the MPI is to stand on a transport of the release, by the system's compiler."""
+    return part.mpi.transport == "built" and part.compiler.origin == "system"
+
+
+def _not_beneath(package: ReleasePackage, here: _Partition) -> str:
+    """Why the MPI of the partition cannot stand on a transport of the release; "" when it can."""
+    name, use, gpu = package.name, here.choice.row.use, here.choice.facts.gpu
+    if here.builder != package.where.builder:
+        return f"Spack builds {name} by itself where `externals:` names none"
+    if here.choice.facts.provided:
+        return "the MPI is the site's, and so is what is beneath it"
+    if name.lower() not in {use.transports[one].library for one in here.choice.devices}:
+        return f"{listed(here.choice.devices)} does not stand on {name}"
+    if name.lower() in here.part.externals and not here.given.fallback:  # `local` names all
+        return f"the file names the system's own: {name.lower()}"
+    return f"its {name} is for host memory, and this has gpu {gpu}" if gpu != "none" else ""
 
 
 def _as_there(package: ReleasePackage, here: _Partition) -> ReleasePackage:

@@ -1,6 +1,7 @@
 """From a plan to the files that builders, modules and checks read. Pure: same plan, same bytes."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from pprint import pformat
@@ -68,7 +69,7 @@ def _easybuild_files(plan: Plan) -> dict[str, str]:
     for package in plan.packages:
         if package.mpi:
             easyconfigs.find(package.easyconfig, where)
-        if decided := _package_lines(package):
+        if decided := _package_lines(package, plan):
             name = package.easyconfig
             files[f"easyconfigs/{name}"] = easyconfig(plan, name, decided)
     return files
@@ -93,7 +94,7 @@ def package_easyconfigs(plan: Plan) -> dict[str, str]:
     versions = easyconfigs.versions_of(plan) if system or plan.beneath else None
     over = [chain.removesuffix(".eb") for chain in chains]
     names = easyconfigs.names_over(over, versions, distribution=system)
-    decided = {package.easyconfig: _package_lines(package) for package in plan.packages}
+    decided = {package.easyconfig: _package_lines(package, plan) for package in plan.packages}
     return {f"easyconfigs/{name}": easyconfig(plan, name, decided.get(name, [])) for name in names}
 
 
@@ -163,11 +164,22 @@ def toolchain_easyconfig(plan: Plan, node: Node) -> str:
     return easyconfig(plan, node.key, lines)
 
 
-def _package_lines(package: Package) -> list[str]:
-    """What the site decides of a package: other bytes, who may read it."""
+def _package_lines(package: Package, plan: Plan) -> list[str]:
+    """What the site decides of a package: other bytes, who may read it, its fabric's verbs."""
     readers = [f"group = {package.readers!r}"] if package.readers else []
     usage = [f"usage = {_quoted(other_bytes(package))}"] if package.accepted_sha256 else []
-    return [*_other_bytes(package), *usage, *readers]
+    return [*_other_bytes(package), *usage, *readers, *_verbs(package, plan)]
+
+
+def _verbs(package: Package, plan: Plan) -> list[str]:
+    """What a UCX beneath the MPI is told to build for a fabric that has verbs."""
+    built = [one.transport for one in plan.mpi if one.transport["provision"] == "built"]
+    under = {one["library"]: one["variants"] for one in built}
+    words = "" if package.mpi else under.get(package.name.lower(), "")
+    found = re.findall(r"\+(verbs|rc|ud|dc|mlx5|rdmacm)(?:_dv)?\b", words)
+    asked = " ".join(f"--with-{one}" for one in found)
+    need = [("libibverbs-dev", "rdma-core-devel"), ("librdmacm-dev", "rdma-core-devel")]
+    return [f"configopts += '{asked} '", f"osdependencies = {need}"] if asked else []
 
 
 def other_bytes(one: Package) -> str:
