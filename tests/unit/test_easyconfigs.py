@@ -227,11 +227,11 @@ def test_a_patch_that_is_called_after_a_gcc_keeps_its_name(gcc: str, tmp_path: P
 
 def test_a_ucx_is_not_refused_where_a_container_forbids_its_cma() -> None:
     """`ucx_info -d` lists what this kernel lets it use: process_vm_readv may be forbidden."""
-    text = (DATA / "easyconfigs" / "u" / "UCX" / "UCX-1.20.0-GCC-12.2.0.eb").read_text()
+    text = (DATA / "easyconfigs/system/u/UCX" / "UCX-1.20.0-GCC-12.2.0.eb").read_text()
     assert "lib/ucx/libuct_cma." in text and "Transport: cma" not in text
 
 
 def test_a_ucx_is_built_over_nothing_that_happens_to_be_there() -> None:
     """Debian 12's libibmad came into what a cache gives to other machines."""
-    text = (DATA / "easyconfigs" / "u" / "UCX" / "UCX-1.20.0-GCC-12.2.0.eb").read_text()
+    text = (DATA / "easyconfigs/system/u/UCX" / "UCX-1.20.0-GCC-12.2.0.eb").read_text()
     assert {"mad", "knem", "xpmem", "efa", "verbs"} <= set(re.findall(r"--without-(\w+)", text))
