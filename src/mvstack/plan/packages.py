@@ -11,7 +11,7 @@ from mvstack.plan.choose import Choice
 from mvstack.plan.types import NOT_OBTAINED, Given, MpiBuild, Package
 from mvstack.support.words import listed
 
-NOT_ASKED = "it is built beneath an MPI alone, where the file says `mpi: {transport: built}`"
+NOT_ASKED = "it is built beneath the MPI only, where the file says `mpi: {transport: built}`"
 LICENCES = {"registration": "needs registration", "commercial": "needs a licence"}
 
 
