@@ -242,7 +242,9 @@ def test_gpu_buffers_are_checked_by_value(check, plan, tmp_path):
     launch = interposed(plan, tmp_path, "gpu")
     case = check("gpu", launch=launch.replace("env ", "env GPUS=1 "), gpu="nvidia")["GpuBuffers"]
     assert (case["result"], case["why"]) == ("pass", "")
-    assert case["figures"][0]["name"] == "gpu_bandwidth" and case["figures"][0]["value"] > 0
+    figures = {figure["name"]: figure["value"] for figure in case["figures"]}
+    assert sorted(figures) == ["gpu_bandwidth", "gpu_strided_bandwidth"]
+    assert all(value > 0 for value in figures.values())
     wrong = launch.replace("env ", "env GPUS=1 GPU_LOSES=1 ")
     why = check("gpu", launch=wrong, gpu="nvidia")["GpuBuffers"]["why"]
     assert "wrong: message GPU to GPU: rank " in why and "element 99 found" in why

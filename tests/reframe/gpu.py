@@ -11,7 +11,7 @@ from mvapich_stack_mixin import MvapichStackMixin
 
 @rfm.simple_test
 class GpuBuffers(rfm.RegressionTest, MvapichStackMixin):
-    """Messages and collectives of GPU memory to 8 MiB, derived types to 64 KiB: every value."""
+    """Messages, derived types, collectives, put and get of GPU memory to 8 MiB: every value."""
 
     needs = "gpu"
     sourcepath = "gpu_buffers.c"
@@ -34,8 +34,13 @@ class GpuBuffers(rfm.RegressionTest, MvapichStackMixin):
             steps = re.findall(r"^at (.*) of (\d+)$", text, re.M)
             where = "{} of {} doubles".format(*steps[-1]) if steps else "MPI_Init"
             raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
-        rate = re.search(r"^bandwidth (\d+) MB/s$", text, re.M)
-        self.record_figures([("gpu_bandwidth", 1 << 22, int(rate[1]), "MB/s")])
+        rates = dict(re.findall(r"^(bandwidth|strided) (\d+) MB/s$", text, re.M))
+        self.record_figures(
+            [
+                ("gpu_bandwidth", 1 << 22, int(rates["bandwidth"]), "MB/s"),
+                ("gpu_strided_bandwidth", 1 << 22, int(rates["strided"]), "MB/s"),
+            ]
+        )
         return True
 
 

@@ -21,6 +21,7 @@ BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
         "abort-ends-all-ranks",
+        "derived-types-of-gpus",
         "dist-graph-to-itself",
         "error-in-a-part",
         "few-ranks-without-tree",

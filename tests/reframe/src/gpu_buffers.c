@@ -172,29 +172,122 @@ static void messages(int count, int from_device, int to_device)
     drop(&in);
 }
 
-/* Every second element is sent, into every third: packed and unpacked on the GPU. */
-static void strided(int count)
+/* A derived type: `elements` elements, each of `blocks` blocks of `block` doubles, one of them every
+   `stride`. Place of its i-th double: */
+typedef struct {
+    int elements, blocks, block, stride;
+} Layout;
+
+static int place(Layout of, int i)
 {
-    const char *what = "strided message GPU to GPU";
+    return i / of.block * of.stride + i % of.block;
+}
+
+static int extent(Layout of)
+{
+    return of.elements * of.blocks * of.stride;
+}
+
+static MPI_Datatype type_of(Layout of)
+{
+    MPI_Datatype blocks, resized;
+    MPI_Type_vector(of.blocks, of.block, of.stride, MPI_DOUBLE, &blocks);
+    MPI_Type_create_resized(blocks, 0, (MPI_Aint) of.blocks * of.stride * sizeof(double), &resized);
+    MPI_Type_commit(&resized);
+    MPI_Type_free(&blocks);
+    return resized;
+}
+
+/* As messages(), from one derived type into another: packed and unpacked on the GPU. */
+static void strided(const char *what, Layout from, Layout to, int from_device, int to_device)
+{
+    int count = from.elements * from.blocks * from.block, all = extent(to);
     int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
-    MPI_Datatype second, third;
-    Buffer out = buffer(2 * count, 1), in = buffer(3 * count, 1);
+    MPI_Datatype out_type = type_of(from), in_type = type_of(to);
+    Buffer out = buffer(extent(from), from_device), in = buffer(all, to_device);
+    char *came = calloc(all, 1);
     at(what, count);
     fill(&out, rank);
-    MPI_Type_vector(count, 1, 2, MPI_DOUBLE, &second);
-    MPI_Type_vector(count, 1, 3, MPI_DOUBLE, &third);
-    MPI_Type_commit(&second);
-    MPI_Type_commit(&third);
-    MPI_Sendrecv(out.memory, 1, second, next, 9, in.memory, 1, third, before, 9, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.memory, from.elements, out_type, next, 9, in.memory, to.elements, in_type,
+                 before, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     get(&in);
-    for (int i = 0; i < 3 * count; i++)
-        compare(what, i, in.image[i], i % 3 ? -1 - i : value(before, i / 3 * 2));
+    for (int i = 0; i < count; i++) {
+        compare(what, place(to, i), in.image[place(to, i)], value(before, place(from, i)));
+        came[place(to, i)] = 1;
+    }
+    for (int i = 0; i < all; i++) {
+        if (!came[i])
+            compare(what, i, in.image[i], -1 - i);
+    }
     guard(what, &in);
-    MPI_Type_free(&second);
-    MPI_Type_free(&third);
+    free(came);
+    MPI_Type_free(&out_type);
+    MPI_Type_free(&in_type);
     drop(&out);
     drop(&in);
+}
+
+static void derived(int count)
+{
+    enum { FEW = 4, LONG = 4096 };
+    Layout second = {1, count, 1, 2}, third = {1, count, 1, 3}, whole = {1, 1, count, count};
+    strided("strided message GPU to GPU", second, third, 1, 1);
+    strided("strided message GPU to host", second, third, 1, 0);
+    strided("strided message host to GPU", second, third, 0, 1);
+    strided("message GPU to GPU, strided there", whole, third, 1, 1);
+    if (count % FEW == 0) {
+        Layout small = {count / FEW, FEW, 1, 2};
+        strided("message of small strided types GPU to GPU", small, third, 1, 1);
+        strided("strided message GPU to GPU, of small types there", second, small, 1, 1);
+    }
+    if (count % LONG == 0) {
+        Layout long_blocks = {1, count / LONG, LONG, LONG + 8};
+        strided("message of long blocks GPU to GPU", long_blocks, long_blocks, 1, 1);
+        strided("message of long blocks GPU to host", long_blocks, second, 1, 0);
+    }
+}
+
+/* Put to the next rank and got back from it, by windows of the host's and of the GPU's memory. */
+static void one_sided(int count)
+{
+    size_t bytes = count * sizeof(double);
+    int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+    for (int device = 0; device < 2; device++) {
+        const char *puts = device ? "put GPU to GPU" : "put GPU to host",
+                   *gets = device ? "get GPU to GPU" : "get host to GPU";
+        Buffer out = buffer(count, 1), in = buffer(count, 1), window = buffer(count, device);
+        double *memory = window.memory;
+        MPI_Win win;
+        at(puts, count);
+        if (device)
+            MPI_Win_create(memory, bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        else
+            MPI_Win_allocate(bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+        fill(&out, rank);
+        MPI_Win_fence(0, win);
+        MPI_Put(out.memory, count, MPI_DOUBLE, next, 0, count, MPI_DOUBLE, win);
+        MPI_Win_fence(0, win);
+        if (device)
+            get(&window);
+        else
+            memcpy(window.image, memory, bytes);
+        for (int i = 0; i < count; i++)
+            compare(puts, i, window.image[i], value(before, i));
+        if (device)
+            guard(puts, &window);
+        at(gets, count);
+        MPI_Win_fence(0, win);
+        MPI_Get(in.memory, count, MPI_DOUBLE, next, 0, count, MPI_DOUBLE, win);
+        MPI_Win_fence(0, win);
+        get(&in);
+        for (int i = 0; i < count; i++)
+            compare(gets, i, in.image[i], value(rank, i));
+        guard(gets, &in);
+        MPI_Win_free(&win);
+        drop(&out);
+        drop(&in);
+        drop(&window);
+    }
 }
 
 static void collectives(int count)
@@ -256,32 +349,34 @@ static void collectives(int count)
     drop(&every);
 }
 
-/* MB/s of messages of 4 MiB from one GPU's memory to another rank's, the best of five. */
-static void bandwidth(void)
+/* MB/s of messages of 4 MiB from one GPU's memory to another rank's, the best of five rounds. */
+static void bandwidth(const char *what, Layout layout, int times)
 {
-    enum { COUNT = 1 << 19, TIMES = 10 };
-    Buffer one = buffer(COUNT, 1);
-    double best = 0;
-    at("bandwidth GPU to GPU", COUNT);
+    MPI_Datatype type = type_of(layout);
+    Buffer one = buffer(extent(layout), 1);
+    double bytes = (double) layout.elements * layout.blocks * layout.block * sizeof(double), best = 0;
+    at(what, extent(layout));
     for (int round = 0; round < 6; round++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double begin = MPI_Wtime();
-        for (int i = 0; i < TIMES; i++) {
+        for (int i = 0; i < times; i++) {
             if (rank == 0)
-                MPI_Send(one.memory, COUNT, MPI_DOUBLE, 1, 5, MPI_COMM_WORLD);
+                MPI_Send(one.memory, layout.elements, type, 1, 5, MPI_COMM_WORLD);
             else if (rank == 1)
-                MPI_Recv(one.memory, COUNT, MPI_DOUBLE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(one.memory, layout.elements, type, 0, 5, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
         }
         if (rank == 1)
             MPI_Send(NULL, 0, MPI_DOUBLE, 0, 6, MPI_COMM_WORLD);
         else if (rank == 0)
             MPI_Recv(NULL, 0, MPI_DOUBLE, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        double rate = TIMES * (double) COUNT * sizeof(double) / (MPI_Wtime() - begin) / 1e6;
+        double rate = times * bytes / (MPI_Wtime() - begin) / 1e6;
         if (round && rate > best) /* the first one maps the memory */
             best = rate;
     }
     if (rank == 0)
-        printf("bandwidth %.0f MB/s\n", best);
+        printf("%s %.0f MB/s\n", what, best);
+    MPI_Type_free(&type);
     drop(&one);
 }
 
@@ -320,10 +415,12 @@ int main(int argc, char **argv)
         messages(count, 1, 1);
         messages(count, 1, 0);
         messages(count, 0, 1);
-        strided(count < 8192 ? count : 8192); /* MVAPICH 4.0 takes 16 us and more for an element */
+        derived(count);
         collectives(count);
+        one_sided(count);
     }
-    bandwidth();
+    bandwidth("bandwidth", (Layout) {1, 1, 1 << 19, 1 << 19}, 10);
+    bandwidth("strided", (Layout) {1, 1 << 19, 1, 2}, 2);
     MPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0 && !all)
         printf("right on %d ranks\n", ranks);
