@@ -12,7 +12,7 @@ from mvstack.install import stages
 from mvstack.install.local import plan_local
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
-from mvstack.model.system import External, System
+from mvstack.model.system import External, System, Wish
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Accepted, Given, Plan
 from mvstack.render.partition import render
@@ -223,6 +223,17 @@ def test_a_ucx_that_cannot_be_obtained_leaves_the_mpi_over_that_of_the_distribut
     assert why_not(made)["UCX"] == "no way to the network"
     assert made.mpi[0].device == "ch4:ucx" and made.mpi[0].transport["provision"] == "external"
     assert "dependencies" not in made.mpi[0].parameters
+
+
+def test_who_is_not_root_and_has_no_headers_of_ucx_gets_that_of_the_release() -> None:
+    mpi = Wish(device="ch4:ofi", libfabric="embedded")
+    made = alone("", mpi=mpi)
+    assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
+    assert [(one.device, one.transport["provision"]) for one in made.mpi] == [("ch4:ucx", "built")]
+    made = alone("", {"UCX"}, mpi=mpi)
+    assert [one.device for one in made.mpi] == ["ch4:ofi"]
+    assert made.mpi[0].transport["provision"] == "embedded"
+    assert not [one for one in made.packages if one.name == "UCX"]
 
 
 def test_a_ucx_that_a_site_has_among_its_packages_is_beneath_no_mpi() -> None:

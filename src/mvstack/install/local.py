@@ -110,17 +110,16 @@ def plan_local(
     """The plan for this machine, over the first MPI whose source can be obtained.
 
     MVAPICH in the order of the release; MPICH, which anybody can fetch, when none can. Of packages
-    that stand in for each other, the first whose source is available. Beyond the profile default,
-    what is not available is left out, with what stands on it; not so what the site's file names as
-    licensed: to install that without its file is an error.
+    that stand in for each other, the first whose source is there. Beyond the profile default, what
+    is not there is left out, with what stands on it; not so what the site's file names as licensed.
     """
-    system = over_newer_ucx(system, partition, release)
+    over = over_own_ucx(system, partition, release)
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
     default = {one.module for one in release.packages if one.profile == "default"}
     while True:
         here = replace(given, unavailable=frozenset(unavailable), fallback=True)
-        plan = make_plan(system, partition, release, policy, here)
+        plan = make_plan(over, partition, release, policy, here)
         told = [
             {**row, "because": because.get((row["name"], row["module"]), row["because"])}
             for row in plan.left_out
@@ -151,25 +150,26 @@ def plan_local(
         if not missing:
             return plan
         unavailable |= missing
+        if "UCX" in dict(missing) and system.partitions[partition].mpi.device == "ch4:ofi":
+            over = system
 
 
-def over_newer_ucx(system: System, partition: str, release: Release) -> System:
-    """``system`` over the UCX of the release where the distribution's is older.
+def over_own_ucx(system: System, partition: str, release: Release) -> System:
+    """``system`` over the UCX of the release where the distribution's is older, or has no headers.
 
-    On one machine alone, without GPUs: an adapter's maker has a UCX of its own. What cannot be
-    obtained is left out of the plan, and the MPI then stands on the distribution's.
+    On one machine alone, without GPUs, whose makers have a UCX of their own, as adapters' do.
     """
     part = system.partitions[partition]
     ucx = part.externals.get("ucx")
     rows = [one for one in release.packages if one.name == "UCX" and one.where.transport]
-    newest = [one.version for one in rows if one.where.builder == system.builder]
-    if not newest or ucx is None or ucx.prefix != "/usr" or not ucx.version:
+    newest = max((one.version for one in rows if one.where.builder == system.builder), default="0")
+    none = newest != "0" and part.mpi.device == "ch4:ofi"  # as without_root() says
+    has = (ucx.version if ucx and ucx.prefix == "/usr" else "") or newest
+    older = sort_key(has) < sort_key(newest)
+    if part.fabric != "shm" or part.gpu != "none" or not (none or older):
         return system
-    older = sort_key(ucx.version) < sort_key(newest[0])
-    if not older or part.fabric != "shm" or part.gpu != "none":
-        return system
-    mpi = part.mpi.model_copy(update={"transport": "built"})
-    part = part.model_copy(update={"mpi": mpi})
+    mpi = {"transport": "built", **({"device": "ch4:ucx", "libfabric": None} if none else {})}
+    part = part.model_copy(update={"mpi": part.mpi.model_copy(update=mpi)})
     return system.model_copy(update={"partitions": {**system.partitions, partition: part}})
 
 
