@@ -234,6 +234,8 @@ def test_who_is_not_root_and_has_no_headers_of_ucx_gets_that_of_the_release() ->
     assert [one.device for one in made.mpi] == ["ch4:ofi"]
     assert made.mpi[0].transport["provision"] == "embedded"
     assert not [one for one in made.packages if one.name == "UCX"]
+    made = alone("", {"mvapich"}, mpi=mpi.model_copy(update={"libfabric": None}))
+    assert [(one.product, one.device) for one in made.mpi] == [("mpich", "ch4:ofi")]
 
 
 def test_a_ucx_that_a_site_has_among_its_packages_is_beneath_no_mpi() -> None:

@@ -119,7 +119,13 @@ def plan_local(
     default = {one.module for one in release.packages if one.profile == "default"}
     while True:
         here = replace(given, unavailable=frozenset(unavailable), fallback=True)
-        plan = make_plan(over, partition, release, policy, here)
+        try:
+            plan = make_plan(over, partition, release, policy, here)
+        except Refused:
+            if over is system:
+                raise
+            over = system  # the stand-in has not that device
+            continue
         told = [
             {**row, "because": because.get((row["name"], row["module"]), row["because"])}
             for row in plan.left_out
