@@ -26,6 +26,7 @@ BOTH = {
         "error-in-a-part",
         "few-ranks-without-tree",
         "fewer-steps",
+        "matched-receive-in-parts",
         "one-sided-by-memory",
         "port-by-socket",
         "proxy-that-does-not-start",

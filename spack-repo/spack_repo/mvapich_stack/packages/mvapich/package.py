@@ -290,6 +290,7 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     patch("error-in-a-part.patch", when="@4.0")
     patch("proxy-that-does-not-start.patch", when="@4.0")
     patch("port-by-socket.patch", when="@4.0")
+    patch("matched-receive-in-parts.patch", when="@4.0")
     # Nor of these, which make it faster: docs/performance.md has by how much.
     patch("yield-to-other-ranks.patch", when="@4.0")
     patch("fewer-steps.patch", when="@4.0")
