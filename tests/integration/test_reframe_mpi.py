@@ -237,6 +237,13 @@ def test_a_wrong_element_of_one_put_fails(check, plan, tmp_path):
     assert "element 999" in why
 
 
+def test_a_wrong_element_of_one_message_fails(check, plan, tmp_path):
+    assert check("messages")["Messages"]["result"] == "pass"
+    why = check("messages", launch=interposed(plan, tmp_path, "mrecv"))["Messages"]["why"]
+    assert "brought a wrong value: MPI_Isend out of every place, MPI_Mrecv into every third" in why
+    assert "of 709 elements" in why and "element 2124" in why
+
+
 def test_gpu_buffers_are_checked_by_value(check, plan, tmp_path):
     """By a runtime whose GPU memory is the host's, which every MPI takes."""
     launch = interposed(plan, tmp_path, "gpu")

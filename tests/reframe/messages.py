@@ -1,0 +1,34 @@
+"""Messages between ranks bring the right values."""
+
+import re
+
+import reframe as rfm
+from reframe.core.builtins import run_after, sanity_function
+from reframe.core.exceptions import SanityError
+
+from mvapich_stack_mixin import MvapichStackMixin
+
+
+@rfm.simple_test
+class Messages(rfm.RegressionTest, MvapichStackMixin):
+    """Every element of messages of 16 B to 4 MiB, contiguous and strided, sent and received."""
+
+    sourcepath = "messages.c"
+    tags = {"smoke", "correct"}
+    time_limit = "300s"
+
+    @run_after("init")
+    def ask_for_ranks(self):
+        """Four, so that a receive from any source has more than one to choose from."""
+        self.num_tasks = 4
+
+    @sanity_function
+    def every_value_is_right(self):
+        text = self.output()
+        if found := re.search(r"^wrong: (.*)$", text, re.M):
+            raise SanityError(f"a message brought a wrong value: {found[1]}")
+        if not re.search(r"^right messages between 4 ranks$", text, re.M):
+            steps = re.findall(r"^at (.*)$", text, re.M)
+            where = f"{steps[-1]} elements" if steps else "MPI_Init"
+            raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
+        return True

@@ -1,0 +1,125 @@
+/* Messages between all ranks in a ring, every element compared: sent by MPI_Isend, MPI_Issend and a persistent
+ * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types. The elements are
+ * complex doubles, so that a message that goes in parts may be cut in the middle of one. Lines that begin with
+ * "at" name the step before it is taken. */
+#include <complex.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST = 262144, STRIDES = 3 };
+enum { ISEND, ISSEND, PERSISTENT, WAYS_TO_SEND };
+enum { IRECV, MRECV, ANY_SOURCE, WAYS_TO_RECEIVE };
+
+static const char *sends[] = {"MPI_Isend", "MPI_Issend", "MPI_Start"};
+static const char *receives[] = {"MPI_Irecv", "MPI_Mrecv", "MPI_Recv from any source"};
+static const char *places[] = {"", "place", "second place", "third place"};
+static double complex *out, *in;
+static int rank, ranks, step, bad;
+
+static double complex value(int from, int i)
+{
+    return from * 1000003.0 + i % 65521 + step + 0.5 * (i % 7) * I;
+}
+
+/* Says the first of a rank, and goes on: of a program that is ended by MPI_Abort only that is told. */
+static void wrong(const char *what, int count, const char *which, int i)
+{
+    if (!bad++) {
+        printf("wrong: %s, of %d elements: rank %d %s %d\n", what, count, rank, which, i);
+        fflush(stdout);
+    }
+}
+
+static MPI_Datatype every(int stride, int count)
+{
+    MPI_Datatype type;
+    MPI_Type_vector(count, 1, stride, MPI_C_DOUBLE_COMPLEX, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static MPI_Request sent(int way, int count, int stride, MPI_Datatype type, int to)
+{
+    MPI_Request request;
+    for (int i = 0; i < count; i++)
+        out[i * stride] = value(rank, i);
+    if (way == ISEND)
+        MPI_Isend(out, 1, type, to, step % 100, MPI_COMM_WORLD, &request);
+    else if (way == ISSEND)
+        MPI_Issend(out, 1, type, to, step % 100, MPI_COMM_WORLD, &request);
+    else {
+        MPI_Send_init(out, 1, type, to, step % 100, MPI_COMM_WORLD, &request);
+        MPI_Start(&request);
+    }
+    return request;
+}
+
+static void received(int way, MPI_Datatype type, int from, MPI_Status *status)
+{
+    MPI_Request request;
+    MPI_Message message;
+    if (way == IRECV) {
+        MPI_Irecv(in, 1, type, from, step % 100, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, status);
+    } else if (way == MRECV) {
+        MPI_Mprobe(from, MPI_ANY_TAG, MPI_COMM_WORLD, &message, status);
+        MPI_Mrecv(in, 1, type, &message, status);
+    } else
+        MPI_Recv(in, 1, type, MPI_ANY_SOURCE, step % 100, MPI_COMM_WORLD, status);
+}
+
+static void exchange(int count, int send, int receive, int stride_out, int stride_in)
+{
+    char what[160];
+    int from = (rank + ranks - 1) % ranks, to = (rank + 1) % ranks, came;
+    MPI_Datatype type_out = every(stride_out, count), type_in = every(stride_in, count);
+    MPI_Status status;
+    step++;
+    snprintf(what, sizeof what, "%s out of every %s, %s into every %s", sends[send], places[stride_out],
+             receives[receive], places[stride_in]);
+    if (rank == 0) {
+        printf("at %s of %d\n", what, count);
+        fflush(stdout);
+    }
+    for (int i = 0; i < count * stride_in; i++)
+        in[i] = -1;
+    MPI_Request request = sent(send, count, stride_out, type_out, to);
+    received(receive, type_in, from, &status);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (send == PERSISTENT)
+        MPI_Request_free(&request);
+    if (status.MPI_SOURCE != from || status.MPI_TAG != step % 100)
+        wrong(what, count, "has a message with the tag", status.MPI_TAG);
+    for (int i = 0; i < count * stride_in; i++)
+        if (in[i] != (i % stride_in ? -1 : value(from, i / stride_in)))
+            wrong(what, count, "element", i);
+    MPI_Get_elements(&status, type_in, &came);
+    if (came != count)
+        wrong(what, count, "elements that came:", came);
+    MPI_Type_free(&type_out);
+    MPI_Type_free(&type_in);
+}
+
+int main(int argc, char **argv)
+{
+    static const int counts[] = {1, 3, 100, 709, 4096, 20000, MOST};
+    int all;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    out = malloc(STRIDES * MOST * sizeof *out);
+    in = malloc(STRIDES * MOST * sizeof *in);
+    for (int at = 0; at < (int) (sizeof counts / sizeof counts[0]); at++)
+        for (int send = 0; send < WAYS_TO_SEND; send++)
+            for (int receive = 0; receive < WAYS_TO_RECEIVE; receive++)
+                for (int strides = 0; strides < 4; strides++)
+                    exchange(counts[at], send, receive, strides & 1 ? 2 : 1, strides & 2 ? 3 : 1);
+    MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0 && !all)
+        printf("right messages between %d ranks\n", ranks);
+    free(out);
+    free(in);
+    MPI_Finalize();
+    return 0;
+}
