@@ -34,13 +34,10 @@ class GpuBuffers(rfm.RegressionTest, MvapichStackMixin):
             steps = re.findall(r"^at (.*) of (\d+)$", text, re.M)
             where = "{} of {} doubles".format(*steps[-1]) if steps else "MPI_Init"
             raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
-        rates = dict(re.findall(r"^(bandwidth|strided) (\d+) MB/s$", text, re.M))
-        self.record_figures(
-            [
-                ("gpu_bandwidth", 1 << 22, int(rates["bandwidth"]), "MB/s"),
-                ("gpu_strided_bandwidth", 1 << 22, int(rates["strided"]), "MB/s"),
-            ]
-        )
+        rates = dict(re.findall(r"^(bandwidth|strided) ([\d.]+) MB/s$", text, re.M))
+        names = {"bandwidth": "gpu_bandwidth", "strided": "gpu_strided_bandwidth"}
+        figures = [(names[one], 1 << 22, float(rate), "MB/s") for one, rate in rates.items()]
+        self.record_figures(figures)
         return True
 
 

@@ -230,7 +230,10 @@ def test_who_is_not_root_and_has_no_headers_of_ucx_gets_that_of_the_release() ->
     made = alone("", mpi=mpi)
     assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
     assert [(one.device, one.transport["provision"]) for one in made.mpi] == [("ch4:ucx", "built")]
+    both = alone("", mpi=Wish(device="ch4:ofi"))  # with headers of libfabric
+    assert [one.device for one in both.mpi] == ["ch4:ucx", "ch4:ofi"]
     made = alone("", {"UCX"}, mpi=mpi)
+    assert why_not(made)["UCX"] == "no way to the network"
     assert [one.device for one in made.mpi] == ["ch4:ofi"]
     assert made.mpi[0].transport["provision"] == "embedded"
     assert not [one for one in made.packages if one.name == "UCX"]

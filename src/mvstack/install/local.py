@@ -114,6 +114,7 @@ def plan_local(
     is not there is left out, with what stands on it; not so what the site's file names as licensed.
     """
     over = over_own_ucx(system, partition, release)
+    lost: list[dict[str, str]] = []
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
     default = {one.module for one in release.packages if one.profile == "default"}
@@ -130,7 +131,7 @@ def plan_local(
             {**row, "because": because.get((row["name"], row["module"]), row["because"])}
             for row in plan.left_out
         ]
-        plan = replace(plan, left_out=told)
+        plan = replace(plan, left_out=lost + told)
         wanted = [
             ((build.product, build.version), (build.product, build.version, build.easyconfig))
             for build in plan.mpi
@@ -158,6 +159,12 @@ def plan_local(
         unavailable |= missing
         if "UCX" in dict(missing) and system.partitions[partition].mpi.device == "ch4:ofi":
             over = system
+            rows = [one for one in plan.packages if one.name == "UCX" and _key(one) in missing]
+            fields = ("name", "version", "module")
+            lost = [
+                {x: getattr(one, x) for x in fields} | {"because": because[_key(one)]}
+                for one in rows
+            ]
 
 
 def over_own_ucx(system: System, partition: str, release: Release) -> System:
@@ -168,13 +175,16 @@ def over_own_ucx(system: System, partition: str, release: Release) -> System:
     part = system.partitions[partition]
     ucx = part.externals.get("ucx")
     rows = [one for one in release.packages if one.name == "UCX" and one.where.transport]
-    newest = max((one.version for one in rows if one.where.builder == system.builder), default="0")
+    versions = [one.version for one in rows if one.where.builder == system.builder]
+    newest = max(versions, key=sort_key, default="0")
     none = newest != "0" and part.mpi.device == "ch4:ofi"  # as without_root() says
     has = (ucx.version if ucx and ucx.prefix == "/usr" else "") or newest
     older = sort_key(has) < sort_key(newest)
     if part.fabric != "shm" or part.gpu != "none" or not (none or older):
         return system
-    mpi = {"transport": "built", **({"device": "ch4:ucx", "libfabric": None} if none else {})}
+    mpi: dict[str, Any] = {"transport": "built"}
+    if none:  # without headers of libfabric, too, nothing is gained by a second device
+        mpi |= {"device": "ch4:ucx" if part.mpi.libfabric else None, "libfabric": None}
     part = part.model_copy(update={"mpi": part.mpi.model_copy(update=mpi)})
     return system.model_copy(update={"partitions": {**system.partitions, partition: part}})
 
