@@ -213,6 +213,16 @@ def test_what_gains_nothing_is_dropped_before_it_is_confirmed(
     assert {count for phase, count in phases if phase == "confirm"} == {1}
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_resample_of_rounds_that_were_not_measured_is_left_out_without_a_word() -> None:
+    """Of one operation the whole had nothing to average there, and numpy said so on the screen."""
+    tuner = object.__new__(Tuner)
+    tuner.other, row = 4, {"module": "x"}
+    tuner.request = Request(["put"], 2, 8, row, load_tuning())
+    drawn = np.array([1.5, np.nan, 1.4, 1.6])
+    assert tuner.whole({"put on 2 ranks": drawn}).value == pytest.approx(1.5)
+
+
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 
 

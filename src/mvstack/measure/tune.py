@@ -196,8 +196,8 @@ class Tuner:
     def whole(self, gains: dict[str, Array]) -> Interval:
         """Over the operations; those on more ranks than cores, where all wait, only veto."""
         left_out = f" on {self.other} ranks" if self.crowded else "none"
-        logs = [np.log(one) for label, one in gains.items() if not label.endswith(left_out)]
-        return interval(np.exp(np.nanmean(logs, axis=0)))
+        counted = [one for label, one in gains.items() if not label.endswith(left_out)]
+        return interval(statistics.geometric_mean(np.array(counted).T))
 
     def run(self, progress: Progress) -> dict[str, Any]:
         """What was found, as :class:`mvstack.model.tuning.Tuned` has it. Raises CheckFailed."""
