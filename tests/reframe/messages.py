@@ -19,7 +19,7 @@ class Messages(rfm.RegressionTest, MvapichStackMixin):
 
     @run_after("init")
     def ask_for_ranks(self):
-        """Four, so that a receive from any source has more than one to choose from."""
+        """Four, so that messages of others may wait where one from any source is received."""
         self.num_tasks = 4
 
     @sanity_function

@@ -170,7 +170,7 @@ def plan_local(
 def over_own_ucx(system: System, partition: str, release: Release) -> System:
     """``system`` over the UCX of the release where the distribution's is older, or has no headers.
 
-    On one machine alone, without GPUs, whose makers have a UCX of their own, as adapters' do.
+    Only on a machine alone and without GPUs: makers of adapters and GPUs have a UCX of their own.
     """
     part = system.partitions[partition]
     ucx = part.externals.get("ucx")

@@ -1,4 +1,4 @@
-/* Messages between all ranks in a ring, every element compared: sent by MPI_Isend, MPI_Issend and a persistent
+/* Messages of each rank to another, every element compared: sent by MPI_Isend, MPI_Issend and a persistent
  * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types. The elements are
  * complex doubles, so that a message that goes in parts may be cut in the middle of one. Lines that begin with
  * "at" name the step before it is taken. */
@@ -72,7 +72,8 @@ static void received(int way, MPI_Datatype type, int from, MPI_Status *status)
 static void exchange(int count, int send, int receive, int stride_out, int stride_in)
 {
     char what[160];
-    int from = (rank + ranks - 1) % ranks, to = (rank + 1) % ranks, came;
+    int away = ranks > 1 ? 1 + step % (ranks - 1) : 0; /* another one each time */
+    int from = (rank + ranks - away) % ranks, to = (rank + away) % ranks, came;
     MPI_Datatype type_out = every(stride_out, count), type_in = every(stride_in, count);
     MPI_Status status;
     step++;
