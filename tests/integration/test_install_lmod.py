@@ -142,20 +142,22 @@ def test_root_gets_all_of_it_from_the_distribution(
 
 
 @pytest.mark.parametrize(
-    ("there", "device", "embedded", "without"),
+    ("fabric", "there", "device", "embedded", "without"),
     [
-        ("", "ch4:ofi", ["libfabric", "hwloc"], {"HPCC"}),
-        ("libfabric hwloc openblas", "ch4:ofi", [], set()),
-        ("ucx hwloc", "ch4:ucx", [], {"HPCC"}),
-        ("ucx libfabric hwloc", None, [], {"HPCC"}),
+        ("shm", "", "ch4:ofi", ["libfabric", "hwloc"], {"HPCC"}),
+        ("shm", "libfabric hwloc openblas", "ch4:ofi", [], set()),
+        ("shm", "ucx hwloc", "ch4:ucx", [], {"HPCC"}),
+        ("shm", "ucx libfabric hwloc", None, [], {"HPCC"}),
+        ("tcp", "ucx hwloc openblas", "ch4:ofi", ["libfabric"], set()),
+        ("tcp", "ucx libfabric hwloc openblas", "ch4:ofi", [], set()),
     ],
 )
 def test_the_plan_of_who_is_not_root_takes_what_is_there(
-    there: str, device: str | None, embedded: list[str], without: set[str]
+    fabric: str, there: str, device: str | None, embedded: list[str], without: set[str]
 ) -> None:
     text = (
         "name: mine\nos: rocky9\npartitions:\n  node:\n    cores: 2\n    memory_gb: 4\n"
-        "    target: x86_64_v3\n    fabric: shm\n    launcher: hydra\n"
+        f"    target: x86_64_v3\n    fabric: {fabric}\n    launcher: hydra\n"
         '    compiler: {version: "12.2.0"}\n'
     )
     found = parse_system(text, Path("mine.yaml")).partitions["node"]

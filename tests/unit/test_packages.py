@@ -225,6 +225,13 @@ def test_a_ucx_that_cannot_be_obtained_leaves_the_mpi_over_that_of_the_distribut
     assert "dependencies" not in made.mpi[0].parameters
 
 
+def test_who_is_not_root_and_has_headers_of_ucx_alone_gets_an_mpi() -> None:
+    (mpi,) = alone("1.20.0", mpi=Wish(device="ch4:ucx")).mpi
+    assert (mpi.product, mpi.device) == ("mvapich", "ch4:ucx")
+    (mpi,) = alone("", fabric="tcp", mpi=Wish(device="ch4:ofi", libfabric="embedded")).mpi
+    assert (mpi.product, mpi.transport["provision"]) == ("mvapich", "embedded")
+
+
 def test_who_is_not_root_and_has_no_headers_of_ucx_gets_that_of_the_release() -> None:
     mpi = Wish(device="ch4:ofi", libfabric="embedded")
     made = alone("", mpi=mpi)

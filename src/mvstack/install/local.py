@@ -86,11 +86,15 @@ def find_local(site: System, whole: bool = False) -> System:
 
 
 def without_root(part: Partition, there: Set[str]) -> Partition:
-    """``part`` with the libraries that are ``there``; without libfabric and UCX the MPI's own."""
+    """``part`` with the libraries that are ``there``; without those it needs the MPI's own libfabric.
+
+    Over TCP ch4:ofi alone is planned.
+    """
     mpi = dict[str, str]()
-    if "ucx" not in there or "libfabric" not in there:
-        mpi["device"] = "ch4:ucx" if "ucx" in there else "ch4:ofi"
-    if not {"ucx", "libfabric"} & there:
+    ucx = "ucx" in there and part.fabric != "tcp"
+    if "libfabric" not in there or not ucx:
+        mpi["device"] = "ch4:ucx" if ucx else "ch4:ofi"
+    if "libfabric" not in there and not ucx:
         mpi["libfabric"] = "embedded"
     if "hwloc" not in there:
         mpi["hwloc"] = "embedded"
