@@ -710,6 +710,31 @@ def test_help_says_of_each_command_what_the_command_says_of_itself(mvstack: Mvst
         assert first.split(".")[0][:30] in listed, name
 
 
+WITHOUT = """
+import importlib, importlib.metadata, re, sys
+names = [
+    {name.lower() for name in re.findall(r"^([\\w.-]+)==", open(file).read(), re.M)}
+    for file in ("requirements/core.txt", "requirements/runtime.txt")
+]
+for name, of in importlib.metadata.packages_distributions().items():
+    if not {one.lower() for one in of} - names[1] and {one.lower() for one in of} - names[0]:
+        sys.modules[name] = None  # an import of it fails
+assert sys.modules["numpy"] is None and sys.modules["reframe"] is None
+from mvstack.cli import main
+for name in set(main.MODULES.values()):
+    importlib.import_module(f"mvstack.cli.{name}")
+"""
+
+
+def test_help_needs_nothing_that_a_later_command_installs() -> None:
+    """`compare --help` on a fresh checkout ended in a traceback: no module named numpy."""
+    top = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(top / "src")}
+    words = [sys.executable, "-c", WITHOUT]
+    done = subprocess.run(words, cwd=top, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_version() -> None:
     from mvstack import __version__
 

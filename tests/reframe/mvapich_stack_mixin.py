@@ -55,6 +55,11 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             self.time_limit = "60s"
         self.build_time_limit = "120s"
 
+    @run_after("setup")
+    def on_ranks(self):
+        """On another number of ranks, where `mvstack compare` asks for it."""
+        self.num_tasks = self.mpi.get("ranks", self.num_tasks)
+
     @property
     def mpi(self):
         """The plan's entry of the MPI build under test."""
@@ -82,6 +87,7 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         self.job.launcher = PlannedLauncher(self.mpi["launch"])
         launcher = shlex.split(self.mpi["launch"])[0]
         self.prerun_cmds = [
+            *self.mpi.get("instead", []),  # another MPI in the place of that of the module
             *self.prerun_cmds,
             f"ranks={self.num_tasks}",
             f'echo "launcher $(command -v {launcher})"',
@@ -117,22 +123,23 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         path = Path(self.stagedir, str(name))
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def below_tree(self, path):
+    def below_tree(self, path, places=()):
         """Whether ``path``, links followed, lies in the tree under test, or is the site's MPI."""
-        places = [self.tree, self.mpi.get("provided") or self.tree]
+        places = places or [self.tree, self.mpi.get("provided") or self.tree]
         real = Path(os.path.realpath(path))
         return any(real.is_relative_to(os.path.realpath(place)) for place in places)
 
     def prove_libmpi(self, loaded, who):
-        """Fail unless each of the paths ``loaded`` that is an MPI lies below the plan's tree."""
+        """Fail unless each of the paths ``loaded`` that is an MPI is that of the plan."""
         mpi = sorted({path for path in loaded if LIBMPI.search(path)})
+        place = self.mpi.get("provided") or self.tree
         if not mpi:
             raise SanityError(f"{who} loaded no libmpi: is it a static or a serial program?")
         for path in mpi:
-            if not self.below_tree(path):
+            if not self.below_tree(path, [place]):
                 raise SanityError(
                     f"{who} loaded {path}, which is not the MPI under test ({self.mpi['module']} "
-                    f"below {self.tree}): look at LD_LIBRARY_PATH and at `ldd` of the program"
+                    f"below {place}): look at LD_LIBRARY_PATH and at `ldd` of the program"
                 )
 
     def trace_loader(self, *command):

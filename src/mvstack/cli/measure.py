@@ -12,10 +12,9 @@ from typer import Option
 from mvstack.cli import options
 from mvstack.discover import look
 from mvstack.install.stages import fetcher_for, installed_here
-from mvstack.measure import bench, mpis, results
+from mvstack.measure import bench, mpis
+from mvstack.measure.applications import applications, with_applications
 from mvstack.measure.compare import Comparison, machine
-from mvstack.measure.statistics import Interval
-from mvstack.measure.tune import Request, Tuner
 from mvstack.model.tuning import UNTUNED, Tuned, load_tuning, tuned_file
 from mvstack.render.templates import template
 from mvstack.sources.accepted import state_dir
@@ -56,6 +55,10 @@ def _target(plan: dict[str, Any], module: str) -> Path:
 _Ops = Annotated[
     list[str] | None, Option("--ops", help=f"Operations: {', '.join(bench.OPERATIONS)}.")
 ]
+_Apps = Annotated[
+    list[str] | None,
+    Option("--app", metavar="NAME", help="An installed application, by its check; repeat."),
+]
 _Ranks = Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")]
 _Sizes = Annotated[str, Option("--sizes", metavar="MIN:MAX", help="Message sizes in bytes.")]
 _Launcher = Annotated[
@@ -86,6 +89,7 @@ def compare(
         ),
     ] = None,
     ops: _Ops = None,
+    app_: _Apps = None,
     rounds: Annotated[int, Option("--rounds", min=1, help="Measure everything so often.")] = 7,
     ranks: _Ranks = 2,
     sizes: _Sizes = "8:1048576",
@@ -99,6 +103,9 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Measure the installed MPIs against others in turns: OSU's benchmarks, checked first."""
+    # here: --help comes before numpy is installed
+    from mvstack.measure import results
+
     _, plan = installed_here(system, release, root, "compare")
     for word in peer or ():
         mpis.peer_word(word)
@@ -108,7 +115,8 @@ def compare(
             raise InvalidInput(f"--ladder {prefix}: no such folder", todo=todo)
     mine = [row["module"] for row in plan["mpi"]]
     lines, bounds = mpis.launchers(launcher or [], [*mine, *(peer or ())]), _sizes(sizes)
-    names = bench.operations(ops or [])
+    apps = applications(app_ or [], plan, ranks)
+    names = [*(bench.operations(ops or []) if ops or not apps else ()), *apps]
     shown, cache = options.progress(as_json, 1), state_dir() / "measure"
     absent: list[MvstackError] = []
     benches = []
@@ -129,6 +137,7 @@ def compare(
                 benches.append(bench.compiled(one, source, cache, bounds))
     if not benches:
         raise together(absent)
+    benches = with_applications(benches, plan, apps)
     folder = to or cache / f"{plan['system']}-{plan['partition']}"
     comparison = Comparison(benches, names, ranks, rounds)
     rows = comparison.kept(folder)
@@ -164,6 +173,7 @@ def tune(
     ] = "",
     budget: Annotated[str, Option("--budget", metavar="TIME", help="As 90s, 20m or 2h.")] = "1h",
     ops: _Ops = None,
+    app_: _Apps = None,
     ranks: _Ranks = 2,
     sizes: _Sizes = "8:1048576",
     launcher: _Launcher = None,
@@ -178,6 +188,10 @@ def tune(
     as_json: options.Json = False,
 ) -> None:
     """Search settings that make an MPI faster here, and keep what a second measurement confirms."""
+    # here: --help comes before numpy is installed
+    from mvstack.measure.statistics import Interval
+    from mvstack.measure.tune import Request, Tuner
+
     _, plan = installed_here(system, release, root, "tune")
     module = mpi or plan["mpi"][0]["module"]
     modules = {one["module"]: one for one in plan["mpi"]}
@@ -185,6 +199,9 @@ def tune(
         raise InvalidInput(f"--mpi {mpi}: not installed here", allowed=", ".join(modules))
     file, limit, bounds = to or _target(plan, module), _seconds(budget), _sizes(sizes)
     names = bench.operations(ops or ["latency,bw,allreduce,alltoall,bcast,allgather"])
+    # the one of the default profile: what is kept must not make it slower
+    usual = [one["name"] for one in plan["packages"] if one["name"] == "HPCC"]
+    apps = applications(app_ or usual[:1], plan, ranks)
     shown, cache, seen = options.progress(as_json, 2), state_dir() / "measure", look()
     with shown.step("prepare", "the benchmarks"), variable(UNTUNED, "1"):
         source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
@@ -193,7 +210,8 @@ def tune(
         if absent:
             raise together(absent)
         built = bench.compiled(mine[0], source, cache, bounds)
-    request = Request(names, ranks, seen.cores or 1, modules[module], load_tuning())
+        (built,) = with_applications([built], plan, apps)
+    request = Request(names, ranks, seen.cores or 1, modules[module], load_tuning(), tuple(apps))
     key = hashes.of(built.folder.name, names, ranks, bounds, mine[0].launch, machine())[:12]
     folder = cache / "tune" / key
     if fresh:

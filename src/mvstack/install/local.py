@@ -86,7 +86,7 @@ def find_local(site: System, whole: bool = False) -> System:
 
 
 def without_root(part: Partition, there: Set[str]) -> Partition:
-    """``part`` with the libraries that are ``there``; without those it needs the MPI's own libfabric.
+    """``part`` with the libraries that are ``there``; else with the libfabric of the MPI's source.
 
     Over TCP ch4:ofi alone is planned.
     """

@@ -1,6 +1,7 @@
 """The OSU Micro-Benchmarks: compiled for one MPI, checked by value, run, read."""
 
 import contextlib
+import operator
 import os
 import platform
 import re
@@ -13,11 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 
 from mvstack.measure.mpis import Mpi
-from mvstack.measure.statistics import Array
 from mvstack.sources.fetch import Fetcher
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support import hashes
@@ -195,6 +194,10 @@ class Bench:
             raise Wrong(f"it ended with status {done.status}: {' | '.join(last) or 'no word'}")
         return done.said
 
+    def on(self, name: str, ranks: int) -> int:
+        """On how many ranks it runs."""
+        return OPERATIONS[name].on(ranks)
+
     def verify(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> None:
         """See that an operation brings the right values. Raises Wrong."""
         operation = OPERATIONS[name]
@@ -209,15 +212,21 @@ class Bench:
 
     def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
         """``values`` by size, ``hop`` (None if it changed), what :func:`watched` saw. Wrong."""
-        operation, before = OPERATIONS[name], self.hop()
-        on = operation.on(ranks)
+        operation, on = OPERATIONS[name], self.on(name, ranks)
         words = operation.words(self.sizes, check=False, ranks=on)
-        with watched() as seen:
+        with self.between_hops() as seen, watched() as used:
             said = self.run(operation.program, on, *words, more=more)
-            seen["ranks"] = sum(map(float, RANKS.findall(said)))
+            used["ranks"] = sum(map(float, RANKS.findall(said)))
+        return {"values": sorted(operation.read(said).items()), **seen, **used}
+
+    @contextlib.contextmanager
+    def between_hops(self) -> Iterator[dict[str, Any]]:
+        """``hop`` of before and after the block, None if it changed."""
+        seen: dict[str, Any] = {}
+        before = self.hop()
+        yield seen
         low, high = sorted((before, self.hop()))
-        hop = high if high <= MOVED * low else None
-        return {"values": sorted(operation.read(said).items()), "hop": hop, **seen}
+        seen["hop"] = high if high <= MOVED * low else None
 
     def hop(self) -> float:
         """Nanoseconds of a cache line between the first two cores (hop.c); 0 for unknown."""
@@ -241,15 +250,15 @@ def watched() -> Iterator[dict[str, float]]:
     before; ``seconds``: how long it took. The block may add what ``ranks`` took, if no children.
     """
 
-    def spent() -> Array:
+    def spent() -> list[float]:
         both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         all_ = psutil.cpu_times()._asdict()
         busy = sum(all_.get(one, 0.0) for one in ("user", "nice", "system", "steal", "softirq"))
-        return np.array([time.monotonic(), busy, *(one.ru_utime + one.ru_stime for one in both)])
+        return [time.monotonic(), busy, *(one.ru_utime + one.ru_stime for one in both)]
 
     seen, before = {"load": round(os.getloadavg()[0], 2)}, spent()
     yield seen
-    seconds, busy, ours, children = map(float, spent() - before)
+    seconds, busy, ours, children = map(operator.sub, spent(), before)
     others = max(busy - ours - max(children, seen.pop("ranks", 0.0)), 0)
     seen |= {"seconds": round(seconds, 3), "others": round(others / max(seconds, 0.01), 3)}
 

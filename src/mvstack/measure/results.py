@@ -12,6 +12,7 @@ from mvstack.measure.compare import Row, rounds_of
 from mvstack.measure.statistics import Array, Interval
 from mvstack.render.templates import template
 from mvstack.support.units import quantity, size, unit_name
+from mvstack.test.history import LESS_IS_BETTER
 
 TELLING = (0, 8, 1024, 16384, 65536, 1048576)  # the sizes in the table for people
 FEWEST = 3  # quiet rounds that are enough to leave the others out
@@ -32,7 +33,8 @@ def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, 
     ]
     right = [row for row in right if row["round"] in counted]
     right, moved = steady(right), len(right) - len(steady(right))
-    names = [name for name in OPERATIONS if name in {row["op"] for row in right}]
+    names = [*dict.fromkeys((*OPERATIONS, *(row["op"] for row in right)))]
+    names = [name for name in names if name in {row["op"] for row in right}]
     return {
         "moved": moved,
         "rounds": [row | {"counted": row["round"] in counted} for row in rounds],
@@ -59,8 +61,9 @@ def steady(rows: list[Row]) -> list[Row]:
 
 
 def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[int]) -> Row:
-    higher, unit = OPERATIONS[name].higher_is_better, OPERATIONS[name].unit
+    unit = OPERATIONS[name].unit if name in OPERATIONS else ""
     sizes = sorted({at for row in rows for at, _ in row["values"]})
+    higher = [more_is_better(name, at) for at in sizes]
     by_mpi = {mpi: [row for row in rows if row["mpi"] == mpi] for mpi in mpis}
     drawn = {
         mpi: statistics.medians(array(own, counted, sizes)) for mpi, own in by_mpi.items() if own
@@ -73,14 +76,15 @@ def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[
         if not both.any():
             continue
         ratio = statistics.ratios(drawn[mpi], [*peers.values()], higher)[:, both]
-        places = (np.nanargmax if higher else np.nanargmin)(measured[:, both], axis=0)
+        good = np.where(higher, measured, -measured)[:, both]
+        places = np.nanargmax(good, axis=0)
         best = [{"best": [*peers][place]} for place in places]
         of = [sizes[place] for place in np.flatnonzero(both)]
         rows_ = [one | row for one, row in zip(best, _intervals(ratio, of), strict=True)]
         mean = statistics.interval(statistics.geometric_mean(ratio)).as_dict()
         ahead[mpi] = {"mean": mean, "sizes": rows_}
     figures = {mpi: _intervals(one, sizes) for mpi, one in drawn.items()}
-    row = {"op": name, "unit": unit, "higher_is_better": higher}
+    row = {"op": name, "unit": unit, "higher_is_better": all(higher)}
     return row | {"figures": figures, "ahead": ahead}
 
 
@@ -92,7 +96,13 @@ def drawn_ratios(rows: list[Row], name: str, mpi: str, other: str) -> Array:
         statistics.medians(array([r for r in own if r["mpi"] == x], sorted(rounds), sorted(sizes)))
         for x in (mpi, other)
     )
-    return statistics.ratios(one, [two], OPERATIONS[name].higher_is_better)
+    return statistics.ratios(one, [two], [more_is_better(name, at) for at in sorted(sizes)])
+
+
+def more_is_better(name: str, at: int | str) -> bool:
+    """Whether it is of an operation at a size, or of an application's figure ``NAME in UNIT``."""
+    known = OPERATIONS.get(name)
+    return known.higher_is_better if known else str(at).split()[-1] not in LESS_IS_BETTER
 
 
 def _intervals(drawn: Array, sizes: list[int]) -> list[Row]:
@@ -114,7 +124,11 @@ def array(rows: list[Row], rounds: list[int], sizes: list[int]) -> Array:
 
 def tables(data: dict[str, Any], table: Callable[..., Any]) -> list[Any]:
     """What is printed: how far ours are ahead, the figures of some sizes, and what to know."""
-    words = {"quantity": quantity, "size": size, "interval": lambda row: Interval(**row)}
+    words = {
+        "quantity": quantity,
+        "size": lambda at: at if isinstance(at, str) else size(at),
+        "interval": lambda row: Interval(**row),
+    }
     lines = template("cli/shown/compare", data=data, telling=TELLING, **words).splitlines()
     rows = [[word.strip() for word in line.split(" | ")] for line in lines if line.strip()]
     names = [one["name"] for one in data["mpis"]]
@@ -135,7 +149,8 @@ def draw(data: dict[str, Any], file: Path) -> None:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    sized = [one for one in data["operations"] if OPERATIONS[one["op"]].least]
+    every = [one for one in data["operations"] if one["op"] in OPERATIONS]
+    sized = [one for one in every if OPERATIONS[one["op"]].least]
     lines = -(-len(sized) // 3)
     figure = Figure(figsize=(15, 4 * max(lines, 1)), layout="constrained")
     FigureCanvasSVG(figure)

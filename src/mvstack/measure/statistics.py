@@ -47,13 +47,15 @@ def interval(drawn: Array) -> Interval:
     return Interval(value, min(float(low), value), max(float(high), value))
 
 
-def ratios(ours: Array, others: list[Array], higher_is_better: bool) -> Array:
+def ratios(ours: Array, others: list[Array], higher: bool | list[bool]) -> Array:
     """How many times as good ``ours`` is as the best of ``others``, by resample and size.
 
-    All are :func:`medians` of the same rounds. Above 1 ours is ahead.
+    All are :func:`medians` of the same rounds; ``higher`` says of each size whether more is better.
+    Above 1 ours is ahead.
     """
-    best: Array = (np.fmax if higher_is_better else np.fmin).reduce(others)
-    return ours / best if higher_is_better else best / ours
+    most, least = np.fmax.reduce(others), np.fmin.reduce(others)
+    ratio: Array = np.where(higher, ours / most, least / ours)
+    return ratio
 
 
 def geometric_mean(ratio: Array) -> Array:

@@ -71,6 +71,7 @@ class Request:
     cores: int
     row: dict[str, Any]
     tuning: Tuning
+    applications: tuple[str, ...] = ()
 
     @property
     def tunables(self) -> dict[str, Tunable]:
@@ -166,7 +167,7 @@ class Tuner:
                 raise Wrong(wrong)
             for name in (name for name in names if name not in {row["op"] for row in failed}):
                 ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
-                label = f"{name} on {OPERATIONS[name].on(ranks)} ranks"
+                label = f"{name} on {with_.on(name, ranks)} ranks"
                 found[label] = statistics.geometric_mean(ratio)
         if not found:
             raise Wrong("nothing can be measured against it: every operation fails without it")
@@ -187,6 +188,8 @@ class Tuner:
             # ranks that wait for a core take their time
             most, rounds = (min(high, CROWD), 3) if self.crowded else (high, 7)
             yield self.other, many, (low, max(low, most)), rounds
+        if phase == "confirm" and self.request.applications:
+            yield ranks, [*self.request.applications], (low, high), 7
 
     @property
     def crowded(self) -> bool:
@@ -194,9 +197,16 @@ class Tuner:
         return self.other > self.request.cores
 
     def whole(self, gains: dict[str, Array]) -> Interval:
-        """Over the operations; those on more ranks than cores, where all wait, only veto."""
+        """Over the operations.
+
+        Applications, and those on more ranks than cores, where all wait, only veto.
+        """
         left_out = f" on {self.other} ranks" if self.crowded else "none"
-        counted = [one for label, one in gains.items() if not label.endswith(left_out)]
+        counted = [
+            one
+            for label, one in gains.items()
+            if not label.endswith(left_out) and label.partition(" ")[0] in OPERATIONS
+        ]
         return interval(statistics.geometric_mean(np.array(counted).T))
 
     def run(self, progress: Progress) -> dict[str, Any]:

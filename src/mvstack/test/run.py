@@ -34,7 +34,7 @@ _STATE = (
     *("BASH_FUNC_ml", "PMI_", "PMIX_", "RFM_"),
 )
 # What changes how an MPI behaves: checks must see what `module load` alone gives.
-_TUNING = ("MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "FI_", "UCX_", "I_MPI_", "HYDRA_")
+TUNING = ("MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "FI_", "UCX_", "I_MPI_", "HYDRA_")
 
 
 def run_checks(
@@ -43,8 +43,11 @@ def run_checks(
     tags: list[str],
     on_line: Callable[[str], None] | None = None,
     checks: Path = CHECKS,
+    only: Check | None = None,
 ) -> dict[str, Any]:
     """Run the checks that have one of ``tags`` (all, if empty) for every MPI build of ``plan``.
+
+    Or ``only`` one.
 
     Below ``out`` come plan.json, results.json, reframe.json, junit.xml, reframe.out and the folders
     of failed checks. ``on_line`` gets each line that ReFrame prints. The results are returned
@@ -54,10 +57,9 @@ def run_checks(
     :raises CheckFailed: a check that should have run did not, no check has such a tag, or ReFrame
         broke down. results.json is written all the same.
     """
-    # the site's last: what they share with ours is found once ours are loaded
-    folders = [checks, *home().folders("checks")[:-1]]
-    every = [check for folder in folders for check in expected_checks(folder, [])]
+    every = every_check(checks)
     expected = [check for check in every if not tags or check.tags & set(tags)]
+    expected = [only] if only else expected
     if not expected:
         known = sorted({tag for check in every for tag in check.tags})
         raise CheckFailed(
@@ -82,7 +84,11 @@ def run_checks(
         if lmod := lmod_here(plan.get("root", "")):
             environ["LMOD_PKG"] = str(Path(lmod).resolve().parents[1])
         environ["MVSTACK_PLAN"] = str(out / "plan.json")  # tests/reframe/settings.py reads it
-        command = _command(out, tags, folders)
+        command = _command(out, tags, [only.file] if only else _folders(checks))
+        if only:  # without the other files, which take seconds to read
+            environ["PYTHONPATH"] = str(CHECKS)
+            words = [only.name, *(f"{name}={value}" for name, value in sorted(only.values))]
+            command += ["-n", f"^{re.escape('%'.join(words))}$"]
         code = follow(command, environ, line=take, cwd=out, limits=Limits(grace=GRACE))
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
@@ -108,13 +114,23 @@ def run_checks(
     return results
 
 
+def _folders(checks: Path) -> list[Path]:
+    """The site's last: what they share with ours is found once ours are loaded."""
+    return [checks, *home().folders("checks")[:-1]]
+
+
+def every_check(checks: Path = CHECKS) -> list[Check]:
+    """Ours and those of the site."""
+    return [check for folder in _folders(checks) for check in expected_checks(folder, [])]
+
+
 def for_checks(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """``environ`` without module state and MPI settings, and the names of the settings left out."""
     kept = {
-        name: value for name, value in environ.items() if not name.startswith((*_STATE, *_TUNING))
+        name: value for name, value in environ.items() if not name.startswith((*_STATE, *TUNING))
     }
     kept["PYTHONUNBUFFERED"] = "1"  # so that lines arrive when they are printed
-    return kept, sorted(name for name in environ if name.startswith(_TUNING))
+    return kept, sorted(name for name in environ if name.startswith(TUNING))
 
 
 def _command(out: Path, tags: list[str], folders: list[Path]) -> list[str]:

@@ -1,0 +1,153 @@
+"""`mvstack compare --app`: an installed program over its own MPI, and over others as they stand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_omb
+from measured_tree import measured
+from typer.testing import CliRunner
+
+from mvstack.cli.main import app
+
+# It says what libmpi each rank has, and fails where a variable of another MPI is left.
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank, size, sum;
+    Dl_info info;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    dladdr((void *)MPI_Init, &info);
+    if (rank == 0)
+        printf("sum %d of %d, over %s, %s\ntook %f s\nrate %f Mstep/s\n", sum, size, info.dli_fname,
+               getenv("MPIR_CVAR_DEVICE_COLLECTIVES") ? "set" : "unset", size * 0.5, 3.0);
+    MPI_Finalize();
+    return 0;
+}
+"""
+CHECK = '''
+"""A ring."""
+from pathlib import Path
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before
+import judging
+from app_mixin import AppMixin
+
+
+@rfm.simple_test
+class Ring(rfm.RunOnlyRegressionTest, AppMixin):
+    """A ring."""
+
+    software = "ring"
+    tags = {"app", "ring"}
+    ranks = parameter([1, 2])
+
+    @run_before("run")
+    def prepare(self):
+        self.trace_loader("ring")
+
+
+def complaints(text, ranks):
+    with open("SEEN", "a") as seen:
+        seen.write(text)
+    return judging.equal("size", judging.number(r"^sum \\d+ of (\\d+)", text), WANTED or ranks)
+
+
+def figures(text):
+    return {
+        "time": (judging.number(r"^took (\\S+) s", text), "s"),
+        "rate": (judging.number(r"^rate (\\S+) ", text), "Mstep/s"),
+    }
+'''
+Said = tuple[int, dict[str, Any]]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """A root with the program `ring`, linked with its MPI, and a site with the check of it."""
+    plan = measured(tmp_path / "root")
+    tree = Path(plan["tree"])
+    row = plan["mpi"][0]
+    ring = tree / "software" / "ring"
+    (ring / "bin").mkdir(parents=True)
+    (ring / "ring.c").write_text(SOURCE)
+    words = ["mpicc.mpich", str(ring / "ring.c"), "-o", str(ring / "bin" / "ring"), "-ldl"]
+    subprocess.run(words, check=True)
+    module = tree / "modules" / "Core" / "ring" / "1.0.lua"
+    module.parent.mkdir()
+    module.write_text(f'prepend_path("PATH", "{ring}/bin")\n')
+    package = {"name": "ring", "version": "1.0", "module": "ring/1.0", "mpi": row["module"]}
+    plan["packages"] = [package]
+    (tree / "records" / "plan.json").write_text(json.dumps(plan))
+    small_omb.source(tmp_path / "omb")
+    checked(tmp_path, 0)
+    return tmp_path
+
+
+def checked(world: Path, wanted: int) -> None:
+    """The site's check, which wants so many ranks; 0: as many as were started."""
+    (world / "site" / "checks").mkdir(parents=True, exist_ok=True)
+    text = CHECK.replace("SEEN", str(world / "seen")).replace("WANTED", str(wanted))
+    (world / "site" / "checks" / "ring.py").write_text(text)
+
+
+def compared(world: Path, *more: str) -> dict[str, Any]:
+    words = ["--root", str(world / "root"), "--omb", str(world / "omb"), "--rounds", "1"]
+    words += ["--to", str(world / "to"), *more, "--json"]
+    state = {"XDG_STATE_HOME": str(world / "state"), "MPIR_CVAR_DEVICE_COLLECTIVES": "all"}
+    site = ["--site", str(world / "site"), "compare", "local"]
+    done = CliRunner().invoke(app, [*site, *words], env=state)
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+def test_an_application_runs_over_each_mpi_of_its_soname(world: Path) -> None:
+    peers = ["--peer", "system:mpich", "--peer", "system:openmpi"]
+    data = compared(world, "--app", "ring", *peers)
+    ours, mpich, openmpi = (one["name"] for one in data["mpis"])
+    (one,) = data["operations"]
+    assert one["op"] == "ring 1.0" and set(one["figures"]) == {ours, mpich}
+    figures = {row["size"]: row["value"] for row in one["figures"][mpich]}
+    assert figures == {"rate in Mstep/s": 3.0, "time in s": 1.0}
+    assert one["ahead"][ours]["mean"]["value"] == 1.0
+    (fault,) = data["faults"]
+    assert fault["mpi"] == openmpi and "it has libmpi.so.40, and the program wants" in fault["why"]
+    seen = (world / "seen").read_text().splitlines()
+    over = [line for line in seen if line.startswith("sum 1 of 2, over ")]
+    own = [line for line in over if f"{world}/root/2026.11/local/software/mpich/lib/" in line]
+    other = [line for line in over if "/lib/x86_64-linux-gnu/libmpich.so.12, unset" in line]
+    # by value, to warm up, and in one round; what our module sets is not set for a peer
+    assert len(own) == len(other) == 3 and all(line.endswith(", set") for line in own)
+
+
+def test_an_application_runs_on_other_ranks_beside_operations(world: Path) -> None:
+    data = compared(world, "--app", "ring", "--ops", "init", "--ranks", "3")
+    assert [one["op"] for one in data["operations"]] == ["init", "ring 1.0"]
+    (rows,) = data["operations"][1]["figures"].values()
+    assert {row["size"]: row["value"] for row in rows}["time in s"] == 1.5
+
+
+def test_a_wrong_answer_is_told_and_not_timed(world: Path) -> None:
+    checked(world, 7)
+    data = compared(world, "--app", "ring")
+    assert data["operations"] == []
+    assert "ring 1.0 on 2 ranks: size is 2.0, expected 7" in data["faults"][0]["why"]
+
+
+def test_an_application_that_is_not_there_is_refused(world: Path) -> None:
+    words = ["compare", "local", "--root", str(world / "root"), "--app", "rink"]
+    done = CliRunner().invoke(app, ["--site", str(world / "site"), *words])
+    assert "no such application" in str(done.exception) and "ring" in str(done.exception)
