@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mvstack.measure import bench, mpis, statistics
+from mvstack.measure.applications import linked
 from mvstack.measure.bench import OPERATIONS, Wrong
 from mvstack.measure.compare import Rows, machine, rounds_of
 from mvstack.measure.results import drawn_ratios, found, tables
@@ -350,6 +351,23 @@ def test_a_build_that_is_wrong_with_other_ranks_is_not_tuned(
             Tuner(built, request, tmp_path, 10)
 
 
+def test_an_application_confirms_what_was_found_and_can_only_speak_against_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bench.Bench, "run", lambda *_: "right bcast")
+    monkeypatch.setattr(Tuner, "_check", lambda *_: None)
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    request = Request(["bcast"], 2, 16, {"module": "m"}, load_tuning(), ("HPCC 1.5.0",))
+    tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 64)), request, tmp_path, 10)
+    assert [names for _, names, _, _ in tuner._runs("confirm")][-1] == ["HPCC 1.5.0"]
+    assert [names for _, names, _, _ in tuner._runs("search")] == [["bcast"]]
+    assert ["HPCC 1.5.0"] not in [names for _, names, _, _ in tuner._runs("one")]
+    gains = {"bcast on 2 ranks": np.full(3, 1.5), "HPCC 1.5.0 on 2 ranks": np.full(3, 0.9)}
+    assert tuner.whole(gains).value == 1.5
+    kept, why = decide({x: statistics.interval(y) for x, y in gains.items()}, tuner.whole(gains))
+    assert not kept and "HPCC 1.5.0 on 2 ranks slower" in why
+
+
 HANGS = "it did not end within 21 s: it hangs, or is that slow"
 DIES = "it ended with status 134: no word"
 
@@ -371,3 +389,15 @@ def test_only_what_ends_without_it_too_is_forgiven(
     said = {"UCX_TLS=posix,self": mine, "plain": plain}
     rows = [{"op": "alltoall", "mpi": name, "why": why} for name, why in said.items() if why]
     assert fault(rows, "UCX_TLS=posix,self", "plain") == found
+
+
+def test_a_program_that_wants_another_soname_finds_the_library_by_a_link(tmp_path: Path) -> None:
+    library = tmp_path / "libmpi.so.12"
+    (tmp_path / "libmpifort.so.12").touch()
+    assert linked(library, "libmpi.so.12", tmp_path / "links") == tmp_path
+    for _ in range(2):  # a second run finds the links there
+        folder = linked(library, "libmpi.so.0", tmp_path / "links")
+    assert (folder / "libmpi.so.0").readlink() == library
+    assert (folder / "libmpifort.so.0").resolve() == tmp_path / "libmpifort.so.12"
+    with pytest.raises(Wrong, match="another ABI"):
+        linked(tmp_path / "libmpi.so.40", "libmpi.so.0", tmp_path / "links")

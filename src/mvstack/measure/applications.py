@@ -1,7 +1,7 @@
 """Installed applications as operations: run by their checks, over ours and over other MPIs.
 
-A program that is linked with an MPI runs over every other one whose libmpi has the same soname
-(that of MPICH, MVAPICH and Intel MPI is libmpi.so.12), so nothing is compiled for a peer.
+A program that is linked with an MPI of MPICH's ABI (https://www.mpich.org/abi) runs over every
+other one, so nothing is compiled for a peer.
 """
 
 import os
@@ -23,6 +23,8 @@ from mvstack.test.expected import Check
 from mvstack.test.run import TUNING, every_check, run_checks
 
 Plan = dict[str, Any]
+# libmpi of MPICH's ABI: MPICH's, Intel MPI's and MVAPICH's to 3.0; MVAPICH 4.0's; Debian's MPICH's
+ABI = ("libmpi.so.12", "libmpi.so.0", "libmpich.so.12")
 
 
 def applications(words: list[str], plan: Plan, ranks: int) -> dict[str, Check]:
@@ -60,37 +62,59 @@ def with_applications(benches: list[Bench], plan: Plan, checks: dict[str, Check]
         name = one.mpi.name.partition(" over ")[0]
         mine = own.get(name) or next(iter(own.values()))
         row = rows.get(name, rows[mine.mpi.name])
-        wants = libmpi(mine).name
         basis = one.mpi, one.folder, one.sizes, one.limit
-        made.append(AppBench(*basis, plan, row, checks, wants))
+        made.append(AppBench(*basis, plan, row, checks, mine))
     return made or benches
 
 
-def libmpi(bench: Bench) -> Path:
-    """The libmpi that programs of ``bench`` load. Raises Wrong."""
+def libraries(bench: Bench) -> list[Path]:
+    """What programs of ``bench`` load, libmpi first. Raises Wrong."""
     said = run(["ldd", bench.folder / "verify"], env=bench.mpi.environment).text
-    if found := re.search(r"=> (\S+/libmpi[a-z]*\.so\S*)", said):
-        return Path(found[1])
-    raise Wrong("its programs load no libmpi")
+    found = [Path(one) for one in re.findall(r"=> (/\S+)", said)]
+    mpi = [one for one in found if re.match(r"libmpi(ch)?\.so", one.name)]
+    if not mpi:
+        raise Wrong("its programs load no libmpi")
+    return [*mpi, *found]
 
 
-def instead(mpi: Mpi, libraries: Path) -> list[str]:
-    """Shell lines that put ``mpi`` in the place of the one whose module is loaded."""
+def linked(library: Path, wants: str, folder: Path) -> Path:
+    """The folder in which a program that wants another soname finds ``library``. Raises Wrong.
+
+    That is its own, or ``folder`` with links to it and to what Fortran and C++ have beside it.
+    """
+    if library.name == wants:
+        return library.parent
+    if not {library.name, wants} <= {*ABI}:
+        raise Wrong(f"it has {library.name}, and the program wants {wants}: another ABI")
+    folder.mkdir(exist_ok=True)
+    for binding in ("", "fort", "cxx"):
+        link = folder / wants.replace(".so", f"{binding}.so")
+        link.unlink(missing_ok=True)
+        link.symlink_to(library.with_name(library.name.replace(".so", f"{binding}.so")))
+    return folder
+
+
+def added(mpi: Mpi, name: str) -> list[str]:
+    """The folders that ``mpi`` has in the variable ``name`` and the machine has not."""
+    known = ["", *clean().get(name, "").split(":")]
+    return [one for one in mpi.environment.get(name, "").split(":") if one not in known]
+
+
+def instead(mpi: Mpi, of: Mpi, libraries: list[Path]) -> list[str]:
+    """Shell lines that put ``mpi``, with ``libraries``, in the place of the loaded one, ``of``."""
     taken = (*TUNING, "MVSTACK_BOUND")
     set_ = {x: y for x, y in mpi.environment.items() if x.startswith(taken) or x in ALWAYS}
-    before, first = clean(), {"PATH": [""], "LD_LIBRARY_PATH": [str(libraries)]}
-    for name, folders in first.items():
-        known = before.get(name, "").split(":")
-        folders += [x for x in mpi.environment.get(name, "").split(":") if x not in known]
-    return [
-        f"unset {' '.join(f'${{!{one}@}}' for one in TUNING)}",
-        *(f"export {name}={shlex.quote(value)}" for name, value in sorted(set_.items())),
-        *(
-            f"export {name}={shlex.quote(':'.join(filter(None, folders)))}:${name}"
-            for name, folders in first.items()
-            if any(folders)
-        ),
-    ]
+    lines = [f"unset {' '.join(f'${{!{one}@}}' for one in TUNING)}"]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(set_.items())]
+    for name, more in (("PATH", []), ("LD_LIBRARY_PATH", libraries)):
+        first = ":".join(dict.fromkeys([*map(str, more), *added(mpi, name)]))
+        gone = " ".join(map(shlex.quote, added(of, name)))
+        lines += [
+            f"{name}=:${name}:",  # its UCX would be found before that of another MPI
+            f'for one in {gone}; do {name}="${{{name}//:$one:/:}}"; done',
+            f'export {name}={shlex.quote(first)}"${name}"',
+        ]
+    return lines
 
 
 @dataclass(frozen=True)
@@ -100,7 +124,7 @@ class AppBench(Bench):
     plan: Plan = field(default_factory=dict)
     row: Plan = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
-    wants: str = ""  # the name of the libmpi that they load
+    of: Bench | None = None  # ours, that they are linked with
 
     def on(self, name: str, ranks: int) -> int:
         """On how many ranks it runs."""
@@ -124,19 +148,23 @@ class AppBench(Bench):
         return {**seen, **used}
 
     def _figures(self, name: str, ranks: int) -> dict[str, float]:
-        library = libmpi(self)
-        if library.name != self.wants:
-            raise Wrong(f"it has {library.name}, and the program wants {self.wants}")
+        of, loaded = self.of or self, libraries(self)
+        first = linked(loaded[0], libraries(of)[0].name, self.folder / "app-libraries")
         line = self.mpi.launch.removesuffix("{program}")
         mpicc = run(
             ["bash", "-c", f"command -v {shlex.quote(self.mpi.cc)}"], env=self.mpi.environment
         )
+        prefix = Path(os.path.realpath(mpicc.text.strip())).parents[1]
+        # what it finds by a RUNPATH with $ORIGIN it does not find beside a link
+        own = [one.parent for one in loaded if prefix in Path(os.path.realpath(one)).parents]
         row = {
             **self.row,
             "ranks": ranks,
             "launch": f"{line}bash {BOUND} {{program}}",
-            "provided": str(Path(os.path.realpath(mpicc.text.strip())).parents[1]),
-            "instead": instead(self.mpi, library.parent),
+            "provided": str(prefix),
+            "instead": instead(
+                self.mpi, of.mpi, [first, *own] if prefix != Path("/usr") else [first]
+            ),
         }
         here = {"scheduler": "local", "starter": "local", "access": []}
         try:
