@@ -218,7 +218,7 @@ lock() {
     if ! { mkdir -p "$venv" && exec 9>"$venv/.lock"; } 2>/dev/null; then
         fail 7 "$venv: cannot be written by $(id -un)" \
             "because   this checkout is not set up yet, and that writes its .venv" \
-            "to go on  have its owner run ./mvstack --help once, or clone it to a place of yours"
+            "to go on  have its owner run ./mvstack check once, or clone it to a place of yours"
     fi
     flock -n 9 || {
         say "another set-up of $top is under way; waiting for it"

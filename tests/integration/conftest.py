@@ -1,4 +1,7 @@
-"""A checkout of its own for each test of the launcher, with one small package to install."""
+"""A checkout of its own for each test of the launcher, with one small package to install.
+
+And `mvstack`, the command line in the process of the test.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from said import mvstack
+
+__all__ = ["mvstack"]
 
 TOP = Path(__file__).resolve().parents[2]
 

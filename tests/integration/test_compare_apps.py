@@ -107,6 +107,7 @@ def compared(world: Path, *more: str) -> dict[str, Any]:
     words = ["--root", str(world / "root"), "--omb", str(world / "omb"), "--rounds", "1"]
     words += ["--to", str(world / "to"), *more, "--json"]
     state = {"XDG_STATE_HOME": str(world / "state"), "MPIR_CVAR_DEVICE_COLLECTIVES": "all"}
+    state["MVSTACK_SITE"] = ""  # --site sets it
     site = ["--site", str(world / "site"), "compare", "local"]
     done = CliRunner().invoke(app, [*site, *words], env=state)
     assert done.exit_code == 0, done.output + repr(done.exception)
@@ -152,5 +153,7 @@ def test_a_wrong_answer_is_told_and_not_timed(world: Path) -> None:
 
 def test_an_application_that_is_not_there_is_refused(world: Path) -> None:
     words = ["compare", "local", "--root", str(world / "root"), "--app", "rink"]
-    done = CliRunner().invoke(app, ["--site", str(world / "site"), *words])
+    done = CliRunner().invoke(
+        app, ["--site", str(world / "site"), *words], env={"MVSTACK_SITE": ""}
+    )
     assert "no such application" in str(done.exception) and "ring" in str(done.exception)

@@ -1,6 +1,6 @@
 """``mvstack check``: read every hand-written file and say what is wrong with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from mvstack.model.ci_policy import ci_policy
 from mvstack.model.gates import load_gates
 from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
 from mvstack.model.prerequisites import families
+from mvstack.model.release import Release
 from mvstack.model.spack import spack_pins
 from mvstack.model.system import System
 from mvstack.model.tuning import load_tuning
@@ -23,13 +24,22 @@ from mvstack.plan.types import Given
 from mvstack.recipes.rows import check_rows
 from mvstack.render.partition import render
 from mvstack.render.templates import site_lua
-from mvstack.report.told import sayings
+from mvstack.report.told import check_references
 from mvstack.sources.spec import known_sources
 from mvstack.support.console import say
-from mvstack.support.errors import InvalidInput, MvstackError, Problem, Refused, gathered, together
+from mvstack.support.errors import (
+    InvalidInput,
+    MvstackError,
+    Problem,
+    Refused,
+    gathered,
+    relative,
+    together,
+)
 from mvstack.support.files import read_python
 from mvstack.support.home import INSTALLED, home, own_tool
-from mvstack.test.expected import expected_checks
+from mvstack.support.words import nearest
+from mvstack.test.run import every_check
 
 app = options.commands()
 
@@ -79,6 +89,8 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
             with gathered(errors):
                 one()
         with gathered(errors):
+            warnings += _of_nothing(releases)
+        with gathered(errors):
             if not INSTALLED:  # those that come in a package were checked where it was made
                 recipes += [recipe.name for recipe in own_tool("check_recipes")()]
             check_rows(releases, policy)
@@ -110,13 +122,23 @@ def _served(system: System, partition: str) -> None:
         )
 
 
+def _of_nothing(releases: list[Release]) -> Iterator[Problem]:
+    """Each check of a package that no release has: it would never run, and nobody would be told."""
+    names = {package.name for one in releases for package in one.packages}
+    lost = {one.file: one for one in every_check() if one.software not in ("", *names)}
+    for check in lost.values():
+        what = f"check {check.name} never runs: no release has a package {check.software}"
+        close = nearest(check.software, names)
+        todo = f"correct `software`, or add the package: mvstack new application {check.software}"
+        yield Problem(what, relative(check.file), nearest=close, todo=todo)
+
+
 def _beside_systems() -> list[Callable[[], object]]:
     """What reads a site's recipes, the checks, their figures and the module file of the site."""
     site = home().site
     added = sorted(site.glob("spack-repo/spack_repo/*/packages/*/package.py")) if site else []
     return [
         *(partial(read_python, path) for path in added),
-        *(partial(expected_checks, folder, []) for folder in home().folders("checks")),
-        *(partial(sayings, path) for path in home().files("references").values()),
+        *(partial(check_references, path) for path in home().files("references").values()),
         site_lua,
     ]

@@ -22,7 +22,7 @@ def diff(
     revision: Annotated[
         str, Argument(metavar="REVISION", help="Commit, tag or branch to compare with.")
     ],
-    systems: options.Systems = None,
+    systems: options.Named = None,
     profile: options.Profile = None,
     as_json: options.Json = False,
 ) -> None:

@@ -1,6 +1,7 @@
 """Check an InfiniBand fabric against its description: links, cables, names, counters."""
 
 import os
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +55,9 @@ def _captured(folder: Path, tool: str) -> str:
     if tool == "ibnetdiscover" and not file.is_file():
         todo = f"as root on a node of the fabric: {CAPTURE}"
         raise InvalidInput("a capture has what ibnetdiscover printed", str(file), todo=todo)
+    if tool == "squeue" and not file.is_file():
+        todo = f"{shlex.join(TOOLS[tool])} > {file}, or leave --jobs out"
+        raise InvalidInput("this capture has no list of jobs", str(file), todo=todo)
     return read_text(file, "replace") if file.is_file() else ""
 
 
@@ -99,6 +103,9 @@ def check(
     as_json: options.Json = False,
 ) -> None:
     """Name each error of the fabric: links, switches, cables, names, counters, and what to do."""
+    if as_json and str(metric) == "-":
+        what = "--metrics - and --json: only one of them can be printed"
+        raise InvalidInput(what, todo="name a file for --metrics")
     name, partition = split_name(system)
     described = load_system(name)
     if partition and like and not described.wiring:

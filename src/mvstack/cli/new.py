@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +38,8 @@ def site(
             top / "README.md": template("new/README.md", name=top.resolve().name),
             top / "modulefiles" / "site.lua": template("new/site.lua"),
         },
-        f"mvstack --site {top} new system NAME, or set {VARIABLE}={top.resolve()}",
+        f"mvstack --site {quote(str(top))} new system NAME, or set "
+        f"{VARIABLE}={quote(str(top.resolve()))}",
     )
 
 

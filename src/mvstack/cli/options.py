@@ -41,6 +41,7 @@ System = Annotated[str, _place("A system, one of its partitions, or a system fil
 Systems = Annotated[
     list[str] | None, _place("Systems, partitions or system files; all systems if none is named.")
 ]
+Named = Annotated[list[str] | None, _place("Systems or partitions; all systems if none is named.")]
 _ONE = "A partition of a system or of a system file; the system alone if it has no other."
 Partition = Annotated[str, _place(_ONE, "SYSTEM/PARTITION")]
 _NAMED = "Install these packages and what they need; else the whole profile."

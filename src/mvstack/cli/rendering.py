@@ -106,7 +106,12 @@ def render_systems(
         raise together(errors, "Nothing was rendered.")
     tables = {} if names or to else _changed()
     if check:
-        _fresh(rendered, base, tables, everything=not names)
+        todo = (
+            f"the same command without --check writes {to}"
+            if to
+            else "mvstack render, and commit it"
+        )
+        _fresh(rendered, base, tables, not names, todo)
     else:
         for folder, files in rendered.items():
             write(files, folder)
@@ -135,7 +140,11 @@ def _ours_only(names: list[str]) -> None:
 
 
 def _fresh(
-    rendered: dict[Path, dict[str, str]], base: Path, tables: Iterable[Path], everything: bool
+    rendered: dict[Path, dict[str, str]],
+    base: Path,
+    tables: Iterable[Path],
+    everything: bool,
+    todo: str,
 ) -> None:
     problems = [
         Problem(f"stale: {what}", relative(folder))
@@ -150,5 +159,5 @@ def _fresh(
             for folder in sorted(there - set(rendered))
         ]
     if problems:
-        problems[-1] = replace(problems[-1], todo="mvstack render, and commit it")
+        problems[-1] = replace(problems[-1], todo=todo)
         raise CheckFailed(*problems)

@@ -121,7 +121,8 @@ def _system(what: str, plans: Planned, root: Path | None) -> Iterator[Shown]:
     if not partition:
         yield _shown("system", system.name, system.title, [], system=system)
     for one in partitions_of(system, partition) if partition or system.partitions else ():
-        offer, place = plans.offer(system, one), Path(root_for(system, root))
+        place = Path(root_for(system, root))
+        offer = plans.offer(system, one, str(place))
         yield _shown(
             "partition",
             offer.title,

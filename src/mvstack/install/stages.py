@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mvstack.sources.fetch import Fetcher, site_mirrors
 from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.files import full
+from mvstack.support.home import home
 from mvstack.support.progress import Progress
 from mvstack.support.words import listed
 from mvstack.tree.records import in_place, kept_plan
@@ -86,7 +88,8 @@ def only_one(name: str, partitions: list[str], command: str) -> str:
 
 def command_for(command: str, name: str) -> str:
     """What to type for the system ``name``; ``-`` must be told again what it was told."""
-    return f"{'… | ' if name.startswith('-') else ''}mvstack {command} {name}"
+    site = f"--site {shlex.quote(str(home().site))} " if home().site else ""
+    return f"{'… | ' if name.startswith('-') else ''}mvstack {site}{command} {name}"
 
 
 def fetcher_for(root: str, progress: Progress | None = None) -> Fetcher:

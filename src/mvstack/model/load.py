@@ -57,6 +57,9 @@ def parse_system(text: str, path: Path) -> System:
     return validated(System, parse_yaml(text, path))
 
 
+R = TypeVar("R", Release, Addition)
+
+
 def release_names() -> list[str]:
     """The releases of the site and of this repository, newest first."""
     return [Path(name).stem for name in reversed(home().files("releases", "**/*.yaml"))]
@@ -82,8 +85,8 @@ def _release(name: str, folders: list[Path]) -> Release:
         folders = folders[1:]
     file = read_yaml(path)
     if not isinstance(file.data, dict) or "extends" not in file.data:
-        return _placed(validated(Release, file), file)
-    more = _placed(validated(Addition, file), file)
+        return _told(validated(Release, file), file)
+    more = _told(validated(Addition, file), file)
     # a site's 2026.11 that extends 2026.11 extends ours
     below = folders[1:] if more.extends == name else folders
     known = {found.stem for folder in below for found in folder.rglob("*.yaml")}
@@ -108,7 +111,21 @@ def _release(name: str, folders: list[Path]) -> Release:
     )
 
 
-R = TypeVar("R", Release, Addition)
+def _told(release: R, file: YamlFile) -> R:
+    """``release``, with its rows placed. Raises InvalidInput for another name than the file's, and
+    for a package that is written twice.
+    """
+    if release.name != file.path.stem:
+        what = "name: a release's file is called after the release"
+        where = file.where(("name",))
+        raise InvalidInput(what, where, found=release.name, allowed=file.path.stem)
+    known: list[tuple[str, object]] = []
+    for number, row in enumerate(release.packages):
+        if (one := (row.module, row.where)) in known:
+            where, todo = file.where(("packages", number)), "take one of the two rows away"
+            raise InvalidInput(f"packages: {row.module} is written twice", where, todo=todo)
+        known.append(one)
+    return _placed(release, file)
 
 
 def _placed(release: R, file: YamlFile) -> R:

@@ -1,7 +1,7 @@
 """A release: a dated, immutable set of packages."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -142,7 +142,9 @@ class Package(Strict):
         return "easybuild" in self.builders
 
 
-ReleaseName = Annotated[str, matching(r"\d{4}\.\d{2}", "a year and month, such as 2026.11,", 7)]
+ReleaseName = Annotated[
+    str, matching(r"\d{4}\.(0[1-9]|1[0-2])", "a year and month, such as 2026.11,", 7)
+]
 Status = Literal["development", "current", "deprecated", "removed", "historic"]
 
 
@@ -172,6 +174,12 @@ class Release(Strict):
     systems: dict[Name, dict[Name, Then]] = Field(default_factory=dict)
     mpi: dict[Product, list[MpiVersion]]
     packages: list[Package] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _has_an_mpi(self) -> Self:
+        if not any(self.mpi.values()):
+            raise ValueError("mpi: no version of any MPI is named")
+        return self
 
     def then(self, system: System) -> System:
         """``system`` as it was for this release; as it is for one that names no systems."""

@@ -109,6 +109,8 @@ class Network(Strict):
     def _each_rail_has_its_adapter(self) -> Self:
         if self.hcas and len(self.hcas) != (self.rails or 1):
             raise ValueError(f"rails: {self.rails or 1} and {len(self.hcas)} hcas are named")
+        if len(set(self.hcas)) < len(self.hcas):
+            raise ValueError("hcas: each adapter is named once")
         return self
 
 

@@ -148,7 +148,15 @@ def scheduler_of(system: System, partition: str, policy: Policy) -> str:
     """
     part, named = system.partitions[partition], system.scheduler_of(partition)
     said = part.scheduler is not None or "scheduler" in system.model_fields_set
-    found = policy.programs[part.launcher].scheduler if named == "none" else named
+    own = policy.programs[part.launcher].scheduler
+    found = own if named == "none" else named
+    if own not in ("none", found):
+        raise InvalidInput(
+            f"{partition}: launcher {part.launcher} starts programs in jobs of {own} alone",
+            system.at("partitions", partition, "launcher"),
+            found=f"scheduler {found}",
+            todo="correct one of the two",
+        )
     if found == "none" and not said and part.nodes > 1:
         raise InvalidInput(
             f"{partition}: {part.nodes} nodes, and no scheduler is named",

@@ -72,11 +72,11 @@ class Planned:
             system = self.release.then(load_system(name))
             yield from (self.offer(system, part) for part in system.partitions)
 
-    def offer(self, system: System, name: str) -> Offer:
-        """The plan of a partition with all of the release."""
+    def offer(self, system: System, name: str, root: str = "") -> Offer:
+        """The plan of a partition with all of the release, below ``root`` or that of its file."""
         plan, because = None, ""
         try:
-            plan = make_plan(system, name, self.release, self.policy, Given(profile="full"))
+            plan = make_plan(system, name, self.release, self.policy, Given(root, profile="full"))
         except (Refused, InvalidInput) as error:
             because = "; ".join(problem.message for problem in error.problems)
         part = system.partitions[name]

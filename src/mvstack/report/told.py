@@ -1,20 +1,25 @@
 """What talks and documents say of a partition's speed: the rows of tests/references with a kind.
 
-They stand beside a tree's own results; tests/reframe/references.py reads those that judge.
+They stand beside a tree's own results. Rows without a kind judge: tests/reframe/references.py reads
+them; here they are checked.
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
 from mvstack.model.base import Strict, first_error
+from mvstack.model.load import load_system, system_names
 from mvstack.model.text import Name, Text
 from mvstack.model.yamlfile import read_yaml
 from mvstack.report.records import Reason
-from mvstack.support.errors import InvalidInput
+from mvstack.support.errors import InvalidInput, relative
 from mvstack.support.home import home
 from mvstack.support.units import quantity
+from mvstack.support.words import listed, nearest
+
+Word = Annotated[Text, Field(min_length=1)]
 
 
 class Told(Strict):
@@ -44,16 +49,54 @@ class Saying(Strict):
     source: Text
 
 
+class Reference(Strict):
+    """A figure that results are held against, ``below`` and ``above`` as parts of it."""
+
+    partition: Name
+    mpi: Word
+    figure: Word
+    size: Annotated[int, Field(ge=0)] | None = None
+    value: Annotated[float, Field(gt=0)]
+    unit: Word
+    below: Annotated[float, Field(ge=0)] | None
+    above: Annotated[float, Field(ge=0)] | None
+    source: Word
+
+
 def sayings(path: Path) -> list[Saying]:
-    """The rows of ``path`` with a kind. Raises InvalidInput for one with a wrong field."""
-    file, found = read_yaml(path), []
-    for number, row in enumerate(file.data if isinstance(file.data, list) else []):
-        if isinstance(row, dict) and "kind" in row:
-            try:
+    """The rows of ``path`` with a kind. Raises InvalidInput for a row with a wrong field."""
+    file, found = read_yaml(path), list[Saying]()
+    if not isinstance(file.data, list | None):
+        raise InvalidInput("a list of rows is expected", file.where(()))
+    for number, row in enumerate(file.data or []):
+        try:
+            if isinstance(row, dict) and "kind" in row:
                 found.append(Saying.model_validate(row))
-            except ValidationError as error:
-                raise InvalidInput(first_error(error), file.where((number,))) from None
+            else:
+                Reference.model_validate(row)
+        except ValidationError as error:
+            raise InvalidInput(first_error(error), file.where((number,))) from None
     return found
+
+
+def check_references(path: Path) -> None:
+    """Refuse figures of a system or of partitions that there are not."""
+    if path.stem not in system_names():
+        close = nearest(path.stem, system_names())
+        raise InvalidInput(f"there is no system {path.stem}", relative(path), nearest=close)
+    system = load_system(path.stem)
+    there, file = system.partitions, read_yaml(path)
+    sayings(path)
+    for number, row in enumerate(file.data or []):
+        # a historic release may have several of a partition: cpu-openmpi, cpu-mpich
+        if (
+            system.discover
+            or "kind" in row
+            or there.keys() & {(name := row["partition"]), name.partition("-")[0]}
+        ):
+            continue
+        what, where = f"system {path.stem} has no partition {name}", file.where((number,))
+        raise InvalidInput(what, where, allowed=listed(there), nearest=nearest(name, there))
 
 
 def said_of(system: str, partition: str, mpi: str = "") -> tuple[Reason, ...]:

@@ -131,6 +131,8 @@ def add_source(
     wanted, why = _acceptance(accept_hash, reason)
     with open_regular(file):
         found, size = sha256_of(file), file.stat().st_size
+    if not size:
+        raise InvalidInput("this file is empty", str(file), outcome="Nothing was added.")
     _check(spec, file, found, wanted)
     listed = found in spec.hashes
     if not listed and spec.position < 0:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from mvstack.support.units import clean
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -35,7 +37,8 @@ class Problem:
         said = self.as_dict()
         head = ": ".join(said.pop(name) for name in ("where", "message") if name in said)
         labels = {"todo": "to go on"}
-        return [head, *(f"    {labels.get(name, name):<9} {text}" for name, text in said.items())]
+        lines = [head, *(f"    {labels.get(name, name):<9} {text}" for name, text in said.items())]
+        return [clean(line) for line in lines]  # what it quotes must not steer a terminal
 
     def as_dict(self) -> dict[str, Any]:
         """The fields that are set, for ``--json``."""
