@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,14 @@ def test_an_empty_file_is_no_source(mvstack: Mvstack, tmp_path: Path) -> None:
         "sources", "add", tmp_path / "e.tgz", "--as", "mvapich@4.0", *words, "--reason", "x"
     )
     assert said.code == 3 and "this file is empty" in said.err
+
+
+def test_an_external_without_a_version_is_warned_of(mvstack: Mvstack, tmp_path: Path) -> None:
+    """`discover` leaves Slurm's open where no controller answers, and Spack would build its own."""
+    folder = Path(__file__).parents[2] / "environments" / "systems"
+    text = (folder / "expanse.yaml").read_text()
+    file = tmp_path / "expanse.yaml"
+    file.write_text(re.sub(r"(slurm: \{)version: [^,]+, ", r"\1", text))
+    assert file.read_text() != text
+    said = mvstack("check", file)
+    assert said.code == 0 and "slurm has no version" in said.err

@@ -190,6 +190,14 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     if part.launcher == "srun" and "slurm" not in part.externals:
         todo = "name it under `externals:` (`slurm: {version: …, prefix: …}`)"
         yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
+    of_no_version = (
+        [] if system.discover else [x for x, y in part.externals.items() if not y.version]
+    )
+    for name in of_no_version:
+        todo = "set `version:`, or take the line away"
+        yield doubt(
+            f"{name} has no version, without which Spack does not use it", todo, "externals", name
+        )
     for name, field in (("libfabric", "providers"), ("ucx", "transports"), ("slurm", "mpi")):
         external = part.externals.get(name)
         if external and not system.discover and not getattr(external, field):
