@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 from said import Mvstack
+
+from mvstack.cli.fabric import _captured
+from mvstack.support.errors import InvalidInput
 
 ROW = """
   - name: {name}
@@ -194,3 +198,17 @@ def test_an_external_without_a_version_is_warned_of(mvstack: Mvstack, tmp_path: 
     assert file.read_text() != text
     said = mvstack("check", file)
     assert said.code == 0 and "slurm has no version" in said.err
+
+
+def test_a_capture_of_a_fabric_in_which_nothing_is(mvstack: Mvstack, tmp_path: Path) -> None:
+    (tmp_path / "ibnetdiscover").touch()
+    said = mvstack("fabric", "check", "comet", "--from", tmp_path)
+    assert said.code == 3 and "no device is named" in said.err and str(tmp_path) in said.err
+    said = mvstack("fabric", "check", "comet", "--from", tmp_path, "--json", "--metrics", "-")
+    assert said.code == 3 and "only one of them" in json.loads(said.out)["problems"][0]["message"]
+
+
+def test_a_capture_without_jobs(tmp_path: Path) -> None:
+    """`--jobs` was left alone where the capture had none, and nobody was told."""
+    with pytest.raises(InvalidInput, match="no list of jobs"):
+        _captured(tmp_path, "squeue")

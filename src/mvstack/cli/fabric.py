@@ -23,7 +23,7 @@ from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem
 from mvstack.support.files import read_text, write_atomically
 from mvstack.support.processes import english, run
-from mvstack.support.units import count
+from mvstack.support.units import count, one_line
 from mvstack.support.words import few
 
 app = options.commands(__doc__)
@@ -86,7 +86,14 @@ def _here(tool: str) -> str:
 
 def _read(folder: Path | None, names: dict[str, str]) -> Fabric:
     found, states, *counters = [_captured(folder, x) if folder else _here(x) for x in READ]
-    return read_fabric(found, states, "\n".join(counters), names)
+    fabric = read_fabric(found, states, "\n".join(counters), names)
+    if not fabric.devices:
+        what, where = (
+            "no device is named in what ibnetdiscover printed",
+            folder and folder / READ[0],
+        )
+        raise InvalidInput(what, str(where or ""), found=one_line(found, 80) or "nothing")
+    return fabric
 
 
 @app.command(epilog="Example: mvstack fabric check comet --from capture --names switches.map")
