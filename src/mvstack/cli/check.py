@@ -19,7 +19,7 @@ from mvstack.model.spack import spack_pins
 from mvstack.model.system import System
 from mvstack.model.tuning import load_tuning
 from mvstack.plan.make import make_plan, split_name
-from mvstack.plan.offers import doubts, system_doubts
+from mvstack.plan.offers import doubts, system_doubts, variant_doubts
 from mvstack.plan.types import Given
 from mvstack.recipes.rows import check_rows
 from mvstack.render.partition import render
@@ -72,7 +72,7 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
                 _served(system, partition)
                 fallback = Given(fallback=system.discover)
                 plans = [make_plan(system, partition, one, policy, fallback) for one in todays]
-                warnings += doubts(system, partition, policy)
+                warnings += [*doubts(system, partition, policy), *variant_doubts(system, plans[0])]
                 try:
                     render(plans[0])
                 except Refused as error:  # the easyconfigs may yet be written

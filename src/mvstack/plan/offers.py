@@ -10,6 +10,7 @@ from mvstack.model.system import External, Partition, System
 from mvstack.model.vocabulary import parts_of
 from mvstack.plan import spackspecs
 from mvstack.plan.choose import Choice
+from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
 
@@ -92,6 +93,11 @@ HOW = {
     "slurm": "`srun --mpi=list` lists what it has",
 }
 """How to see what an external has."""
+BUILT = {
+    "ucx": "`ucx_info -b` says ENABLE_MT 1 for +thread_multiple",
+    "libfabric": "`fi_info -l`",
+}
+"""How to see which of Spack's variants it was built with."""
 
 
 def _said(value: str | list[str]) -> str:
@@ -212,6 +218,22 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
                 f"use one of {listed(policy.file_systems)}; ufs serves any POSIX file system",
                 "file_systems",
                 str(number),
+            )
+
+
+def variant_doubts(system: System, plan: Plan) -> Iterator[Problem]:
+    """The same of what the MPI stands on, where its external does not state a variant."""
+    externals = system.partitions[plan.partition].externals
+    for build in plan.mpi:
+        name = build.transport["library"]
+        there = externals.get(name)
+        wanted = set(re.findall(r"\+\w+", build.transport["variants"]))
+        if there and not system.discover and (lacking := sorted(wanted - _on(there))):
+            yield Problem(
+                f"{plan.partition}: the {name} here does not state {' '.join(lacking)}, so that "
+                f"Spack does not use it for {build.module}",
+                system.at("partitions", plan.partition, "externals", name),
+                todo=f"add to its `variants:` what it has ({BUILT[name]}), or take the line away",
             )
 
 

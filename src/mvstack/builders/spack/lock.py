@@ -85,7 +85,8 @@ class Environment:
                 "the environment cannot be concretized",
                 self.what,
                 found=problem.found,
-                todo=f"read {problem.where}: a requirement that cannot hold is named with its file",
+                todo=f"read {problem.where}: a requirement that cannot hold is named with its "
+                "file; `mvstack check` warns of externals that Spack does not use",
                 outcome="Nothing was installed.",
             ) from None
         answer = read(self.file)
