@@ -212,3 +212,19 @@ def test_a_capture_without_jobs(tmp_path: Path) -> None:
     """`--jobs` was left alone where the capture had none, and nobody was told."""
     with pytest.raises(InvalidInput, match="no list of jobs"):
         _captured(tmp_path, "squeue")
+
+
+@pytest.mark.parametrize("stated", ["+cma+rdmacm", "+cma+rdmacm+thread_multiple"])
+def test_an_external_that_spack_would_not_use_is_warned_of(
+    mvstack: Mvstack, tmp_path: Path, stated: str
+) -> None:
+    """Without ucx_info `discover` cannot see all variants, and Spack found nothing that fits."""
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\nbuilder: spack\nos: debian12\npartitions:\n  node:\n    cores: 2\n"
+        "    memory_gb: 4\n    target: x86_64_v3\n    fabric: shm\n    launcher: hydra\n"
+        '    compiler: {version: "12.2.0"}\n    externals:\n'
+        f'      ucx: {{version: "1.13.1", prefix: /usr, variants: "{stated}"}}\n'
+    )
+    said = mvstack("check", tmp_path / "mine.yaml")
+    warned = "the ucx here does not state +thread_multiple" in said.err
+    assert said.code == 0 and warned == (stated == "+cma+rdmacm")
