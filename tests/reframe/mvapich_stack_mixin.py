@@ -133,6 +133,13 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         """Fail unless each of the paths ``loaded`` that is an MPI is that of the plan."""
         mpi = sorted({path for path in loaded if LIBMPI.search(path)})
         place = self.mpi.get("provided") or self.tree
+        for path in loaded:
+            wanted = self.mpi.get("loads", {}).get(re.sub(r"(ch)?\.so.*", "", Path(path).name))
+            if wanted and os.path.realpath(path) != wanted:
+                raise SanityError(
+                    f"{who} loaded {path}, and not {wanted}: a program with an RPATH, as Spack "
+                    f"builds it, cannot be measured over another MPI"
+                )
         if not mpi:
             raise SanityError(f"{who} loaded no libmpi: is it a static or a serial program?")
         for path in mpi:

@@ -23,7 +23,7 @@ def load(system, folder=FOLDER):
     path = path if path.is_file() else folder / f"{system}.yaml"
     if not path.is_file():
         return []
-    rows = yaml.safe_load(path.read_text())
+    rows = yaml.safe_load(path.read_text()) or []
     if not isinstance(rows, list):
         raise ValueError(f"{path}: expected a list of rows")
     rows = [row for row in rows if not (isinstance(row, dict) and "kind" in row)]

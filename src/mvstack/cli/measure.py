@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
 from typer import Option
 
 from mvstack.cli import options
@@ -20,7 +21,13 @@ from mvstack.render.templates import template
 from mvstack.sources.accepted import state_dir
 from mvstack.support import hashes
 from mvstack.support.console import say, table
-from mvstack.support.errors import InvalidInput, MvstackError, gathered, together
+from mvstack.support.errors import (
+    CheckFailed,
+    InvalidInput,
+    MvstackError,
+    gathered,
+    together,
+)
 from mvstack.support.files import write_atomically
 from mvstack.support.home import checkout, home
 from mvstack.support.processes import variable
@@ -57,7 +64,11 @@ _Ops = Annotated[
 ]
 _Apps = Annotated[
     list[str] | None,
-    Option("--app", metavar="NAME", help="An installed application, by its check; repeat."),
+    Option("--app", metavar="PACKAGE", help="Run this installed package's check, too; repeat."),
+]
+_Confirms = Annotated[
+    list[str] | None,
+    Option("--app", metavar="PACKAGE", help="Nothing may make this slower; else HPCC; repeat."),
 ]
 _Ranks = Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")]
 _Sizes = Annotated[str, Option("--sizes", metavar="MIN:MAX", help="Message sizes in bytes.")]
@@ -173,7 +184,7 @@ def tune(
     ] = "",
     budget: Annotated[str, Option("--budget", metavar="TIME", help="As 90s, 20m or 2h.")] = "1h",
     ops: _Ops = None,
-    app_: _Apps = None,
+    app_: _Confirms = None,
     ranks: _Ranks = 2,
     sizes: _Sizes = "8:1048576",
     launcher: _Launcher = None,
@@ -211,6 +222,15 @@ def tune(
             raise together(absent)
         built = bench.compiled(mine[0], source, cache, bounds)
         (built,) = with_applications([built], plan, apps)
+        for name in [*apps]:
+            try:
+                built.verify(name, ranks)
+            except bench.Wrong as wrong:
+                if app_:
+                    todo = "see `mvstack test`, or leave it out"
+                    raise CheckFailed(f"{name} as it is: {wrong}", module, todo=todo) from None
+                typer.echo(f"{name} does not confirm what is found: {wrong}", err=True)
+                del apps[name]
     request = Request(names, ranks, seen.cores or 1, modules[module], load_tuning(), tuple(apps))
     key = hashes.of(built.folder.name, names, ranks, bounds, mine[0].launch, machine())[:12]
     folder = cache / "tune" / key

@@ -4,9 +4,12 @@ A program that is linked with an MPI of MPICH's ABI (https://www.mpich.org/abi) 
 other one, so nothing is compiled for a peer.
 """
 
+import math
 import os
+import platform
 import re
 import shlex
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +18,14 @@ from typing import Any
 from mvstack.measure.bench import OPERATIONS, Bench, Wrong, watched
 from mvstack.measure.compare import machine
 from mvstack.measure.mpis import ALWAYS, BOUND, Mpi, clean
-from mvstack.support.errors import InvalidInput, MvstackError
+from mvstack.support import hashes
+from mvstack.support.errors import InvalidInput, Missing, MvstackError
 from mvstack.support.processes import run
 from mvstack.support.units import one_line
 from mvstack.support.words import listed, nearest
 from mvstack.test.expected import Check
-from mvstack.test.run import TUNING, every_check, run_checks
+from mvstack.test.run import CHECKS, TUNING, every_check, run_checks
+from mvstack.tree.records import Records
 
 Plan = dict[str, Any]
 # libmpi of MPICH's ABI: MPICH's, Intel MPI's and MVAPICH's to 3.0; MVAPICH 4.0's; Debian's MPICH's
@@ -30,41 +35,43 @@ ABI = ("libmpi.so.12", "libmpi.so.0", "libmpich.so.12")
 def applications(words: list[str], plan: Plan, ranks: int) -> dict[str, Check]:
     """By name and version the check of each application of ``words``. Raises InvalidInput.
 
-    Of a check for several numbers of ranks that for ``ranks`` is taken, or the first.
+    Of a check for several numbers of ranks that for ``ranks`` is taken.
     """
     checks: dict[str, list[Check]] = {}
     for check in every_check():
         checks.setdefault(check.software, []).append(check)
-    there = {f"{one['name']} {one['version']}": one["name"] for one in plan["packages"]}
-    there = {title: name for title, name in there.items() if name in checks}
-    found = {}
+    there = {title(one): one["name"] for one in plan["packages"] if one["name"] in checks}
+    found = dict[str, Check]()
     for word in dict.fromkeys(words):
-        titles = [one for one, name in there.items() if word.lower() in (one.lower(), name.lower())]
-        if not titles:
+        meant = [one for one, name in there.items() if word.lower() in (one.lower(), name.lower())]
+        if not meant:
             names = sorted({*there.values()})
             what = f"--app {word}: no such application with a check is installed here"
             raise InvalidInput(what, allowed=listed(names) or "none", nearest=nearest(word, names))
-        ways = checks[there[titles[0]]]
-        wanted = ("ranks", str(ranks))
-        found[titles[0]] = next((one for one in ways if wanted in one.values), ways[0])
+        ways = {dict(one.values).get("ranks", str(ranks)): one for one in checks[there[meant[0]]]}
+        if str(ranks) not in ways:
+            what = f"--app {word}: its check is not for {ranks} ranks"
+            raise InvalidInput(what, allowed=f"--ranks {' or '.join(ways)}")
+        found |= dict.fromkeys(meant, ways[str(ranks)])
     return found
 
 
-def with_applications(benches: list[Bench], plan: Plan, checks: dict[str, Check]) -> list[Bench]:
-    """``benches`` that run these applications, too: ours those linked with it, a peer the first's.
+def title(package: Plan) -> str:
+    """``HPCC 1.5.0``."""
+    return f"{package['name']} {package['version']}"
 
-    Raises Wrong where none of ours says what its programs load.
-    """
-    rows = {row["module"]: row for row in plan["mpi"]}
+
+def with_applications(benches: list[Bench], plan: Plan, checks: dict[str, Check]) -> list[Bench]:
+    """``benches`` that run these applications, too. Raises Missing without an MPI of ours."""
     own = {one.mpi.name: one for one in benches if one.mpi.ours}
-    made: list[Bench] = []
-    for one in benches if checks and own else ():
-        name = one.mpi.name.partition(" over ")[0]
-        mine = own.get(name) or next(iter(own.values()))
-        row = rows.get(name, rows[mine.mpi.name])
-        basis = one.mpi, one.folder, one.sizes, one.limit
-        made.append(AppBench(*basis, plan, row, checks, mine))
-    return made or benches
+    if checks and not own:
+        raise Missing("applications need the MPI that they are linked with, and it does not load")
+    if not checks:
+        return benches
+    files = [*CHECKS.glob("*.py"), *{one.file for one in checks.values()}]
+    content = hashes.of(hashes.of_files(sorted(files)), Records(Path(plan["tree"])).hashes())
+    basis = [(one.mpi, one.folder, one.sizes, one.limit) for one in benches]
+    return [AppBench(*one, plan, checks, own, content) for one in basis]
 
 
 def libraries(bench: Bench) -> list[Path]:
@@ -78,15 +85,13 @@ def libraries(bench: Bench) -> list[Path]:
 
 
 def linked(library: Path, wants: str, folder: Path) -> Path:
-    """The folder in which a program that wants another soname finds ``library``. Raises Wrong.
+    """``folder``, in which a program finds ``library`` under the soname that it wants.
 
-    That is its own, or ``folder`` with links to it and to what Fortran and C++ have beside it.
+    So it does what Fortran and C++ have beside it. Raises Wrong for another ABI.
     """
-    if library.name == wants:
-        return library.parent
-    if not {library.name, wants} <= {*ABI}:
+    if library.name != wants and not {library.name, wants} <= {*ABI}:
         raise Wrong(f"it has {library.name}, and the program wants {wants}: another ABI")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for binding in ("", "fort", "cxx"):
         link = folder / wants.replace(".so", f"{binding}.so")
         link.unlink(missing_ok=True)
@@ -100,14 +105,14 @@ def added(mpi: Mpi, name: str) -> list[str]:
     return [one for one in mpi.environment.get(name, "").split(":") if one not in known]
 
 
-def instead(mpi: Mpi, of: Mpi, libraries: list[Path]) -> list[str]:
-    """Shell lines that put ``mpi``, with ``libraries``, in the place of the loaded one, ``of``."""
+def instead(mpi: Mpi, of: Mpi, folders: list[Path]) -> list[str]:
+    """Shell lines that put ``mpi``, with ``folders``, in the place of the loaded one, ``of``."""
     taken = (*TUNING, "MVSTACK_BOUND")
     set_ = {x: y for x, y in mpi.environment.items() if x.startswith(taken) or x in ALWAYS}
     lines = [f"unset {' '.join(f'${{!{one}@}}' for one in TUNING)}"]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(set_.items())]
-    for name, more in (("PATH", []), ("LD_LIBRARY_PATH", libraries)):
-        first = ":".join(dict.fromkeys([*map(str, more), *added(mpi, name)]))
+    for name, more in (("PATH", []), ("LD_LIBRARY_PATH", folders)):
+        first = ":".join(dict.fromkeys([*added(mpi, name), *map(str, more)]))
         gone = " ".join(map(shlex.quote, added(of, name)))
         lines += [
             f"{name}=:${name}:",  # its UCX would be found before that of another MPI
@@ -119,12 +124,12 @@ def instead(mpi: Mpi, of: Mpi, libraries: list[Path]) -> list[str]:
 
 @dataclass(frozen=True)
 class AppBench(Bench):
-    """A Bench that runs applications of ``plan``, too, linked with the MPI of its ``row``."""
+    """A Bench that runs applications of ``plan``, too, each linked with one of ``own``."""
 
     plan: Plan = field(default_factory=dict)
-    row: Plan = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
-    of: Bench | None = None  # ours, that they are linked with
+    own: Mapping[str, Bench] = field(default_factory=dict)  # by module
+    content: str = ""  # of the checks and of what is installed
 
     def on(self, name: str, ranks: int) -> int:
         """On how many ranks it runs."""
@@ -147,37 +152,55 @@ class AppBench(Bench):
             used["others"] = 0.0
         return {**seen, **used}
 
-    def _figures(self, name: str, ranks: int) -> dict[str, float]:
-        of, loaded = self.of or self, libraries(self)
+    def _linked_with(self, name: str) -> Bench:
+        """The MPI of ours that the application is linked with, for a peer the first. Wrong."""
+        rows = [one for one in self.plan["packages"] if title(one) == name]
+        over = [one for one in self.own if {one, "", None} & {x.get("mpi") for x in rows}]
+        mine = self.mpi.name.partition(" over ")[0]
+        if not over or (mine in {row["module"] for row in self.plan["mpi"]} and mine not in over):
+            raise Wrong("it is not installed over it")
+        return self.own[mine if mine in over else over[0]]
+
+    def _row(self, of: Bench, ranks: int) -> Plan:
+        """The plan's row of ``of``, with this MPI in its place."""
+        loaded, mpi = libraries(self), self.mpi
         first = linked(loaded[0], libraries(of)[0].name, self.folder / "app-libraries")
-        line = self.mpi.launch.removesuffix("{program}")
-        mpicc = run(
-            ["bash", "-c", f"command -v {shlex.quote(self.mpi.cc)}"], env=self.mpi.environment
-        )
+        mpicc = run(["bash", "-c", f"command -v {shlex.quote(mpi.cc)}"], env=mpi.environment)
         prefix = Path(os.path.realpath(mpicc.text.strip())).parents[1]
         # what it finds by a RUNPATH with $ORIGIN it does not find beside a link
-        own = [one.parent for one in loaded if prefix in Path(os.path.realpath(one)).parents]
-        row = {
-            **self.row,
+        beside = [one.parent for one in loaded if prefix in Path(os.path.realpath(one)).parents]
+        folders = [first, *(beside if prefix != Path("/usr") else ())]
+        loads = {re.sub(r"(ch)?\.so.*", "", one.name): os.path.realpath(one) for one in loaded}
+        return {
+            **next(row for row in self.plan["mpi"] if row["module"] == of.mpi.name),
             "ranks": ranks,
-            "launch": f"{line}bash {BOUND} {{program}}",
+            "launch": f"{mpi.launch.removesuffix('{program}')}bash {BOUND} {{program}}",
             "provided": str(prefix),
-            "instead": instead(
-                self.mpi, of.mpi, [first, *own] if prefix != Path("/usr") else [first]
-            ),
+            "loads": {x: y for x, y in loads.items() if x in ("libmpi", "libucp", "libfabric")},
+            "instead": instead(mpi, of.mpi, folders),
         }
+
+    def _figures(self, name: str, ranks: int) -> dict[str, float]:
+        row = self._row(self._linked_with(name), ranks)
         here = {"scheduler": "local", "starter": "local", "access": []}
+        others = {x["name"] for x in self.plan["packages"] if title(x) == name}
+        packages = [x for x in self.plan["packages"] if title(x) == name or x["name"] not in others]
+        plan = {**self.plan, **here, "mpi": [row], "packages": packages}
+        out = self.folder / f"app.{platform.node()}.{os.getpid()}"
         try:
-            results = run_checks(
-                {**self.plan, **here, "mpi": [row]}, self.folder / "app", [], only=self.checks[name]
-            )
+            results = run_checks(plan, out, [], only=self.checks[name])
         except MvstackError as error:
             raise Wrong(one_line(str(error), 300)) from None
+        found: dict[str, float] = {}
         for case in results["cases"]:
             if case["result"] != "pass":
-                raise Wrong(one_line(case["why"], 300))
-            if case["figures"]:
-                return {f"{one['name']} in {one['unit']}": one["value"] for one in case["figures"]}
-        raise Wrong(
-            "its check has no figure" if results["cases"] else "it is not installed over it"
-        )
+                raise Wrong(one_line(case["why"], 400))
+            for one in case["figures"]:
+                at = "" if one["size"] is None else f" {one['size']}"
+                found[f"{one['name']}{at} in {one['unit']}"] = one["value"]
+        shutil.rmtree(out, ignore_errors=True)  # of one that failed the files are left
+        if not found:
+            raise Wrong("its check has no figure")
+        if bad := [x for x, y in found.items() if not (math.isfinite(y) and y > 0)]:
+            raise Wrong(f"a figure is not above zero: {bad[0]}")
+        return found

@@ -170,6 +170,7 @@ class Bench:
     folder: Path
     sizes: tuple[int, int]
     limit: float = field(default_factory=lambda: LIMIT)  # seconds of one run
+    content = ""  # of what it runs beside its folder
 
     def run(self, program: str, ranks: int, *words: str, more: Mapping[str, str] = {}) -> str:
         """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""

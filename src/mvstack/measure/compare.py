@@ -94,7 +94,8 @@ class Comparison:
             (x.mpi.name, x.mpi.launch, x.folder.name, x.mpi.environment.get(TUNED, ""), WARM_UP)
             for x in self.benches
         )
-        key = hashes.of(mpis, self.benches[0].sizes, self.ranks, machine())
+        of = [x.content for x in self.benches[:1] if x.content]
+        key = hashes.of(mpis, *of, self.benches[0].sizes, self.ranks, machine())
         return Rows(folder / f"{key[:12]}.jsonl")
 
     def run(self, rows: Rows, progress: Progress) -> None:

@@ -45,6 +45,7 @@ ALWAYS = {
     "LC_ALL": "C.UTF-8",
 }
 BOUND = Path(__file__).with_name("bound.sh")
+PLAN = Path("records", "plan.json")  # what is below a tree of ours
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,13 @@ class Mpi:
 
 
 def clean() -> dict[str, str]:
-    """Our environment without loaded modules and without what would tune an MPI."""
-    return {**for_checks(os.environ)[0], **ALWAYS}
+    """Our environment without modules and folders of a stack, and without what tunes an MPI."""
+    kept = {**for_checks(os.environ)[0], **ALWAYS}
+    for name in kept.keys() & {"PATH", "LD_LIBRARY_PATH"}:  # whose UCX another MPI would load
+        folders = kept[name].split(":")
+        own = {x for x in folders if any((y / PLAN).is_file() for y in Path(x).parents)}
+        kept[name] = ":".join(one for one in folders if one not in own)
+    return kept
 
 
 def _loaded(setup: str, what: str) -> dict[str, str]:

@@ -84,7 +84,8 @@ def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[
         mean = statistics.interval(statistics.geometric_mean(ratio)).as_dict()
         ahead[mpi] = {"mean": mean, "sizes": rows_}
     figures = {mpi: _intervals(one, sizes) for mpi, one in drawn.items()}
-    row = {"op": name, "unit": unit, "higher_is_better": all(higher)}
+    same = len({*higher}) == 1  # figures of an application differ; each has its unit in its name
+    row = {"op": name, "unit": unit, "higher_is_better": higher[0] if same else None}
     return row | {"figures": figures, "ahead": ahead}
 
 
@@ -102,7 +103,7 @@ def drawn_ratios(rows: list[Row], name: str, mpi: str, other: str) -> Array:
 def more_is_better(name: str, at: int | str) -> bool:
     """Whether it is of an operation at a size, or of an application's figure ``NAME in UNIT``."""
     known = OPERATIONS.get(name)
-    return known.higher_is_better if known else str(at).split()[-1] not in LESS_IS_BETTER
+    return known.higher_is_better if known else str(at).rpartition(" in ")[2] not in LESS_IS_BETTER
 
 
 def _intervals(drawn: Array, sizes: list[int]) -> list[Row]:

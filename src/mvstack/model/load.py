@@ -119,9 +119,9 @@ def _told(release: R, file: YamlFile) -> R:
         what = "name: a release's file is called after the release"
         where = file.where(("name",))
         raise InvalidInput(what, where, found=release.name, allowed=file.path.stem)
-    known: list[tuple[str, object]] = []
+    known: list[tuple[str, object, object]] = []
     for number, row in enumerate(release.packages):
-        if (one := (row.module, row.where)) in known:
+        if (one := (row.module, row.where, row.only_over)) in known:
             where, todo = file.where(("packages", number)), "take one of the two rows away"
             raise InvalidInput(f"packages: {row.module} is written twice", where, todo=todo)
         known.append(one)

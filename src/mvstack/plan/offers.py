@@ -156,7 +156,8 @@ def scheduler_of(system: System, partition: str, policy: Policy) -> str:
     said = part.scheduler is not None or "scheduler" in system.model_fields_set
     own = policy.programs[part.launcher].scheduler
     found = own if named == "none" else named
-    if own not in ("none", found):
+    kinds = {policy.schedulers[one].directive for one in (own, found)}
+    if own != "none" and len(kinds) > 1:
         raise InvalidInput(
             f"{partition}: launcher {part.launcher} starts programs in jobs of {own} alone",
             system.at("partitions", partition, "launcher"),

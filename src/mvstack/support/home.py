@@ -47,7 +47,12 @@ class Home:
         """The site's folder of that kind, if it has one, and ours."""
         ours = self.data / FOLDERS[kind]
         own = self.site / kind if self.site else ours
-        return [own, ours] if own != ours and own.exists() else [ours]
+        if own == ours or not os.path.lexists(own):
+            return [ours]
+        if not own.is_dir() or not os.access(own, os.R_OK | os.X_OK):
+            what = "this cannot be read" if own.is_dir() else "this is no folder"
+            raise InvalidInput(what, str(own), todo="mend it, or take it away")
+        return [own, ours]
 
     def files(self, kind: str, pattern: str = "*.yaml") -> dict[str, Path]:
         """Every file of that kind by its name, sorted; the site's stands for ours of one name."""
@@ -87,10 +92,6 @@ def use(site: Path) -> None:
         new = "our-site" if site.exists() else site
         todo = f"name the site's folder (also by {VARIABLE}); `mvstack new site {new}` makes one"
         raise InvalidInput(what, str(site), todo=todo)
-    for path in (site / name for name in FOLDERS if (site / name).exists()):
-        if not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
-            what = "this cannot be read" if path.is_dir() else "this is a file, not a folder"
-            raise InvalidInput(what, str(path), todo="mend it, or take it away")
     problems = [
         Problem(
             f"{path.name}: a site has no such folder",

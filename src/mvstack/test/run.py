@@ -87,8 +87,10 @@ def run_checks(
         command = _command(out, tags, [only.file] if only else _folders(checks))
         if only:  # without the other files, which take seconds to read
             environ["PYTHONPATH"] = str(CHECKS)
-            words = [only.name, *(f"{name}={value}" for name, value in sorted(only.values))]
-            command += ["-n", f"^{re.escape('%'.join(words))}$"]
+            # ReFrame has them in order of declaration, and without spaces
+            words = [re.escape(f"%{x}={y}".replace(" ", "")) for x, y in only.values]
+            ways = "".join(f"(?=.*{one}(%|$))" for one in words)
+            command += ["-n", f"^{only.name}(?=%|$){ways}"]
         code = follow(command, environ, line=take, cwd=out, limits=Limits(grace=GRACE))
     finally:
         (out / "reframe.out").write_text("\n".join(output) + "\n")
