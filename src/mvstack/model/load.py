@@ -85,8 +85,8 @@ def _release(name: str, folders: list[Path]) -> Release:
         folders = folders[1:]
     file = read_yaml(path)
     if not isinstance(file.data, dict) or "extends" not in file.data:
-        return _told(validated(Release, file), file)
-    more = _told(validated(Addition, file), file)
+        return _placed(validated(Release, file), file)
+    more = _placed(validated(Addition, file), file)
     # a site's 2026.11 that extends 2026.11 extends ours
     below = folders[1:] if more.extends == name else folders
     known = {found.stem for folder in below for found in folder.rglob("*.yaml")}
@@ -111,25 +111,15 @@ def _release(name: str, folders: list[Path]) -> Release:
     )
 
 
-def _told(release: R, file: YamlFile) -> R:
-    """``release``, with its rows placed. Raises InvalidInput for another name than the file's, and
-    for a package that is written twice.
+def _placed(release: R, file: YamlFile) -> R:
+    """``release``, each row of which knows its own file and line when it is added to another's.
+
+    Raises InvalidInput where its file is called otherwise.
     """
     if release.name != file.path.stem:
         what = "name: a release's file is called after the release"
         where = file.where(("name",))
         raise InvalidInput(what, where, found=release.name, allowed=file.path.stem)
-    known: list[tuple[str, object, object]] = []
-    for number, row in enumerate(release.packages):
-        if (one := (row.module, row.where, row.only_over)) in known:
-            where, todo = file.where(("packages", number)), "take one of the two rows away"
-            raise InvalidInput(f"packages: {row.module} is written twice", where, todo=todo)
-        known.append(one)
-    return _placed(release, file)
-
-
-def _placed(release: R, file: YamlFile) -> R:
-    """``release``, each row of which knows its own file and line when it is added to another's."""
     for number, row in enumerate(release.packages):
         row.stands(file, "packages", number)
     for product, versions in release.mpi.items():
