@@ -117,7 +117,8 @@ def instead(mpi: Mpi, of: Mpi, folders: list[Path]) -> list[str]:
         lines += [
             f"{name}=:${name}:",  # its UCX would be found before that of another MPI
             f'for one in {gone}; do {name}="${{{name}//:$one:/:}}"; done',
-            f'export {name}={shlex.quote(first)}"${name}"',
+            f'{name}={shlex.quote(first)}"${name}"',
+            f'{name}="${{{name}#:}}"; export {name}="${{{name}%:}}"',  # no current folder
         ]
     return lines
 
