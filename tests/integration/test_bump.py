@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import TOP, Mvstack, Said
-from test_cli import mvstack as mvstack
+from said import Mvstack, Said
+from test_cli import TOP
 from versions.elsewhere import STOCK
 
 TAGS = {"hypre-space/hypre": ["v2.33.0", "v3.1.0", "v9.1.0", "v10.0-rc1", "nightly-99"]}

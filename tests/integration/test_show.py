@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_cli import Mvstack
-from test_cli import mvstack as mvstack
+from said import Mvstack
 
 from mvstack.model.load import load_release, load_system, system_names
 from mvstack.report.offers import planned

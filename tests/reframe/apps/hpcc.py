@@ -14,7 +14,7 @@ class Hpcc(rfm.RunOnlyRegressionTest, AppMixin):
     """HPL, PTRANS, DGEMM, STREAM, RandomAccess and FFT on two ranks, a problem of seconds."""
 
     software = "HPCC"
-    tags = {"app", "bench", "nightly"}
+    tags = {"bench", "nightly"}
     ranks = 2
     results = ["hpccoutf.txt"]
 
