@@ -14,7 +14,10 @@ from mvstack.report.offers import planned
 from mvstack.report.seen import Row
 
 
-def test_a_partition_says_how_to_load_and_run_it_in_lines_to_copy(mvstack: Mvstack) -> None:
+def test_a_partition_says_how_to_load_and_run_it_in_lines_to_copy(
+    mvstack: Mvstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MVSTACK_ROOT")  # else it is below that
     said = mvstack("show", "expanse/cpu").out
     tree = "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu"
     assert f"    source {tree}/init/bash\n" in said
