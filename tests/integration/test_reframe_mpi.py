@@ -172,11 +172,11 @@ def test_another_variable_than_planned_fails(plan, tmp_path):
     """One line in a module put MPI on TCP, and 22 of 22 checks passed."""
     changed = copy.deepcopy(plan)
     before = changed["mpi"][0].get("environment", {})
-    changed["mpi"][0]["environment"] = {"UCX_TLS": {"value": "rc"}}
+    changed["mpi"][0]["environment"] = {"UCX_LOG_LEVEL": {"value": "info"}}
     results = run_checks(changed, tmp_path / "out", ["correct"])
     [case] = [case for case in results["cases"] if case["check"] == "Identity"]
     assert case["result"] == "fail"
-    assert "UCX_TLS is not set, planned was rc" in case["why"]
+    assert "UCX_LOG_LEVEL is not set, planned was info" in case["why"]
     for name, row in before.items():
         assert f"{name} is {row['value']}, planned was not to set it" in case["why"]
 
@@ -217,7 +217,7 @@ def test_another_ucx_or_libfabric_than_the_mpi_was_built_over_fails(check, plan,
     other = Path(shutil.copy(real, tmp_path / name))
     launch = through(plan, f"env LD_LIBRARY_PATH={tmp_path}:$LD_LIBRARY_PATH")
     why = check("identity", beneath="/usr", launch=launch)["Identity"]["why"]
-    assert f"loaded {other}; planned was that below /usr. Look at LD_LIBRARY_PATH" in why
+    assert f"loaded {other}; planned was that below " in why and "Look at LD_LIBRARY_PATH" in why
 
 
 def interposed(plan, tmp_path, name):
