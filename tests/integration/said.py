@@ -30,6 +30,11 @@ def mvstack(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("MVSTACK_ROOT", str(tmp_path / "stacks"))
     monkeypatch.setenv("MVSTACK_SITE", "")  # --site sets it
+    return runner(monkeypatch, capsys)
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Mvstack:
+    """The same where the test has set what it needs."""
     umask = os.umask(0o022)
     os.umask(umask)
 

@@ -11,9 +11,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -22,21 +21,12 @@ from cache_tree import Site
 from checks_tree import installed_plan
 from install_tree import states
 from one_writer import one_writer
+from said import Mvstack, Said, runner
 
 from mvstack.cache import gpg
-from mvstack.cli import main as cli
 
 TOP = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Mvstack = Callable[..., Said]
 
 
 @pytest.fixture
@@ -48,20 +38,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 @pytest.fixture
 def mvstack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Mvstack:
-    def run(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["mvstack", *map(str, words)])
-        capsys.readouterr()
-        umask = os.umask(0o022)
-        try:
-            cli.main()
-            code: Any = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        finally:
-            os.umask(umask)
-        return Said(int(code), *capsys.readouterr())
-
-    return run
+    return runner(monkeypatch, capsys)
 
 
 def pushed(site: Site, mvstack: Mvstack) -> Said:

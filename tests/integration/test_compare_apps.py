@@ -167,7 +167,10 @@ def test_a_program_that_holds_the_path_of_its_mpi_is_not_measured_over_another(w
     subprocess.run(words, check=True)
     data = compared(world, "--app", "ring", "--peer", "system:mpich")
     (fault,) = data["faults"]
-    assert fault["mpi"] == "system:mpich" and "a program with an RPATH" in fault["why"]
+    assert (
+        fault["mpi"] == "system:mpich"
+        and "of the MPI that is measured: a program with an RPATH" in fault["why"]
+    )
     (one,) = data["operations"]
     assert [*one["figures"]] == [data["mpis"][0]["name"]]
 

@@ -189,7 +189,7 @@ def test_an_external_without_a_version_is_warned_of(mvstack: Mvstack, tmp_path: 
 def test_a_capture_of_a_fabric_in_which_nothing_is(mvstack: Mvstack, tmp_path: Path) -> None:
     (tmp_path / "ibnetdiscover").touch()
     said = mvstack("fabric", "check", "comet", "--from", tmp_path)
-    assert said.code == 3 and "no device is named" in said.err and str(tmp_path) in said.err
+    assert said.code == 3 and "names no device" in said.err and str(tmp_path) in said.err
     said = mvstack("fabric", "check", "comet", "--from", tmp_path, "--json", "--metrics", "-")
     assert said.code == 3 and "only one of them" in json.loads(said.out)["problems"][0]["message"]
 

@@ -137,8 +137,9 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             wanted = self.mpi.get("loads", {}).get(re.sub(r"(ch)?\.so.*", "", Path(path).name))
             if wanted and os.path.realpath(path) != wanted:
                 raise SanityError(
-                    f"{who} loaded {path}, and not {wanted}: a program with an RPATH, as Spack "
-                    f"builds it, cannot be measured over another MPI"
+                    f"{who} loaded {path}, and not {wanted} of the MPI that is measured: a program "
+                    f"with an RPATH, as Spack builds it, cannot run over another MPI; else look at "
+                    f"LD_LIBRARY_PATH"
                 )
         if not mpi:
             raise SanityError(f"{who} loaded no libmpi: is it a static or a serial program?")

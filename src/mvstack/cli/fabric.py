@@ -88,11 +88,9 @@ def _read(folder: Path | None, names: dict[str, str]) -> Fabric:
     found, states, *counters = [_captured(folder, x) if folder else _here(x) for x in READ]
     fabric = read_fabric(found, states, "\n".join(counters), names)
     if not fabric.devices:
-        what, where = (
-            "no device is named in what ibnetdiscover printed",
-            folder and folder / READ[0],
-        )
-        raise InvalidInput(what, str(where or ""), found=one_line(found, 80) or "nothing")
+        where = str(folder / READ[0]) if folder else ""
+        told = one_line(found, 80) or "nothing"
+        raise InvalidInput("what ibnetdiscover printed names no device", where, found=told)
     return fabric
 
 

@@ -21,13 +21,7 @@ from mvstack.render.templates import template
 from mvstack.sources.accepted import state_dir
 from mvstack.support import hashes
 from mvstack.support.console import say, table
-from mvstack.support.errors import (
-    CheckFailed,
-    InvalidInput,
-    MvstackError,
-    gathered,
-    together,
-)
+from mvstack.support.errors import CheckFailed, InvalidInput, MvstackError, gathered, together
 from mvstack.support.files import write_atomically
 from mvstack.support.home import checkout, home
 from mvstack.support.processes import variable
@@ -68,7 +62,7 @@ _Apps = Annotated[
 ]
 _Confirms = Annotated[
     list[str] | None,
-    Option("--app", metavar="PACKAGE", help="Nothing may make this slower; else HPCC; repeat."),
+    Option("--app", metavar="PACKAGE", help="Keep nothing that slows this package (else HPCC)."),
 ]
 _Ranks = Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")]
 _Sizes = Annotated[str, Option("--sizes", metavar="MIN:MAX", help="Message sizes in bytes.")]

@@ -93,11 +93,6 @@ HOW = {
     "slurm": "`srun --mpi=list` lists what it has",
 }
 """How to see what an external has."""
-BUILT = {
-    "ucx": "`ucx_info -b` says ENABLE_MT 1 for +thread_multiple",
-    "libfabric": "`fi_info -l`",
-}
-"""How to see which of Spack's variants it was built with."""
 
 
 def _said(value: str | list[str]) -> str:
@@ -197,14 +192,11 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     if part.launcher == "srun" and "slurm" not in part.externals:
         todo = "name it under `externals:` (`slurm: {version: …, prefix: …}`)"
         yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
-    of_no_version = (
-        [] if system.discover else [x for x, y in part.externals.items() if not y.version]
-    )
-    for name in of_no_version:
-        todo = "set `version:`, or take the line away"
-        yield doubt(
-            f"{name} has no version, without which Spack does not use it", todo, "externals", name
-        )
+    for name, there in part.externals.items():
+        if not there.version and not system.discover:
+            todo = "set `version:`, or take the line away"
+            message = f"{name} has no version, without which Spack does not use it"
+            yield doubt(message, todo, "externals", name)
     for name, field in (("libfabric", "providers"), ("ucx", "transports"), ("slurm", "mpi")):
         external = part.externals.get(name)
         if external and not system.discover and not getattr(external, field):
@@ -234,7 +226,8 @@ def variant_doubts(system: System, plan: Plan) -> Iterator[Problem]:
                 f"{plan.partition}: the {name} here does not state {' '.join(lacking)}, so that "
                 f"Spack does not use it for {build.module}",
                 system.at("partitions", plan.partition, "externals", name),
-                todo=f"add to its `variants:` what it has ({BUILT[name]}), or take the line away",
+                todo="add to its `variants:` what it has (of UCX `ucx_info -b` tells: "
+                "ENABLE_MT 1 is +thread_multiple), or take the line away",
             )
 
 

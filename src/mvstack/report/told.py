@@ -83,7 +83,9 @@ def check_references(path: Path) -> None:
     """Refuse figures of a system or of partitions that there are not."""
     if path.stem not in system_names():
         close = nearest(path.stem, system_names())
-        raise InvalidInput(f"there is no system {path.stem}", relative(path), nearest=close)
+        todo = "call the file after the system (`mvstack list systems`)"
+        what = f"there is no system {path.stem}"
+        raise InvalidInput(what, relative(path), nearest=close, todo=todo)
     system = load_system(path.stem)
     there, file = system.partitions, read_yaml(path)
     sayings(path)

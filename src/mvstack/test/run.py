@@ -47,7 +47,7 @@ def run_checks(
 ) -> dict[str, Any]:
     """Run the checks that have one of ``tags`` (all, if empty) for every MPI build of ``plan``.
 
-    Or ``only`` one.
+    With ``only`` that check alone is run, whatever its tags.
 
     Below ``out`` come plan.json, results.json, reframe.json, junit.xml, reframe.out and the folders
     of failed checks. ``on_line`` gets each line that ReFrame prints. The results are returned
