@@ -47,7 +47,8 @@ def applications(words: list[str], plan: Plan, ranks: int) -> dict[str, Check]:
         if not meant:
             names = sorted({*there.values()})
             what = f"--app {word}: no such application with a check is installed here"
-            raise InvalidInput(what, allowed=listed(names) or "none", nearest=nearest(word, names))
+            todo, close = f"mvstack install {plan['system']} {word}", nearest(word, names)
+            raise InvalidInput(what, allowed=listed(names) or "none", nearest=close, todo=todo)
         ways = {dict(one.values).get("ranks", str(ranks)): one for one in checks[there[meant[0]]]}
         if str(ranks) not in ways:
             what = f"--app {word}: its check is not for {ranks} ranks"
