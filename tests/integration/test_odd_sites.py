@@ -131,6 +131,16 @@ def test_a_hint_names_the_site(mvstack: Mvstack, tmp_path: Path) -> None:
     assert said.code == 4 and f"mvstack --site '{top}' install expanse/cpu" in said.err
 
 
+def test_a_form_that_nobody_filled_in_is_told(mvstack: Mvstack, tmp_path: Path) -> None:
+    top = tmp_path / "site"
+    mvstack("new", "site", top)
+    mvstack("--site", top, "new", "system", "mine")
+    said = mvstack("--site", top, "check", "mine")
+    assert said.code == 0
+    told = re.findall(r"^warning: .*mine.yaml:\d+: (\w+): still the form's words", said.err, re.M)
+    assert told == ["title", "site", "source"]
+
+
 def test_show_says_where_it_would_be_below_the_root_that_is_named(mvstack: Mvstack) -> None:
     said = mvstack("show", "expanse/cpu", "--root", "/zz")
     assert "/zz/2026.11" in said.out and "/cm/shared/apps" not in said.out

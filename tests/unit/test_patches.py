@@ -27,6 +27,7 @@ BOTH = {
         "few-ranks-without-tree",
         "fewer-steps",
         "matched-receive-in-parts",
+        "one-node-without-network",
         "one-sided-by-memory",
         "port-by-socket",
         "proxy-that-does-not-start",

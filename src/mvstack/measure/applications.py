@@ -165,7 +165,7 @@ class AppBench(Bench):
 
     def _row(self, of: Bench, ranks: int) -> Plan:
         """The plan's row of ``of``, with this MPI in its place."""
-        loaded, mpi = libraries(self), self.mpi
+        loaded, mpi, bare = libraries(self), self.mpi, "{program}"
         first = linked(loaded[0], libraries(of)[0].name, self.folder / "app-libraries")
         mpicc = run(["bash", "-c", f"command -v {shlex.quote(mpi.cc)}"], env=mpi.environment)
         prefix = Path(os.path.realpath(mpicc.text.strip())).parents[1]
@@ -176,7 +176,7 @@ class AppBench(Bench):
         return {
             **next(row for row in self.plan["mpi"] if row["module"] == of.mpi.name),
             "ranks": ranks,
-            "launch": f"{mpi.launch.removesuffix('{program}')}bash {BOUND} {{program}}",
+            "launch": f"{mpi.launch.removesuffix(bare)}bash {shlex.quote(str(BOUND))} {bare}",
             "provided": str(prefix),
             "loads": {x: y for x, y in loads.items() if x in ("libmpi", "libucp", "libfabric")},
             "instead": instead(mpi, of.mpi, folders),

@@ -64,12 +64,9 @@ def check_offers(system: System, partition: str, choice: Choice) -> None:
 def _other_variants(system: System, partition: str, choice: Choice) -> Iterator[Problem]:
     """What the site says of its own MPI that is not what the partition needs."""
     name, device = choice.product, choice.devices[0]
-    said = system.partitions[partition].externals[name].variants.split()
-    needed = {
-        "netmod": device.partition(":")[2],
-        "gpu": choice.policy.gpus[choice.facts.gpu].package,
-    }
-    for word in said:
+    gpu = choice.policy.gpus[choice.facts.gpu].package
+    needed = {"netmod": device.partition(":")[2], "gpu": gpu}
+    for word in system.partitions[partition].externals[name].variants.split():
         variant, _, value = word.partition("=")
         if needed.get(variant, value) != value:
             yield Problem(
@@ -93,6 +90,8 @@ HOW = {
     "slurm": "`srun --mpi=list` lists what it has",
 }
 """How to see what an external has."""
+FORM = {"title": "say in a line", "site": "Who runs it", "source": "who wrote this file, from"}
+"""What `mvstack new system` leaves to fill in."""
 
 
 def _said(value: str | list[str]) -> str:
@@ -194,9 +193,8 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
         yield doubt("launcher srun, and no Slurm among the externals", todo, "launcher")
     for name, there in part.externals.items():
         if not there.version and not system.discover:
-            todo = "set `version:`, or take the line away"
             message = f"{name} has no version, without which Spack does not use it"
-            yield doubt(message, todo, "externals", name)
+            yield doubt(message, "set `version:`, or take the line away", "externals", name)
     for name, field in (("libfabric", "providers"), ("ucx", "transports"), ("slurm", "mpi")):
         external = part.externals.get(name)
         if external and not system.discover and not getattr(external, field):
@@ -205,13 +203,10 @@ def doubts(system: System, partition: str, policy: Policy) -> Iterator[Problem]:
     for number, name in enumerate(part.file_systems):
         if name not in policy.file_systems:
             close = nearest(name, policy.file_systems)
-            yield doubt(
-                f"ROMIO has no driver for the file system {name}: it is left out"
-                + (f"; did you mean {close}?" if close else ""),
-                f"use one of {listed(policy.file_systems)}; ufs serves any POSIX file system",
-                "file_systems",
-                str(number),
-            )
+            meant = f"; did you mean {close}?" if close else ""
+            message = f"ROMIO has no driver for the file system {name}: it is left out{meant}"
+            todo = f"use one of {listed(policy.file_systems)}; ufs serves any POSIX file system"
+            yield doubt(message, todo, "file_systems", str(number))
 
 
 def variant_doubts(system: System, plan: Plan) -> Iterator[Problem]:
@@ -236,6 +231,9 @@ def system_doubts(system: System) -> Iterator[Problem]:
     if system.name == "local" and not system.discover:
         todo = "give it a name of its own: `mvstack discover --name NAME`"
         yield Problem("name: local is the machine that one is on", system.at("name"), todo=todo)
+    for field, words in FORM.items():
+        if words in str(getattr(system, field)):
+            yield Problem(f"{field}: still the form's words", system.at(field), todo="say it here")
     root = system.install.root or "/"
     if not PLAIN_PATH.fullmatch(root):
         yield Problem(
