@@ -13,6 +13,7 @@ from measured_tree import measured
 from typer.testing import CliRunner
 
 from mvstack.cli.main import app
+from mvstack.measure import applications
 
 # It says what libmpi each rank has, and fails where a variable of another MPI is left.
 SOURCE = r"""
@@ -135,6 +136,17 @@ def test_an_application_runs_over_each_mpi_of_its_soname(world: Path) -> None:
     other = [line for line in over if "/app-libraries/libmpich.so.12, unset" in line]
     # by value, to warm up, and in one round; what our module sets is not set for a peer
     assert len(own) == len(other) == 3
+
+
+def test_a_checkout_may_lie_below_a_path_with_a_space(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = world / "our stacks" / "bound.sh"
+    bound.parent.mkdir()
+    bound.write_bytes(applications.BOUND.read_bytes())
+    monkeypatch.setattr(applications, "BOUND", bound)
+    data = compared(world, "--app", "ring")
+    assert data["faults"] == [] and data["operations"][0]["figures"]
 
 
 def test_an_application_runs_on_other_ranks_beside_operations(world: Path) -> None:
