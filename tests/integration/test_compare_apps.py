@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from mvstack.cli.main import app
 from mvstack.measure import applications
+from mvstack.support.errors import InvalidInput
 
 # It says what libmpi each rank has, and fails where a variable of another MPI is left.
 SOURCE = r"""
@@ -168,7 +169,9 @@ def test_an_application_that_is_not_there_is_refused(world: Path) -> None:
     done = CliRunner().invoke(
         app, ["--site", str(world / "site"), *words], env={"MVSTACK_SITE": ""}
     )
-    assert "no such application" in str(done.exception) and "ring" in str(done.exception)
+    assert "no such application" in str(done.exception)
+    assert isinstance(done.exception, InvalidInput)
+    assert done.exception.problems[0].todo == "--app ring"
 
 
 def test_a_program_that_holds_the_path_of_its_mpi_is_not_measured_over_another(world: Path) -> None:

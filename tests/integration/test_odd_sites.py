@@ -137,7 +137,7 @@ def test_a_form_that_nobody_filled_in_is_told(mvstack: Mvstack, tmp_path: Path) 
     mvstack("--site", top, "new", "system", "mine")
     said = mvstack("--site", top, "check", "mine")
     assert said.code == 0
-    told = re.findall(r"^warning: .*mine.yaml:\d+: (\w+): still the form's words", said.err, re.M)
+    told = re.findall(r"^warning: .*mine.yaml:\d+: (\w+): not filled in yet", said.err, re.M)
     assert told == ["title", "site", "source"]
 
 

@@ -45,9 +45,9 @@ def applications(words: list[str], plan: Plan, ranks: int) -> dict[str, Check]:
     for word in dict.fromkeys(words):
         meant = [one for one, name in there.items() if word.lower() in (one.lower(), name.lower())]
         if not meant:
-            names = sorted({*there.values()})
             what = f"--app {word}: no such application with a check is installed here"
-            todo, close = f"mvstack install {plan['system']} {word}", nearest(word, names)
+            close = nearest(word, names := sorted({*there.values()}))
+            todo = f"--app {close}" if close else f"mvstack install {plan['system']} {word}"
             raise InvalidInput(what, allowed=listed(names) or "none", nearest=close, todo=todo)
         ways = {dict(one.values).get("ranks", str(ranks)): one for one in checks[there[meant[0]]]}
         if str(ranks) not in ways:

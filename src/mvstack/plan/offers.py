@@ -233,7 +233,7 @@ def system_doubts(system: System) -> Iterator[Problem]:
         yield Problem("name: local is the machine that one is on", system.at("name"), todo=todo)
     for field, words in FORM.items():
         if words in str(getattr(system, field)):
-            yield Problem(f"{field}: still the form's words", system.at(field), todo="say it here")
+            yield Problem(f"{field}: not filled in yet", system.at(field), todo="write your own")
     root = system.install.root or "/"
     if not PLAIN_PATH.fullmatch(root):
         yield Problem(
