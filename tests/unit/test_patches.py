@@ -27,6 +27,7 @@ BOTH = {
         "few-ranks-without-tree",
         "fewer-steps",
         "matched-receive-in-parts",
+        "messages-in-a-ring",
         "one-node-without-network",
         "one-sided-by-memory",
         "port-by-socket",
