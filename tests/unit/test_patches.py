@@ -26,6 +26,7 @@ BOTH = {
         "error-in-a-part",
         "few-ranks-without-tree",
         "fewer-steps",
+        "large-collectives-by-messages",
         "matched-receive-in-parts",
         "messages-in-a-ring",
         "one-node-without-network",
