@@ -106,7 +106,7 @@ def checked(world: Path, wanted: int) -> None:
 
 
 def compared(world: Path, *more: str) -> dict[str, Any]:
-    words = ["--root", str(world / "root"), "--omb", str(world / "omb"), "--rounds", "1"]
+    words = ["--root", str(world / "root"), "--rounds", "1"]
     words += ["--to", str(world / "to"), *more, "--json"]
     state = {"XDG_STATE_HOME": str(world / "state"), "MPIR_CVAR_DEVICE_COLLECTIVES": "all"}
     state["MVSTACK_SITE"] = ""  # --site sets it
@@ -151,7 +151,8 @@ def test_a_checkout_may_lie_below_a_path_with_a_space(
 
 
 def test_an_application_runs_on_other_ranks_beside_operations(world: Path) -> None:
-    data = compared(world, "--app", "ring", "--ops", "init", "--ranks", "3")
+    omb = ["--omb", str(world / "omb")]
+    data = compared(world, "--app", "ring", "--ops", "init", "--ranks", "3", *omb)
     assert [one["op"] for one in data["operations"]] == ["init", "ring 1.0"]
     (rows,) = data["operations"][1]["figures"].values()
     assert {row["size"]: row["value"] for row in rows}["time in s"] == 1.5

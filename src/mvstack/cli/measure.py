@@ -126,7 +126,7 @@ def compare(
     absent: list[MvstackError] = []
     benches = []
     with shown.step("prepare", "the benchmarks, with each MPI's own compiler") as step:
-        source = bench.omb_source(omb, fetcher_for(plan["root"]), cache)
+        code = bench.omb_source(omb, fetcher_for(plan["root"]), cache) if ops or not apps else None
         found = mpis.ours(plan, lines, absent)
         for one, prefix in itertools.product([*found], ladder or ()):
             step.note(f"{one.name} over {prefix}")
@@ -139,7 +139,7 @@ def compare(
         for one in found:
             step.note(one.name)
             with gathered(absent):
-                benches.append(bench.compiled(one, source, cache, bounds))
+                benches.append(bench.compiled(one, code, cache, bounds))
     if not benches:
         raise together(absent)
     benches = with_applications(benches, plan, apps)
@@ -152,7 +152,7 @@ def compare(
         "system": plan["system"],
         "partition": plan["partition"],
         "machine": {name: getattr(seen, name) for name in ("cpu", "cores", "os")},
-        "omb": bench.omb_version(source),
+        "omb": code and bench.omb_version(code),
         "ranks": ranks,
         "mpis": [
             {"name": one.mpi.name, "ours": one.mpi.ours, "version": one.version()}

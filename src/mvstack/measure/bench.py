@@ -264,28 +264,28 @@ def watched() -> Iterator[dict[str, float]]:
     seen |= {"seconds": round(seconds, 3), "others": round(others / max(seconds, 0.01), 3)}
 
 
-def compiled(mpi: Mpi, source: Path, cache: Path, sizes: tuple[int, int]) -> Bench:
+def compiled(mpi: Mpi, source: Path | None, cache: Path, sizes: tuple[int, int]) -> Bench:
     """The benchmarks of ``mpi``, compiled once for each build of it. Raises BuildFailed."""
-    version, util = omb_version(source), next(source.rglob("osu_util_mpi.c")).parent
-    files = hashes.of_files([*VERIFIERS, USAGE])
-    key = hashes.of(mpi.identity, mpi.cc, str(source), version, files)[:16]
+    version, files = source and omb_version(source), hashes.of_files([*VERIFIERS, USAGE])
+    key = hashes.of(mpi.identity, mpi.cc, str(source), str(version), files)[:16]
     folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.{os.getpid()}"
     if folder.is_dir():
         return Bench(mpi, folder, sizes)
     new.mkdir(parents=True, exist_ok=True)
-    # as OMB's configure defines them; what else it finds out is for GPUs, Java and Python
-    flags = [f'-DPACKAGE_VERSION="{version}"', "-DFIELD_WIDTH=18", "-DFLOAT_PRECISION=2"]
-    flags = ["-O2", "-w", *flags, f"-I{util}"]
-    common = [one for one in util.glob("osu_util*.c") if not one.stem.endswith("pgas")]
-    objects = [f"{one.stem}.o" for one in common]
-    commands = [[*flags, "-c", *map(str, common)]]
-    commands += [["-O2", "-pthread", str(one), "-o", one.stem] for one in VERIFIERS]
-    for program in (one.program for one in OPERATIONS.values()):
-        main = next(map(str, source.rglob(f"{program}.c")), "no-such-program.c")
-        commands.append([*flags, main, *objects, str(USAGE), "-o", program, "-lm", "-lpthread"])
+    commands = [["-O2", "-pthread", str(one), "-o", one.stem] for one in VERIFIERS]
+    if source:
+        util = next(source.rglob("osu_util_mpi.c")).parent
+        # as OMB's configure defines them; what else it finds out is for GPUs, Java and Python
+        flags = [f'-DPACKAGE_VERSION="{version}"', "-DFIELD_WIDTH=18", "-DFLOAT_PRECISION=2"]
+        flags = ["-O2", "-w", *flags, f"-I{util}"]
+        common = [one for one in util.glob("osu_util*.c") if not one.stem.endswith("pgas")]
+        objects = [f"{one.stem}.o" for one in common]
+        commands.append([*flags, "-c", *map(str, common)])
+        for program in (one.program for one in OPERATIONS.values()):
+            main = next(map(str, source.rglob(f"{program}.c")), "no-such-program.c")
+            commands.append([*flags, main, *objects, str(USAGE), "-o", program, "-lm", "-lpthread"])
     for words in commands:
-        done = run([mpi.cc, *words], env=mpi.environment, cwd=new)
-        if not done.ok:
+        if not (done := run([mpi.cc, *words], env=mpi.environment, cwd=new)).ok:
             todo = "see that the MPI has headers, and that its wrapper's compiler is installed"
             found = " | ".join(done.said.splitlines()[:4])
             raise BuildFailed(f"{mpi.name}: {mpi.cc} fails", str(new), found=found, todo=todo)
