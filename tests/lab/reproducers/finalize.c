@@ -16,7 +16,9 @@ int main(int argc, char **argv)
 {
     static MPI_Request sent[MOST];
     static MPI_Status states[MOST];
-    int rank, longs = atoi(argv[1]), shorts = atoi(argv[2]);
+    int rank, longs = argc == 3 ? atoi(argv[1]) : 0, shorts = argc == 3 ? atoi(argv[2]) : 0;
+    if (longs < 1 || longs > MOST || shorts < 1 || shorts > MOST)
+        return fputs("finalize LONG SHORT, each from 1 to 1000\n", stderr), 2;
     char *data = calloc(longs, BYTES), one = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
