@@ -21,6 +21,7 @@ BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
         "abort-ends-all-ranks",
+        "copied-in-steps",
         "derived-types-of-gpus",
         "dist-graph-to-itself",
         "error-in-a-part",
@@ -33,6 +34,7 @@ BOTH = {
         "one-sided-by-memory",
         "port-by-socket",
         "proxy-that-does-not-start",
+        "reductions-by-pieces",
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
         "yield-to-other-ranks",
