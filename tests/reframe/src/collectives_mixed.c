@@ -1,13 +1,14 @@
 /* Collectives in random order, on changing communicators, with ranks that come late: what one leaves in shared
  * memory must not be read, or overwritten, by another. In place and not, with derived types, from no element
- * to 1,100. All values are known beforehand. The argument is the number of rounds. All ranks draw the same
- * random numbers, but for how late they come. */
+ * to 40,000: mostly few, now and then more than a rank's shared memory holds. All values are known
+ * beforehand. The argument is the number of rounds. All ranks draw the same random numbers, but for how
+ * late they come. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 1100, RANKS = 64 };
+enum { MOST = 40000, RANKS = 64 };
 
 static int give[2 * MOST * RANKS], take[MOST * RANKS];
 static int me, n, count, seen; /* rank and size within the communicator; elements; the round */
@@ -124,7 +125,7 @@ static void round_on(MPI_Comm comm)
 {
     static unsigned late = 1;
     int what = rand() % 6, root = rand() % RANKS % n, in_place = rand() % 2, derived = rand() % 2;
-    count = rand() % 3 ? rand() % 20 : rand() % MOST;
+    count = rand() % 3 ? rand() % 20 : rand() % 4 ? rand() % 1100 : rand() % MOST;
     late = late * 1103515245u + 12345u + 77u * (unsigned)me;
     if (late / 65536 % 37 == 0)
         usleep(late / 65536 % 300);
