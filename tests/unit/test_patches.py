@@ -21,6 +21,7 @@ BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
         "abort-ends-all-ranks",
+        "bcast-of-no-data",
         "copied-in-steps",
         "derived-types-of-gpus",
         "dist-graph-to-itself",
