@@ -153,6 +153,13 @@ def test_a_library_of_the_site_is_asked_for_no_more_than_it_has() -> None:
     assert spackspecs.transport("libfabric", "fabrics=tcp", "embedded", None, POLICY) == ""
 
 
+def test_a_libfabric_of_unknown_providers_is_asked_for_none() -> None:
+    """Where fi_info is missing its external names none, and Spack would find nothing that fits."""
+    site = External(version="1.17.0", prefix="/usr")
+    spec = spackspecs.transport("libfabric", "fabrics=tcp,shm +cuda", "external", site, POLICY)
+    assert spec == "libfabric +cuda"
+
+
 def test_providers_that_spack_does_not_know_are_left_out() -> None:
     system = parse_system(
         TWO_DEVICES.replace(

@@ -84,11 +84,12 @@ def transport(
 ) -> str:
     """The spec that the library beneath the device must satisfy; "" when there is none.
 
-    A library of the site is asked for no more than it is known to have: its own providers decide.
+    A library of the site is asked for no more than it is known to have: its own providers decide,
+    and where nobody knows them (a machine without fi_info) what it does when it runs.
     """
     if library == "none" or provision == "embedded":
         return ""
-    if external is not None and library == "libfabric" and external.providers:
+    if external is not None and library == "libfabric":
         asked, _, rest = variants.partition(" ")
         wanted = asked.removeprefix("fabrics=").split(",")
         there = [word for word in wanted if word in _providers(external.providers, policy)]
