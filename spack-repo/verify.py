@@ -154,7 +154,10 @@ class Asked:
         self.compiled = Compiled({one.spec for one in edges if LANGUAGES & {*one.virtuals}})
         planned = [Spec(one) for one in plan.get("specs", [])]
         for asked, root in environment.concretized_specs():
-            for one in [asked, *(spec for spec in planned if spec.name == root.name)]:
+            same = [spec for spec in planned if spec.name == root.name]
+            # of two planned of one name (an MPI over each of its devices) that which this root is
+            its_own = [spec for spec in same if root.satisfies(spec.copy(deps=False))]
+            for one in [asked, *(its_own or same)]:
                 self.add(one, root)
             if asked not in list(environment.user_specs):
                 every = ", ".join(map(str, environment.user_specs))

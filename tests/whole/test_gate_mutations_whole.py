@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import lock_mutations as mutations
@@ -24,8 +25,9 @@ from mvstack.builders.spack.lock import Environment
 from mvstack.builders.spack.runner import VERIFY
 from mvstack.install import stages
 from mvstack.model.gates import load_gates
-from mvstack.model.load import load_system
+from mvstack.model.load import load_system, parse_system
 from mvstack.model.spack_lock import parse_lock
+from mvstack.model.system import System
 from mvstack.plan.types import Plan
 from mvstack.support.errors import InvalidInput
 from mvstack.support.progress import Progress
@@ -53,6 +55,14 @@ with open(sys.argv[4], "w") as answers:
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
         print(json.dumps(said), file=answers, flush=True)
+"""
+TWO_DEVICES = """
+name: here
+builder: spack
+os: debian12
+partitions:
+  node: {cores: 2, memory_gb: 8, target: x86_64_v3, fabric: shm, launcher: hydra,
+         compiler: {version: 12.2.0}, mpi: {product: mvapich}}
 """
 DESCRIBED = re.compile(r"arch\.target\.(?!name)")
 """What says what a target is: it is the same for all packages, and is changed for two."""
@@ -95,19 +105,37 @@ class Solved(NamedTuple):
         ).strip()
 
 
-@pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Solved:
-    place = tmp_path_factory.mktemp("expanse")
+def solve(system: System, partition: str, place: Path) -> Solved:
     root = spack_here(place / "state").clones.home.parents[1]
-    plan = stages.plan_for(load_system("expanse"), "cpu", None, None)
+    plan = stages.plan_for(system, partition, None, None)
     stack = prepared(plan, root, place, Progress())[-1]
     stack.locked(Progress())
     return Solved(stack, plan, json.loads(stack.file.read_text()))
 
 
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    return solve(load_system("expanse"), "cpu", tmp_path_factory.mktemp("expanse"))
+
+
 def test_the_lock_itself_passes(solved: Solved) -> None:
     assert solved.told([Mutation("as it is", "", "", solved.data)]) == [""]
     assert mutations.rehashed(solved.data) == solved.data
+
+
+def test_each_of_two_builds_of_one_mpi_is_held_to_what_it_was_planned_as(tmp_path: Path) -> None:
+    """Over UCX and over libfabric: each was once held to both, and no such lock passed."""
+    two = solve(parse_system(TWO_DEVICES, Path("here.yaml")), "node", tmp_path)
+    assert len(two.plan.mpi) == 2
+    one_device = json.loads(json.dumps(two.data).replace('"netmod": "ofi"', '"netmod": "ucx"'))
+    passes, refused = two.told(
+        [
+            Mutation("as it is", "", "", two.data),
+            Mutation("UCX twice", "mvapich", "netmod", mutations.rehashed(one_device)),
+        ]
+    )
+    assert passes == ""
+    assert "netmod" in refused
 
 
 def test_what_once_passed_is_refused_by_the_gate_that_it_is_about(solved: Solved) -> None:
