@@ -76,8 +76,8 @@ static void bcast(MPI_Comm comm, int root, int derived)
         give[2 * i] = value(root, 0, i);
         take[i] = me == root ? value(root, 0, i) : -1;
     }
-    /* no empty type: beside a count of 0 it breaks the next MPI_Bcast of MVAPICH 4.0 as published, and of
-     * MPICH (docs/upstream.md) */
+    /* no empty type: beside a count of 0 it breaks the next MPI_Bcast of MVAPICH 4.0 as published
+     * (docs/upstream.md) */
     if (derived && me == root && count > 0) {
         MPI_Datatype type = every_other();
         MPI_Bcast(give, 1, type, root, comm);
