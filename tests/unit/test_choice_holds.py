@@ -1,6 +1,6 @@
 """The invariants of docs/policy.md hold for every machine, and a changed policy breaks them.
 
-Here every so-many-th machine is asked; tests/integration/test_choice_whole.py asks them all.
+Here every so-many-th machine is asked; tests/whole/test_choice_whole.py asks them all.
 """
 
 from __future__ import annotations
