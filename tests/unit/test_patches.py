@@ -21,7 +21,9 @@ BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
         "abort-ends-all-ranks",
+        "bcast-by-pieces",
         "bcast-of-no-data",
+        "copied-by-both",
         "copied-in-steps",
         "derived-types-of-gpus",
         "dist-graph-to-itself",
