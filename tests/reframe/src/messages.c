@@ -1,7 +1,7 @@
 /* Messages of each rank to another, every element compared: sent by MPI_Isend, MPI_Issend and a persistent
- * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types. The elements are
- * complex doubles, so that a message that goes in parts may be cut in the middle of one. Lines that begin with
- * "at" name the step before it is taken. */
+ * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types, also where the
+ * receive is longer than its message. The elements are complex doubles, so that a message that goes in parts may be
+ * cut in the middle of one. Lines that begin with "at" name the step before it is taken. */
 #include <complex.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -31,42 +31,49 @@ static void wrong(const char *what, int count, const char *which, int i)
     }
 }
 
-static MPI_Datatype every(int stride, int count)
+/* One type of ``count`` elements with gaps, or without: then the element itself, of which there are ``count`` */
+static MPI_Datatype every(int stride, int *count)
 {
-    MPI_Datatype type;
-    MPI_Type_vector(count, 1, stride, MPI_C_DOUBLE_COMPLEX, &type);
+    MPI_Datatype type = MPI_C_DOUBLE_COMPLEX;
+    if (stride == 1)
+        return type;
+    MPI_Type_vector(*count, 1, stride, MPI_C_DOUBLE_COMPLEX, &type);
     MPI_Type_commit(&type);
+    *count = 1;
     return type;
 }
 
-static MPI_Request sent(int way, int count, int stride, MPI_Datatype type, int to)
+static MPI_Request sent(int way, int count, int stride, int to)
 {
     MPI_Request request;
     for (int i = 0; i < count; i++)
         out[i * stride] = value(rank, i);
+    MPI_Datatype type = every(stride, &count);
     if (way == ISEND)
-        MPI_Isend(out, 1, type, to, step % 100, MPI_COMM_WORLD, &request);
+        MPI_Isend(out, count, type, to, step % 100, MPI_COMM_WORLD, &request);
     else if (way == ISSEND)
-        MPI_Issend(out, 1, type, to, step % 100, MPI_COMM_WORLD, &request);
+        MPI_Issend(out, count, type, to, step % 100, MPI_COMM_WORLD, &request);
     else {
-        MPI_Send_init(out, 1, type, to, step % 100, MPI_COMM_WORLD, &request);
+        MPI_Send_init(out, count, type, to, step % 100, MPI_COMM_WORLD, &request);
         MPI_Start(&request);
     }
+    if (stride > 1)
+        MPI_Type_free(&type);
     return request;
 }
 
-static void received(int way, MPI_Datatype type, int from, MPI_Status *status)
+static void received(int way, int count, MPI_Datatype type, int from, MPI_Status *status)
 {
     MPI_Request request;
     MPI_Message message;
     if (way == IRECV) {
-        MPI_Irecv(in, 1, type, from, step % 100, MPI_COMM_WORLD, &request);
+        MPI_Irecv(in, count, type, from, step % 100, MPI_COMM_WORLD, &request);
         MPI_Wait(&request, status);
     } else if (way == MRECV) {
         MPI_Mprobe(from, MPI_ANY_TAG, MPI_COMM_WORLD, &message, status);
-        MPI_Mrecv(in, 1, type, &message, status);
+        MPI_Mrecv(in, count, type, &message, status);
     } else
-        MPI_Recv(in, 1, type, MPI_ANY_SOURCE, step % 100, MPI_COMM_WORLD, status);
+        MPI_Recv(in, count, type, MPI_ANY_SOURCE, step % 100, MPI_COMM_WORLD, status);
 }
 
 static void exchange(int count, int send, int receive, int stride_out, int stride_in)
@@ -74,32 +81,34 @@ static void exchange(int count, int send, int receive, int stride_out, int strid
     char what[160];
     int away = ranks > 1 ? 1 + step % (ranks - 1) : 0; /* another one each time */
     int from = (rank + ranks - away) % ranks, to = (rank + away) % ranks, came;
-    MPI_Datatype type_out = every(stride_out, count), type_in = every(stride_in, count);
     MPI_Status status;
     step++;
+    /* every second message is shorter than its receive */
+    int longer = stride_in == 1 && step / 4 % 2 ? count + count / 2 + 1 : count, number = longer;
+    MPI_Datatype type_in = every(stride_in, &number);
     snprintf(what, sizeof what, "%s out of every %s, %s into every %s", sends[send], places[stride_out],
              receives[receive], places[stride_in]);
     if (rank == 0) {
         printf("at %s of %d\n", what, count);
         fflush(stdout);
     }
-    for (int i = 0; i < count * stride_in; i++)
+    for (int i = 0; i < longer * stride_in; i++)
         in[i] = -1;
-    MPI_Request request = sent(send, count, stride_out, type_out, to);
-    received(receive, type_in, from, &status);
+    MPI_Request request = sent(send, count, stride_out, to);
+    received(receive, number, type_in, from, &status);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (send == PERSISTENT)
         MPI_Request_free(&request);
     if (status.MPI_SOURCE != from || status.MPI_TAG != step % 100)
         wrong(what, count, "has a message with the tag", status.MPI_TAG);
-    for (int i = 0; i < count * stride_in; i++)
-        if (in[i] != (i % stride_in ? -1 : value(from, i / stride_in)))
+    for (int i = 0; i < longer * stride_in; i++)
+        if (in[i] != (i % stride_in || i / stride_in >= count ? -1 : value(from, i / stride_in)))
             wrong(what, count, "element", i);
     MPI_Get_elements(&status, type_in, &came);
     if (came != count)
         wrong(what, count, "elements that came:", came);
-    MPI_Type_free(&type_out);
-    MPI_Type_free(&type_in);
+    if (stride_in > 1)
+        MPI_Type_free(&type_in);
 }
 
 int main(int argc, char **argv)
