@@ -3,8 +3,9 @@
  *     mpicc longer_receive.c -o longer_receive
  *     mpiexec -n 2 -env MPIR_CVAR_CH4_IPC_RNDV_PROTOCOL coop ./longer_receive
  *
- * Right: "0 bytes wrong" twice. MVAPICH 4.0 over ch4:ofi with coop or auto gets half of the first message
- * wrong, and with coop, auto or rput ends in the second part. With rget, its default, it is right. */
+ * Right: three lines that begin with "0 bytes wrong". MVAPICH 4.0 over ch4:ofi gets half of the first message wrong
+ * with coop or auto, and ends by signal 11 in the second part with these and with rput. With rget, its default, it is
+ * right. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Messages of each rank to another, every element compared: sent by MPI_Isend, MPI_Issend and a persistent
- * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types, also where the
- * receive is longer than its message. The elements are complex doubles, so that a message that goes in parts may be
+ * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types; receives of a basic
+ * type also longer than their message. The elements are complex doubles, so that a message that goes in parts may be
  * cut in the middle of one. Lines that begin with "at" name the step before it is taken. */
 #include <complex.h>
 #include <mpi.h>
@@ -31,11 +31,16 @@ static void wrong(const char *what, int count, const char *which, int i)
     }
 }
 
-/* One type of ``count`` elements with gaps, or without: then the element itself, of which there are ``count`` */
+static int is_basic(int stride)
+{
+    return stride == 1 && step / 4 % 2;
+}
+
+/* One type of ``count`` elements; without gaps in half of the steps the element itself, of which there are ``count`` */
 static MPI_Datatype every(int stride, int *count)
 {
     MPI_Datatype type = MPI_C_DOUBLE_COMPLEX;
-    if (stride == 1)
+    if (is_basic(stride))
         return type;
     MPI_Type_vector(*count, 1, stride, MPI_C_DOUBLE_COMPLEX, &type);
     MPI_Type_commit(&type);
@@ -57,7 +62,7 @@ static MPI_Request sent(int way, int count, int stride, int to)
         MPI_Send_init(out, count, type, to, step % 100, MPI_COMM_WORLD, &request);
         MPI_Start(&request);
     }
-    if (stride > 1)
+    if (!is_basic(stride))
         MPI_Type_free(&type);
     return request;
 }
@@ -83,8 +88,7 @@ static void exchange(int count, int send, int receive, int stride_out, int strid
     int from = (rank + ranks - away) % ranks, to = (rank + away) % ranks, came;
     MPI_Status status;
     step++;
-    /* every second message is shorter than its receive */
-    int longer = stride_in == 1 && step / 4 % 2 ? count + count / 2 + 1 : count, number = longer;
+    int longer = is_basic(stride_in) ? count + count / 2 + 1 : count, number = longer;
     MPI_Datatype type_in = every(stride_in, &number);
     snprintf(what, sizeof what, "%s out of every %s, %s into every %s", sends[send], places[stride_out],
              receives[receive], places[stride_in]);
@@ -107,7 +111,7 @@ static void exchange(int count, int send, int receive, int stride_out, int strid
     MPI_Get_elements(&status, type_in, &came);
     if (came != count)
         wrong(what, count, "elements that came:", came);
-    if (stride_in > 1)
+    if (!is_basic(stride_in))
         MPI_Type_free(&type_in);
 }
 
