@@ -163,8 +163,8 @@ def limits(mpi, in_job, locked, shared, ptrace):
     if shared is not None and shared < SHARED:
         what = "{} kB are free in /dev/shm: ranks of a node share memory there".format(shared >> 10)
         yield Finding(WRONG, what, "remove what is left in /dev/shm, or start containers with more")
-    # MVAPICH 4 reads messages of 64 KiB and more (16 without our patches) out of the sender's memory,
-    # asks nobody whether it may, and ends where it may not (src/mpid/ch4/shm/ipc/cma of 4.0)
+    # MVAPICH 4 reads messages of 64 KiB and more (16 without our patches) out of the sender's
+    # memory, asks nobody whether it may, and ends where it may not (4.0, ch4/shm/ipc/cma)
     ends = mpi["product"].startswith("mvapich") and mpi["device"] == "ch4:ofi"
     if ptrace and ends and os.environ.get("MPIR_CVAR_CH4_CMA_ENABLE") != "0":
         yield Finding(
