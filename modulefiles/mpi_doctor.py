@@ -169,7 +169,7 @@ def limits(mpi, in_job, locked, shared, ptrace):
     if ptrace and ends and os.environ.get("MPIR_CVAR_CH4_CMA_ENABLE") != "0":
         yield Finding(
             WRONG,
-            "ptrace_scope is {}: programs end at messages of 64 KiB within a node".format(ptrace),
+            "ptrace_scope is {}: programs end at large messages within a node".format(ptrace),
             "export MPIR_CVAR_CH4_CMA_ENABLE=0; the staff: sysctl kernel.yama.ptrace_scope=0",
         )
     elif ptrace:

@@ -163,7 +163,7 @@ def test_a_compute_node_is_known_by_what_the_scheduler_sets_there(environ, expec
 def test_mvapich_4_ends_where_it_may_not_read_a_neighbour(monkeypatch):
     """Seen of 4.0 under qemu-user, which has no process_vm_readv; without CMA all was right."""
     found = states(mpi_doctor.limits(MPI, True, None, None, 1))
-    assert found == [(WRONG, "ptrace_scope is 1: programs end at messages of 64 KiB within a node")]
+    assert found == [(WRONG, "ptrace_scope is 1: programs end at large messages within a node")]
     for other in ({"device": "ch4:ucx"}, {"product": "mpich"}):
         found = states(mpi_doctor.limits({**MPI, **other}, True, None, None, 1))
         assert [state for state, _ in found] == [LOOK]
