@@ -23,6 +23,7 @@ from mvstack.support.progress import Progress
 
 _NETWORK = {"aws": ("aws_subnet", "aws_security_group"), "azure": ("azure_subnet",)}
 _MORE = 15  # minutes that machines may be there for beside its test: to start, and to end
+_AGAIN = 30  # s; Python drops what is raised while it frees an object, so raise it again
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def boot_test(
         over = Problem(f"the test did not end within {minutes} minutes", todo="--minutes N")
         late = CheckFailed(over, outcome="Its machines were ended.")
         stack.enter_context(_raising(signal.SIGALRM, late))
-        stack.callback(signal.alarm, 0)
-        signal.alarm(minutes * 60)
+        stack.callback(signal.setitimer, signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, minutes * 60, _AGAIN)
         return test_image(asked, version.version, progress, [Machine(one, config) for one in at])
 
 
