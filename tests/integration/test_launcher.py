@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP, Checkout
+from checkout import TOP, Checkout
 
 
 def said(result: subprocess.CompletedProcess[str]) -> dict[str, object]:

@@ -19,7 +19,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from conftest import TOP, Checkout
+from checkout import TOP, Checkout
 
 TOOLS = (
     *("bash", "env", "readlink", "cat", "sha256sum", "mkdir", "rm", "mv", "find", "grep", "sed"),
