@@ -21,6 +21,7 @@ BOTH = {
     f"m/MVAPICH/MVAPICH-4.0_{name}.patch": f"mvapich/{name}.patch"
     for name in (
         "abort-ends-all-ranks",
+        "allgather-by-pieces",
         "bcast-by-pieces",
         "bcast-of-no-data",
         "copied-by-both",
