@@ -408,6 +408,7 @@ def report(name: str, record: dict[str, Any], verdict: Verdict) -> None:
 
 def main(words: list[str]) -> int:
     given = arguments(words)
+    programs = mpi_of(given.programs) if given.programs else ""
     given.work.mkdir(parents=True, exist_ok=True)
     suite = Suite(given.mpi.resolve(), given.work.resolve(), given.env, given.mpiexec)
     known = read_known(given.known)
@@ -427,7 +428,7 @@ def main(words: list[str]) -> int:
     record = {"mpi": suite.name, "source": suite.sha256, "set": given.env, "commit": commit}
     record |= record_of(results, verdict) | {"not_run": not_run}
     record["lists"] = given.lists
-    record["programs"] = mpi_of(given.programs) if given.programs else suite.name
+    record["programs"] = programs or suite.name
     report(suite.name, record, verdict)
     if given.record:
         put_record(given.record, record)

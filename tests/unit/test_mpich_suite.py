@@ -17,7 +17,7 @@ from mpich_known import (
     read_results,
     record_of,
 )
-from mpich_suite import Suite, judged
+from mpich_suite import Suite, judged, main
 
 MPI = "mvapich 4.0 ch4:ofi"
 ROWS = """
@@ -147,3 +147,10 @@ def test_the_record_has_one_line_per_mpi(tmp_path, known):
     for name, tests in (("b", 1), ("a", 2), ("b", 3)):
         put_record(path, {"mpi": name, "tests": tests})
     assert [json.loads(one)["tests"] for one in path.read_text().splitlines()] == [2, 3]
+
+
+def test_programs_of_no_suite_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+    words = ["--mpi", str(tmp_path), "--source", str(tmp_path), "--work", str(tmp_path / "work")]
+    with pytest.raises(Wrong, match="nothing was configured there"):
+        main([*words, "--programs", str(tmp_path / "none")])
+    assert not (tmp_path / "work").exists()
