@@ -377,7 +377,8 @@ def mpi_of(work: Path) -> str:
     """The MPI that another --work was configured for. Raises Wrong when it is none."""
     made = work / "configured"
     if not made.is_file():
-        raise Wrong(f"--programs {work}: nothing was configured there")
+        said = f"--programs {work}: nothing was configured there"
+        raise Wrong(f"{said}; name the --work of another run")
     return Suite(Path(shlex.split(made.read_text())[0]), work, [], "none").name
 
 
