@@ -1,47 +1,50 @@
-"""Install the pip that a file pins into the Python that runs this, which has none.
+"""Unpack pip into the Python that runs this, which has none.
 
-    python -I fetch_pip.py pip.txt
+    python -I fetch_pip.py pip.txt [WHEEL]
 
-It is looked for in the folders of PIP_FIND_LINKS, then in the index of PIP_INDEX_URL, with the name
-and password in that and the certificates of PIP_CERT. pip's configuration files are not read.
+Without a WHEEL it is the one that the file pins, out of the folders of PIP_FIND_LINKS or the index
+of PIP_INDEX_URL, with the name and password in that and the certificates of PIP_CERT. pip's
+configuration files are not read.
 """
 
 import base64
 import hashlib
 import http.client
+import io
 import os
 import re
 import ssl
-import subprocess
 import sys
-import tempfile
+import sysconfig
 import urllib.parse
 import urllib.request
+import zipfile
 from pathlib import Path
 
 AS_ROOT = "Or have python3-venv of the distribution installed"
-ELSEWHERE = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
 
 
 def main() -> None:
-    """Fetch, compare, install; ends with one line that says what went wrong."""
-    pinned = re.search(r"pip==(\S+).*?sha256:(\w+)", Path(sys.argv[1]).read_text(), re.DOTALL)
-    assert pinned, sys.argv[1]
-    name, wanted = f"pip-{pinned[1]}-py3-none-any.whl", pinned[2]
+    """Find, compare, unpack; ends with one line that says what went wrong."""
+    pins, *given = map(Path, sys.argv[1:])
+    with zipfile.ZipFile(given[0] if given else io.BytesIO(pinned(pins))) as archive:
+        archive.extractall(sysconfig.get_path("purelib"))
+
+
+def pinned(file: Path) -> bytes:
+    """The wheel that ``file`` pins; exits when it cannot be had or is another."""
+    pin = re.search(r"pip==(\S+).*?sha256:(\w+)", file.read_text(), re.DOTALL)
+    assert pin, file
+    name = f"pip-{pin[1]}-py3-none-any.whl"
     given = [Path(one, name) for one in os.environ.get("PIP_FIND_LINKS", "").split()]
     try:
         there = next((one for one in given if one.is_file()), None)
         wheel, url = (there.read_bytes(), str(there)) if there else from_index(name)
     except (OSError, http.client.HTTPException, ValueError) as error:
         sys.exit(f"{name} cannot be fetched: {error}. {AS_ROOT}")
-    if hashlib.sha256(wheel).hexdigest() != wanted:
+    if hashlib.sha256(wheel).hexdigest() != pin[2]:
         sys.exit(f"{url} is not what its hash says. {AS_ROOT}")
-    kept = {key: value for key, value in os.environ.items() if key not in ELSEWHERE}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, name)
-        path.write_bytes(wheel)
-        command = [sys.executable, path / "pip", "install", "--no-index", path]
-        sys.exit(subprocess.call(command, env=kept))
+    return wheel
 
 
 def from_index(name: str) -> tuple[bytes, str]:

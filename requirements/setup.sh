@@ -305,13 +305,15 @@ set_up() {
     unlock
 }
 
-make_venv() { # make_venv PYTHON: Debian's without python3-venv has no pip to put into it
-    if "$1" -c 'import ensurepip' 2>/dev/null; then
-        "$1" -m venv "$venv"
-        return
-    fi
+# make_venv PYTHON: with the pip that its ensurepip has, or the pinned one. ensurepip itself would compile
+# all of that and setuptools: six seconds of the first use.
+make_venv() {
+    local wheel
+    wheel=$("$1" -I -c 'import ensurepip, pathlib, sysconfig
+here = pathlib.Path(ensurepip.__file__).parent / "_bundled"
+print(next(pathlib.Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or here).glob("pip-*.whl")))') || wheel=''
     "$1" -m venv --without-pip "$venv" &&
-        "$venv/bin/python" -I "$top/requirements/fetch_pip.py" "$top/requirements/pip.txt"
+        "$venv/bin/python" -I "$top/requirements/fetch_pip.py" "$top/requirements/pip.txt" ${wheel:+"$wheel"}
 }
 
 count_of() { grep -c '^[a-z].*==[^;]*$' "$top/requirements/$1.txt"; }

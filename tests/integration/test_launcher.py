@@ -115,7 +115,9 @@ def test_a_changed_pin_is_installed(checkout: Checkout) -> None:
     again = checkout.run().stderr
     assert "installing 1 packages" in again and "making" not in again
     assert checkout.run().stderr == ""
-    installed = subprocess.check_output([checkout.venv / "bin/pip", "list"], text=True)
+    installed = subprocess.check_output(
+        [checkout.venv / "bin/python", "-m", "pip", "list"], text=True
+    )
     assert "tinydep 2.0" in " ".join(installed.split())
 
 
