@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mvstack.model import yamlfile
+from mvstack.model.libyaml import composed
 from mvstack.model.yamlfile import parse_yaml, read_yaml
 from mvstack.support.errors import InvalidInput
 
@@ -82,6 +84,38 @@ def test_any_text_is_read_or_refused_never_a_traceback(text):
         parse_yaml(text, HERE)
     except InvalidInput as error:
         assert error.problems[0].where.startswith("some.yaml:")
+
+
+PIECES = (
+    *("a", "b: ", "- ", "- - ", "? ", ": ", ",", "[", "]", "{", "}", "&x ", "*x", "<<: "),
+    *("!t ", "!!str ", "%YAML 1.1\n", "---\n", "...\n", " # c", "=", "@", "\u00e9", "\U0001f600"),
+    *("\n", "\n  ", "\n    ", "\r", "\r\n", "\t", "\x85", "\u2028", "|", ">", "|-\n  x", ">\n  y"),
+    *('"', "'", "\\", "no", "on", "~", "null", "TRUE", "1", "0o7", "0x1f", "012", "1e3", ".inf"),
+    *(".5", "1_000", "1:30", "2026-01-01", "k: {a: 1}\n", "c:\n  - 1\n"),
+)
+
+
+def outcome(text):
+    """What is read of ``text``, or what is said."""
+    try:
+        file = parse_yaml.__wrapped__(text, HERE)
+    except InvalidInput as error:
+        return [(one.message, one.where, one.todo) for one in error.problems]
+    return repr(file.data), file.lines  # 1, 1.0 and True are equal
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_libyaml_reads_what_the_parser_in_python_reads(text):
+    read = outcome(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yamlfile, "composed", lambda text: None)
+        assert read == outcome(text)
+
+
+def test_libyaml_reads_our_files():
+    systems = Path(__file__).parents[2] / "environments" / "systems"
+    left = [path.name for path in systems.glob("*.yaml") if not composed(path.read_text())]
+    assert left == []
 
 
 values = st.recursive(

@@ -8,14 +8,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import ScalarNode
 
+from mvstack.model.libyaml import composed
 from mvstack.support.errors import InvalidInput, relative
 from mvstack.support.files import read_text
 
 Place = tuple[str | int, ...]
 
-TAGS = "null|bool|int|float|str|seq|map|merge|timestamp"
+TAGS = ("null", "bool", "int", "float", "str", "seq", "map", "merge", "timestamp")
 """What YAML makes of plain text; a tag such as !!python/object is somebody's trick."""
 
 REPEATED = 1000
@@ -71,7 +72,7 @@ def parse_yaml(text: str, path: Path, most: int = LARGEST) -> YamlFile:
     file = YamlFile(path, None)
     yaml = YAML(typ="safe", pure=True)
     try:
-        node = yaml.compose(text)
+        node = composed(text) or yaml.compose(text)  # the latter says best what is wrong
         file.data = _Reader(file, yaml).value(node, ()) if node is not None else None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -107,7 +108,7 @@ class _Reader:
         self.open: set[int] = set()
         self.repeated = 0
 
-    def value(self, node: Node, place: Place) -> Any:
+    def value(self, node: Any, place: Place) -> Any:
         line = node.start_mark.line + 1
         if id(node) in self.open:
             raise self.no("an anchor that holds its own alias", self.file.line(place))
@@ -115,32 +116,35 @@ class _Reader:
         if self.repeated > REPEATED:
             what = f"its aliases repeat more than {REPEATED:,} values"
             raise self.no(what, self.file.line(place[:1]), "write the values out")
-        if not re.fullmatch(f"tag:yaml.org,2002:({TAGS})", str(node.tag)):
-            what = f"the tag {str(node.tag).removeprefix('tag:yaml.org,2002:')} is not used here"
-            raise self.no(what, line, "leave out what begins with !")
+        kind = str(node.tag).removeprefix("tag:yaml.org,2002:")
+        if kind not in TAGS:
+            raise self.no(f"the tag {kind} is not used here", line, "leave out what begins with !")
         self.seen.add(id(node))
         self.open.add(id(node))
         try:
-            if isinstance(node, MappingNode):
+            if node.id == "mapping":
                 return self.mapping(node, place)
-            if isinstance(node, SequenceNode):
+            if node.id == "sequence":
                 return [self.item(one, (*place, at)) for at, one in enumerate(node.value)]
-            return self.yaml.constructor.construct_object(node)
+            if kind == "str":
+                return node.value
+            plain = ScalarNode(str(node.tag), node.value, node.start_mark, node.end_mark)
+            return self.yaml.constructor.construct_object(plain)
         except (ValueError, OverflowError) as error:
             raise self.no(str(error).splitlines()[0], line) from None
         finally:
             self.open.discard(id(node))
 
-    def item(self, node: Node, place: Place) -> Any:
+    def item(self, node: Any, place: Place) -> Any:
         self.file.lines[place] = node.start_mark.line + 1
         return self.value(node, place)
 
-    def mapping(self, node: MappingNode, place: Place) -> dict[Any, Any]:
+    def mapping(self, node: Any, place: Place) -> dict[Any, Any]:
         result: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
-            if not isinstance(key_node, ScalarNode):
+            if key_node.id != "scalar":
                 raise self.no("a key that is a list or a mapping", line)
             if str(key_node.tag).endswith(":merge"):
                 whole = self.value(value_node, place)

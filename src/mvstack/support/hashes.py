@@ -34,6 +34,7 @@ def normalised(text: str, without: str = "") -> str:
     return ast.dump(tree, **_AS_IN_3_11)
 
 
+@lru_cache(maxsize=512)
 def declared(text: str) -> str:
     """A recipe's text without the methods and patches of its classes, and what they alone use."""
     tree = ast.parse(text)
