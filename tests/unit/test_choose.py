@@ -234,8 +234,10 @@ def sweep():
                         yield {**facts, "launcher": launcher, "mpi": wish, "os": os}
 
 
-def test_every_row_of_the_policy_is_reached():
+def test_every_row_of_the_policy_is_reached(monkeypatch):
     """A row that no machine gets is a mistake in the table, or in the rows before it."""
+    # most of the time goes into what would work instead, which other tests ask for
+    monkeypatch.setattr("mvstack.plan.choose.nearest_working", lambda *_: [])
     builds, launchers, refusals = set(), set(), set()
     for facts in sweep():
         try:

@@ -67,7 +67,8 @@ def facts_of(system: System, partition: str) -> Facts:
 
 def holds(when: When, facts: Facts) -> bool:
     """Whether every field of ``when`` that is given holds for ``facts``."""
-    return all(_is(name, said, facts) for name, said in when if said not in (None, []))
+    given = ((name, getattr(when, name)) for name in when.model_fields_set)
+    return all(_is(name, said, facts) for name, said in given if said not in (None, []))
 
 
 def _is(name: str, said: Any, facts: Facts) -> bool:
@@ -206,8 +207,10 @@ def _candidates(
         devices = (wish.device,) if wish.device else tuple(use.devices)
         devices = devices[:1] if facts.provided else devices
         for entry in release.mpi.get(use.product, []):
+            if wish.version not in (None, entry.version):
+                continue
             planned = replace(machine, product=use.product, version=entry.version)
-            if wish.version not in (None, entry.version) or not holds(row.when, planned):
+            if not holds(row.when, planned):
                 continue
             transport = use.transports.get(devices[0])
             libfabric = facts.libfabric or (
