@@ -91,6 +91,7 @@ PIECES = (
     *("!t ", "!!str ", "%YAML 1.1\n", "---\n", "...\n", " # c", "=", "@", "\u00e9", "\U0001f600"),
     *("\n", "\n  ", "\n    ", "\r", "\r\n", "\t", "\x85", "\u2028", "|", ">", "|-\n  x", ">\n  y"),
     *('"', "'", "\\", "no", "on", "~", "null", "TRUE", "1", "0o7", "0x1f", "012", "1e3", ".inf"),
+    *("&x: ", "*x:", '"a":b', "# c\n", "|\n \n", "?]"),
     *(".5", "1_000", "1:30", "2026-01-01", "k: {a: 1}\n", "c:\n  - 1\n"),
 )
 
@@ -104,8 +105,27 @@ def outcome(text):
     return repr(file.data), file.lines  # 1, 1.0 and True are equal
 
 
+# What libyaml alone takes, or takes otherwise.
+ODD = (
+    *("&x: a\n", "&x:y a\n", "[&x a, *x: b]", "- &x a\n- *x:\n", "a: &x?a] y\n"),  # anchors
+    *("|\n# c\n", " >- \n# c\n", "--- |\n# c\n", "---\n&x |+\n# c\n"),  # comments
+    *("a: |\n \n  x\n", "a: > # c\n  \n\n    x\n", "- |\n \n\n  x\n"),  # empty lines
+    *('["a":b]', '["a" :b]', "[[a]:b]", "[{a}:b]", "[&x a, *x :b]"),  # keys
+    *("[?]\n]", "[a, ? ]]", "[\n?\n# c\n]]"),  # libyaml skips one of the brackets
+)
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_libyaml_reads_what_the_parser_in_python_reads(text):
+    same_from_both(text)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_libyaml_takes_otherwise_is_read_in_python(text):
+    same_from_both(text)
+
+
+def same_from_both(text):
     read = outcome(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(yamlfile, "composed", lambda text: None)

@@ -9,8 +9,15 @@ from ruamel.yaml.resolver import implicit_resolvers
 DEEPEST = 2000
 """Brackets, and columns of a line: libyaml nests as deep as its text, whatever the stack holds."""
 
-UNLIKE = re.compile(r"^(%|\.\.\.)|(^|\W)!|[|>][-+\d]*#|[\t\x85\u2028\u2029\ufeff]", re.MULTILINE)
-"""What libyaml takes otherwise: directives, tags, tabs, ends of documents and of lines."""
+UNLIKE = re.compile(
+    r"^(%|\.\.\.)|(^|\W)!|[\t\r\x85\u2028\u2029\ufeff]"  # directives, tags, ends of lines
+    r"|(?<![\w\\])[&*][\w-]*[:?]"  # an anchor that holds one of these, or ends before it
+    r"""|(^|[ "'\]]):[^ \n]|(^|[\[, ])\?\s*[\],:#]"""  # in brackets, `"a":b` and a key of nothing
+    r"|[|>][-+\d]*#|^(---)? *(&[^ \n]+ +)?[|>]"  # comments in text after | and >
+    r"|[|>][-+\d]* *(#.*)?\n *\n",  # such text that begins with an empty line
+    re.MULTILINE,
+)
+"""What libyaml takes otherwise, or takes though it is no YAML."""
 
 LOADER: Any = getattr(yaml, "CSafeLoader", None)
 

@@ -1,6 +1,7 @@
 """Read a YAML file and keep the line of every value, so that an error can name it."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -69,11 +70,13 @@ def parse_yaml(text: str, path: Path, most: int = LARGEST) -> YamlFile:
             allowed=f"at most {most:,}",
             todo="look whether it is the right file",
         )
-    file = YamlFile(path, None)
     yaml = YAML(typ="safe", pure=True)
+    # what is wrong, ruamel's parser says best, also where libyaml reads on and a value is refused
+    with suppress(InvalidInput, YAMLError, RecursionError):
+        if node := composed(text):
+            return _read(node, path, yaml)
     try:
-        node = composed(text) or yaml.compose(text)  # the latter says best what is wrong
-        file.data = _Reader(file, yaml).value(node, ()) if node is not None else None
+        return _read(yaml.compose(text), path, yaml)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         # ruamel adds paragraphs of advice to programmers below the first line
@@ -89,6 +92,11 @@ def parse_yaml(text: str, path: Path, most: int = LARGEST) -> YamlFile:
     except RecursionError:
         todo = "look for brackets that are not closed"
         raise _not_yaml(path, "nested too deeply", 1, todo) from None
+
+
+def _read(node: Any, path: Path, yaml: YAML) -> YamlFile:
+    file = YamlFile(path, None)
+    file.data = _Reader(file, yaml).value(node, ()) if node is not None else None
     return file
 
 
