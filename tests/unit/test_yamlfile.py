@@ -53,6 +53,8 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(
         ("a: 1\nb: &b\n  c: *b\n", 3, "an anchor that holds its own alias"),
         ("a: 1\nb: !!python/object [x]\n", 2, "the tag python/object is not used here"),
         ("a: 1\nb: !mine x\n", 2, "the tag !mine is not used here"),
+        ("a: 1\nb: !<str> x\n", 2, "the tag str is not used here"),
+        ("!<x:merge> a: {b: 1}\n", 1, "the tag x:merge is not used here"),
         ("a: 1\nb: " + "9" * 5000, 2, "4300 digits"),
         ("a: 1\n? [b]\n: 2\n", 2, "a key that is a list or a mapping"),
         ("a: 2026-13-01\n", 1, "month must be in 1..12"),

@@ -17,7 +17,11 @@ from mvstack.support.files import read_text
 
 Place = tuple[str | int, ...]
 
-TAGS = ("null", "bool", "int", "float", "str", "seq", "map", "merge", "timestamp")
+OF_YAML = "tag:yaml.org,2002:"
+TAGS = frozenset(
+    OF_YAML + one
+    for one in ("null", "bool", "int", "float", "str", "seq", "map", "merge", "timestamp")
+)
 """What YAML makes of plain text; a tag such as !!python/object is somebody's trick."""
 
 REPEATED = 1000
@@ -124,9 +128,9 @@ class _Reader:
         if self.repeated > REPEATED:
             what = f"its aliases repeat more than {REPEATED:,} values"
             raise self.no(what, self.file.line(place[:1]), "write the values out")
-        kind = str(node.tag).removeprefix("tag:yaml.org,2002:")
-        if kind not in TAGS:
-            raise self.no(f"the tag {kind} is not used here", line, "leave out what begins with !")
+        if (tag := str(node.tag)) not in TAGS:
+            what = f"the tag {tag.removeprefix(OF_YAML)} is not used here"
+            raise self.no(what, line, "leave out what begins with !")
         self.seen.add(id(node))
         self.open.add(id(node))
         try:
@@ -134,9 +138,9 @@ class _Reader:
                 return self.mapping(node, place)
             if node.id == "sequence":
                 return [self.item(one, (*place, at)) for at, one in enumerate(node.value)]
-            if kind == "str":
+            if tag == OF_YAML + "str":
                 return node.value
-            plain = ScalarNode(str(node.tag), node.value, node.start_mark, node.end_mark)
+            plain = ScalarNode(tag, node.value, node.start_mark, node.end_mark)
             return self.yaml.constructor.construct_object(plain)
         except (ValueError, OverflowError) as error:
             raise self.no(str(error).splitlines()[0], line) from None
@@ -154,7 +158,7 @@ class _Reader:
             line = key_node.start_mark.line + 1
             if key_node.id != "scalar":
                 raise self.no("a key that is a list or a mapping", line)
-            if str(key_node.tag).endswith(":merge"):
+            if str(key_node.tag) == OF_YAML + "merge":
                 whole = self.value(value_node, place)
                 for one in whole if isinstance(whole, list) else [whole]:
                     if not isinstance(one, dict):
