@@ -3,9 +3,10 @@
 import pytest
 
 from mvstack.model.load import load_policy, load_release, load_system, release_names
+from mvstack.model.rules import When
 from mvstack.model.system import External, Wish
 from mvstack.model.vocabulary import words
-from mvstack.plan.choose import choose
+from mvstack.plan.choose import Facts, choose, holds
 from mvstack.plan.make import mpi_build
 from mvstack.support.errors import Refused
 
@@ -353,3 +354,10 @@ def test_local_alone_falls_back_and_only_when_nothing_can_be_had():
         choose(system, "cpu", RELEASE, POLICY, gone)
     some = frozenset({("mvapich", "4.1")})
     assert choose(system, "cpu", RELEASE, POLICY, some, fallback=True).version == "4.0"
+
+
+def test_a_condition_is_asked_in_the_order_of_its_fields():
+    """In that of a set, a version that is none was an error in every other run."""
+    machine = dict.fromkeys(("nic", "gpu", "gpu_buffers", "launcher", "os", "arch"), "none")
+    facts = Facts(fabric="tcp", **machine, version="of the site")
+    assert not holds(When(version=">=4.0", fabric=["roce"]), facts)

@@ -67,8 +67,9 @@ def facts_of(system: System, partition: str) -> Facts:
 
 def holds(when: When, facts: Facts) -> bool:
     """Whether every field of ``when`` that is given holds for ``facts``."""
-    given = ((name, getattr(when, name)) for name in when.model_fields_set)
-    return all(_is(name, said, facts) for name, said in given if said not in (None, []))
+    given = when.model_fields_set  # which has no order: one run would raise what another does not
+    named = ((name, said) for name, said in vars(when).items() if name in given)
+    return all(_is(name, said, facts) for name, said in named if said not in (None, []))
 
 
 def _is(name: str, said: Any, facts: Facts) -> bool:
