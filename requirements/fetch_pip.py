@@ -2,9 +2,10 @@
 
     python -I fetch_pip.py pip.txt [WHEEL]
 
-Without a WHEEL it is the one that the file pins, out of the folders of PIP_FIND_LINKS or the index
-of PIP_INDEX_URL, with the name and password in that and the certificates of PIP_CERT. pip's
-configuration files are not read.
+WHEEL is a pip that is on this machine already, such as the file that Python itself brings for
+ensurepip. Without one, or if it is damaged, it is the pip that pip.txt pins, out of the folders of
+PIP_FIND_LINKS or the index of PIP_INDEX_URL, with the name and password in that and the
+certificates of PIP_CERT. pip's configuration files are not read.
 """
 
 import base64
@@ -27,8 +28,21 @@ AS_ROOT = "Or have python3-venv of the distribution installed"
 def main() -> None:
     """Find, compare, unpack; ends with one line that says what went wrong."""
     pins, *given = map(Path, sys.argv[1:])
-    with zipfile.ZipFile(given[0] if given else io.BytesIO(pinned(pins))) as archive:
+    wheel = next(filter(whole, given), None) or io.BytesIO(pinned(pins))
+    with zipfile.ZipFile(wheel) as archive:
         archive.extractall(sysconfig.get_path("purelib"))
+
+
+def whole(wheel: Path) -> bool:
+    """Whether it can be unpacked to its end: half a pip would mix with the one that is pinned."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            damaged = archive.testzip()
+    except Exception as error:  # zipfile has no one kind of them for a damaged file
+        damaged = repr(error)
+    if damaged:
+        print(f"{wheel} is damaged ({damaged}): the pinned pip is taken", file=sys.stderr)
+    return not damaged
 
 
 def pinned(file: Path) -> bytes:

@@ -306,12 +306,14 @@ set_up() {
 }
 
 # make_venv PYTHON: with the pip that its ensurepip has, or the pinned one. ensurepip itself would compile
-# all of that and setuptools: six seconds of the first use.
+# all of that, and with Python 3.11 setuptools, too: six seconds of the first use. A distribution's
+# Python (WHEEL_PKG_DIR) may keep that pip elsewhere, in a package that is not installed.
 make_venv() {
     local wheel
     wheel=$("$1" -I -c 'import ensurepip, pathlib, sysconfig
 here = pathlib.Path(ensurepip.__file__).parent / "_bundled"
-print(next(pathlib.Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or here).glob("pip-*.whl")))') || wheel=''
+places = pathlib.Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or here), here
+print(next(one for place in places for one in place.glob("pip-*.whl")))' 2>/dev/null) || wheel=''
     "$1" -m venv --without-pip "$venv" &&
         "$venv/bin/python" -I "$top/requirements/fetch_pip.py" "$top/requirements/pip.txt" ${wheel:+"$wheel"}
 }

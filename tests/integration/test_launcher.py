@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from checkout import TOP, Checkout
+from checkout import TOP, Checkout, make_wheel
 
 
 def said(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
@@ -158,6 +159,55 @@ def test_an_interpreter_that_went_away(checkout: Checkout) -> None:
     result = checkout.run()
     said(result)
     assert "making" in result.stderr
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "no file"])
+def test_a_damaged_pip_of_pythons_own_is_not_half_unpacked(tmp_path: Path, damage: str) -> None:
+    digest = make_wheel(tmp_path, "pip", "2.0")
+    (tmp_path / "pip.txt").write_text(f"pip==2.0 --hash=sha256:{digest}\n")
+    own = tmp_path / "own" / "pip-1.0-py3-none-any.whl"
+    own.parent.mkdir()
+    make_wheel(own.parent, "pip", "1.0")
+    data = own.read_bytes()
+    if damage == "no file":
+        own.unlink()
+    else:
+        own.write_bytes(data[:200] if damage == "cut" else data.replace(b"'1.0'", b"'1.5'"))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    unpack = [TOP / "requirements" / "fetch_pip.py", tmp_path / "pip.txt", own]
+    python, env = tmp_path / "venv" / "bin" / "python", {"PIP_FIND_LINKS": str(tmp_path)}
+    result = subprocess.run([python, "-I", *unpack], env=env, capture_output=True, text=True)
+    assert result.returncode == 0 and f"{own} is damaged" in result.stderr
+    assert result.stderr.count("\n") == 1
+    there = subprocess.check_output([python, "-c", "import pip; print(pip.version)"], text=True)
+    assert there == "2.0\n"
+    assert len(list(tmp_path.glob("venv/lib/*/site-packages/pip-*"))) == 1
+
+
+# A Python of a distribution: it looks for pip in a folder, in which there is none.
+OF_A_DISTRIBUTION = """#!{python}
+import os, sys, sysconfig
+if "-c" not in sys.argv:
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
+sysconfig.get_config_vars()["WHEEL_PKG_DIR"] = "{empty}"
+exec(sys.argv[sys.argv.index("-c") + 1])
+"""
+
+
+@pytest.mark.skipif(
+    not list(Path(os.__file__).parent.glob("ensurepip/_bundled/pip-*.whl")),
+    reason="this Python's ensurepip has no pip of its own",
+)
+def test_a_python_whose_folder_of_wheels_is_empty_takes_ensurepips(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(OF_A_DISTRIBUTION.format(python=sys._base_executable, empty=tmp_path))
+    python.chmod(0o755)
+    shutil.copytree(TOP / "requirements", tmp_path / "requirements")
+    make = f'top={tmp_path}; source "$top/requirements/setup.sh"; make_venv {python}'
+    env = {**os.environ, "PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_FIND_LINKS": ""}
+    result = subprocess.run(["bash", "-c", make], env=env, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert list(tmp_path.glob(".venv/lib/*/site-packages/pip-*"))
 
 
 def test_two_at_once_set_up_once(checkout: Checkout) -> None:
