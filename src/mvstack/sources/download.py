@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
-
-import requests
-import urllib3
-from requests.utils import get_environ_proxies, select_proxy
 
 from mvstack.sources.spec import extension
 from mvstack.support.files import full
+
+if TYPE_CHECKING:
+    import requests
 
 CONNECT, READ = 5.0, 30.0  # seconds to wait for a connection, and between two pieces
 Advance = Callable[[int, int], object]
@@ -82,7 +82,7 @@ def _download(url: str, target: Path, advance: Advance) -> None:
                 stream.write(chunk)
                 got += len(chunk)
                 advance(got, size)
-    except _BROKEN as error:
+    except _broken() as error:
         broken = f"broke off after {got:,} bytes ({_plain(error)})"
     if size and got != size:
         broken = f"truncated, {got:,} of {size:,} bytes came"
@@ -97,7 +97,7 @@ def has(place: str) -> bool:
     try:
         with _get(place, CONNECT):
             return True
-    except (NotHere, *_BROKEN):
+    except (NotHere, *_broken()):
         return False
 
 
@@ -112,12 +112,24 @@ def host_of(url: str) -> str:
 
 
 _PASSING = (429, 500, 502, 503, 504)  # HTTP statuses of a server that may answer in a moment
-# What requests and urllib3 raise once an answer has begun.
-_BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError)
 
 
-def _get(url: str, read: float) -> requests.Response:
+def _broken() -> tuple[type[Exception], ...]:
+    """What requests and urllib3 raise once an answer has begun."""
+    # here, as in the functions below: a sixth of a second of every command's start
+    import requests
+    import urllib3
+
+    return requests.RequestException, urllib3.exceptions.HTTPError
+
+
+def _get(url: str, read: float) -> "requests.Response":
     """Begin to load ``url``. Raises NotHere when nothing answers or the answer is an error."""
+    # start-up time: see above
+    import requests
+    import urllib3
+    from requests.utils import get_environ_proxies, select_proxy
+
     host, proxy = host_of(url), ""
     try:
         proxy = select_proxy(url, get_environ_proxies(url)) or ""
@@ -175,6 +187,8 @@ def _resolve(host: str | None) -> None:
 
 
 def _reason(error: Exception) -> str:
+    import requests  # start-up time: see above
+
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
         return "no name server answers (DNS)"
     if isinstance(error, socket.gaierror) or "NameResolution" in str(error):
