@@ -15,6 +15,8 @@ LONGEST = 2000
 
 
 def _plain(value: str) -> str:
+    if value.isprintable():  # as most is: told in one step, not one for each character
+        return value
     odd = sorted({char for char, shown in zip(value, clean(value), strict=True) if char != shown})
     odd += [char for char in "\n\t" if char in value]
     if odd:

@@ -93,7 +93,7 @@ def module_name(package: str) -> str:
 def versions(recipe: str) -> list[str]:
     """The versions that the text of a ``package.py`` declares, the newest first."""
     calls = (one for one in ast.walk(ast.parse(recipe)) if isinstance(one, ast.Call) and one.args)
-    found = [one.args[0] for one in calls if ast.unparse(one.func) == "version"]
+    found = [one.args[0] for one in calls if getattr(one.func, "id", "") == "version"]
     names = {str(one.value) for one in found if isinstance(one, ast.Constant)}
     return sorted(names, key=sort_key, reverse=True)
 

@@ -17,6 +17,8 @@ _UNPRINTABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 def clean(text: str) -> str:
     """``text`` with control, formatting and unpaired surrogate characters shown as U+FFFD."""
+    if text.isprintable():  # most is, and `check` asks for each text of each file
+        return text
     return "".join(
         char if char in _KEPT or unicodedata.category(char) not in _UNPRINTABLE else "\ufffd"
         for char in text
