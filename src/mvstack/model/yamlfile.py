@@ -27,7 +27,6 @@ TAGS = frozenset(
 REPEATED = 1000
 """How many values a file's aliases may repeat."""
 
-
 LARGEST = 1 << 20
 """Characters that a file may have; reading one of so many takes a second or two."""
 

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -94,11 +95,9 @@ def has(place: str) -> bool:
     """Whether ``place`` has its file, asked in a few seconds and without its bytes."""
     if not is_url(place):
         return os.access(file := local(place), os.R_OK) and file.is_file()
-    try:
-        with _get(place, CONNECT):
-            return True
-    except (NotHere, *_broken()):
-        return False
+    with suppress(NotHere, *_broken()), _get(place, CONNECT):
+        return True
+    return False
 
 
 def host_of(url: str) -> str:
