@@ -113,7 +113,7 @@ ODD = (
     *("|\n# c\n", " >- \n# c\n", "--- |\n# c\n", "---\n&x |+\n# c\n"),  # comments
     *("a: |\n \n  x\n", "a: > # c\n  \n\n    x\n", "- |\n \n\n  x\n"),  # empty lines
     *('["a":b]', '["a" :b]', "[[a]:b]", "[{a}:b]", "[&x a, *x :b]"),  # keys
-    *("[?]\n]", "[a, ? ]]", "[\n?\n# c\n]]"),  # libyaml skips one of the brackets
+    *("[?]\n]", "[a, ? ]]", "[\n?\n# c\n]]", "{?\n}"),  # a bracket is skipped, the line another
 )
 
 

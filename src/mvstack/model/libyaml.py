@@ -12,7 +12,7 @@ DEEPEST = 2000
 UNLIKE = re.compile(
     r"^(%|\.\.\.)|(^|\W)!|[\t\r\x85\u2028\u2029\ufeff]"  # directives, tags, ends of lines
     r"|(?<![\w\\])[&*][\w-]*[:?]"  # an anchor that holds one of these, or ends before it
-    r"""|(^|[ "'\]]):[^ \n]|(^|[\[, ])\?\s*[\],:#]"""  # in brackets, `"a":b` and a key of nothing
+    r"""|(^|[ "'\]]):[^ \n]|(^|[\[{, ])\?\s*[\]},:#]"""  # in brackets `"a":b`, a key of nothing
     r"|[|>][-+\d]*#|^(---)? *(&[^ \n]+ +)?[|>]"  # comments in text after | and >
     r"|[|>][-+\d]* *(#.*)?\n *\n",  # such text that begins with an empty line
     re.MULTILINE,
