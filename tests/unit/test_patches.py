@@ -31,6 +31,7 @@ BOTH = {
         "error-in-a-part",
         "few-ranks-without-tree",
         "fewer-steps",
+        "large-cells",
         "large-collectives-by-messages",
         "matched-receive-in-parts",
         "messages-in-a-ring",
@@ -38,9 +39,11 @@ BOTH = {
         "one-sided-by-memory",
         "port-by-socket",
         "proxy-that-does-not-start",
+        "reduce-of-odd-types",
         "reductions-by-pieces",
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
+        "truncated-from-any-source",
         "yield-to-other-ranks",
     )
 }
