@@ -181,7 +181,7 @@ static void unasked(int bytes)
 
 int main(int argc, char **argv)
 {
-    static const int counts[] = {1, 3, 100, 709, 4096, 20000, MOST};
+    static const int counts[] = {1, 3, 100, 709, 2000, 4096, 20000, MOST};
     int all;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
