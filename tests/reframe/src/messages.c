@@ -2,8 +2,8 @@
  * request, received by MPI_Irecv, MPI_Mrecv and from any source, contiguous and of derived types; receives of a basic
  * type also longer than their message. The elements are complex doubles, so that a message that goes in parts may be
  * cut in the middle of one. Then bytes, a few more and fewer than powers of two, where an MPI goes from one way to
- * the next: of each size several messages that nobody has asked for yet, received last first, one of them too long
- * for its receive. Lines that begin with "at" name the step before it is taken. */
+ * the next: of each size several unexpected messages, whose receive is not posted yet, received last first, one of them
+ * too long for its receive. Lines that begin with "at" name the step before it is taken. */
 #include <complex.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MOST = 262144, STRIDES = 3 };
-enum { UNASKED = 12, LEAST_BYTES = 1024, MOST_BYTES = 262144 };
+enum { UNEXPECTED = 12, LEAST_BYTES = 1024, MOST_BYTES = 262144 };
 enum { ISEND, ISSEND, PERSISTENT, WAYS_TO_SEND };
 enum { IRECV, MRECV, ANY_SOURCE, WAYS_TO_RECEIVE };
 
@@ -121,7 +121,7 @@ static void exchange(int count, int send, int receive, int stride_out, int strid
 
 /* One that was sent as the ``which``-th. The one that is too long for its receive is an error, and writes nothing
  * behind it. */
-static void unasked_for(int which, int bytes, int from)
+static void unexpected_one(int which, int bytes, int from)
 {
     static const char *ways[] = {"received", "received from any source", "probed and received"};
     int way = which % 3, short_by = which == 4 ? 8 : 0, room = bytes - short_by, came, class = MPI_SUCCESS;
@@ -130,7 +130,8 @@ static void unasked_for(int which, int bytes, int from)
     MPI_Message message;
     MPI_Status status;
 
-    snprintf(what, sizeof what, "unasked for, %s%s", ways[way], short_by ? ", too long" : "");
+    snprintf(what, sizeof what, "unexpected message of bytes, %s%s", ways[way],
+             short_by ? ", longer than its receive" : "");
     memset(to, 255, bytes);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, short_by ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
     if (way == 0)
@@ -156,26 +157,26 @@ static void unasked_for(int which, int bytes, int from)
         }
 }
 
-static void unasked(int bytes)
+static void unexpected(int bytes)
 {
     int from = (rank + ranks - 1) % ranks, to = (rank + 1) % ranks;
     unsigned char *all = (unsigned char *)out;
-    MPI_Request requests[UNASKED + 1];
+    MPI_Request requests[UNEXPECTED + 1];
 
     if (rank == 0) {
-        printf("at unasked for messages of %d\n", bytes);
+        printf("at unexpected messages of bytes, of %d\n", bytes);
         fflush(stdout);
     }
-    for (int which = 0; which < UNASKED; which++) {
+    for (int which = 0; which < UNEXPECTED; which++) {
         for (int i = 0; i < bytes; i++)
             all[which * bytes + i] = (unsigned char)(which * 31 + rank + i % 251);
         MPI_Isend(all + which * bytes, bytes, MPI_BYTE, to, which, MPI_COMM_WORLD, requests + which);
     }
-    MPI_Isend(NULL, 0, MPI_BYTE, to, UNASKED, MPI_COMM_WORLD, requests + UNASKED);
-    MPI_Recv(NULL, 0, MPI_BYTE, from, UNASKED, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* so all are there */
-    for (int which = UNASKED - 1; which >= 0; which--)
-        unasked_for(which, bytes, from);
-    for (int which = 0; which <= UNASKED; which++)
+    MPI_Isend(NULL, 0, MPI_BYTE, to, UNEXPECTED, MPI_COMM_WORLD, requests + UNEXPECTED);
+    MPI_Recv(NULL, 0, MPI_BYTE, from, UNEXPECTED, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* so all are there */
+    for (int which = UNEXPECTED - 1; which >= 0; which--)
+        unexpected_one(which, bytes, from);
+    for (int which = 0; which <= UNEXPECTED; which++)
         MPI_Wait(requests + which, MPI_STATUS_IGNORE);
 }
 
@@ -195,7 +196,7 @@ int main(int argc, char **argv)
                     exchange(counts[at], send, receive, strides & 1 ? 2 : 1, strides & 2 ? 3 : 1);
     for (int power = LEAST_BYTES; power <= MOST_BYTES; power *= 2)
         for (int more = -16; more <= 80; more += 16)
-            unasked(power + more);
+            unexpected(power + more);
     MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && !all)
         printf("right messages between %d ranks\n", ranks);
