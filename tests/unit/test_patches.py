@@ -44,6 +44,7 @@ BOTH = {
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
         "truncated-from-any-source",
+        "window-without-memory",
         "yield-to-other-ranks",
     )
 }
