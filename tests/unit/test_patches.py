@@ -43,6 +43,7 @@ BOTH = {
         "reductions-by-pieces",
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
+        "short-messages",
         "truncated-from-any-source",
         "window-without-memory",
         "yield-to-other-ranks",
