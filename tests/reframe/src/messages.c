@@ -3,7 +3,8 @@
  * type also longer than their message. The elements are complex doubles, so that a message that goes in parts may be
  * cut in the middle of one. Then bytes, a few more and fewer than powers of two, where an MPI goes from one way to
  * the next: of each size several unexpected messages, whose receive is not posted yet, received last first, one of them
- * too long for its receive. Lines that begin with "at" name the step before it is taken. */
+ * too long for its receive, and one too long for a receive that is posted. Lines that begin with "at" name the step
+ * before it is taken. */
 #include <complex.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 enum { MOST = 262144, STRIDES = 3 };
-enum { UNEXPECTED = 12, LEAST_BYTES = 1024, MOST_BYTES = 262144 };
+enum { UNEXPECTED = 12, POSTED, READY, LEAST_BYTES = 1024, MOST_BYTES = 262144 };
 enum { ISEND, ISSEND, PERSISTENT, WAYS_TO_SEND };
 enum { IRECV, MRECV, ANY_SOURCE, WAYS_TO_RECEIVE };
 
@@ -157,6 +158,32 @@ static void unexpected_one(int which, int bytes, int from)
         }
 }
 
+/* One that is longer than its receive, which is posted before it comes. */
+static void longer_than_posted(int bytes)
+{
+    int from = (rank + ranks - 1) % ranks, to = (rank + 1) % ranks, class;
+    unsigned char *into = (unsigned char *)in;
+    MPI_Request request;
+
+    memset(out, 0, bytes);
+    memset(into, 255, bytes);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Irecv(into, bytes - 8, MPI_BYTE, from, POSTED, MPI_COMM_WORLD, &request);
+    MPI_Sendrecv(NULL, 0, MPI_BYTE, from, READY, NULL, 0, MPI_BYTE, to, READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(out, bytes, MPI_BYTE, to, POSTED, MPI_COMM_WORLD);
+    class = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (class != MPI_SUCCESS)
+        MPI_Error_class(class, &class);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (class != MPI_ERR_TRUNCATE)
+        wrong("message of bytes, longer than its posted receive", bytes, "has an error of the class", class);
+    for (int i = bytes - 8; i < bytes; i++)
+        if (into[i] != 255) {
+            wrong("message of bytes, longer than its posted receive", bytes, "byte", i);
+            break;
+        }
+}
+
 static void unexpected(int bytes)
 {
     int from = (rank + ranks - 1) % ranks, to = (rank + 1) % ranks;
@@ -164,7 +191,7 @@ static void unexpected(int bytes)
     MPI_Request requests[UNEXPECTED + 1];
 
     if (rank == 0) {
-        printf("at unexpected messages of bytes, of %d\n", bytes);
+        printf("at unexpected messages of %d bytes\n", bytes);
         fflush(stdout);
     }
     for (int which = 0; which < UNEXPECTED; which++) {
@@ -195,8 +222,10 @@ int main(int argc, char **argv)
                 for (int strides = 0; strides < 4; strides++)
                     exchange(counts[at], send, receive, strides & 1 ? 2 : 1, strides & 2 ? 3 : 1);
     for (int power = LEAST_BYTES; power <= MOST_BYTES; power *= 2)
-        for (int more = -16; more <= 80; more += 16)
+        for (int more = -16; more <= 80; more += 16) {
             unexpected(power + more);
+            longer_than_posted(power + more);
+        }
     MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && !all)
         printf("right messages between %d ranks\n", ranks);
