@@ -22,8 +22,10 @@ BOTH = {
     for name in (
         "abort-ends-all-ranks",
         "allgather-by-pieces",
+        "allreduce-by-shares",
         "bcast-by-pieces",
         "bcast-of-no-data",
+        "cells-in-turn",
         "copied-by-both",
         "copied-in-steps",
         "derived-types-of-gpus",
@@ -44,6 +46,7 @@ BOTH = {
         "rows-for-fewer-ranks",
         "shared-memory-collectives",
         "short-messages",
+        "stream-to-far-cores",
         "truncated-from-any-source",
         "window-without-memory",
         "yield-to-other-ranks",
