@@ -37,6 +37,7 @@ BOTH = {
         "large-collectives-by-messages",
         "matched-receive-in-parts",
         "messages-in-a-ring",
+        "mpit-finalize-within-mpi",
         "one-node-without-network",
         "one-sided-by-memory",
         "port-by-socket",

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "past_the_caches.h"
 
 enum { MOST = 40000, RANKS = 64 };
 
@@ -151,6 +152,8 @@ int main(int argc, char **argv)
     for (seen = 0; seen < rounds; seen++) {
         MPI_Comm comm = MPI_COMM_WORLD;
         int parts = seen % 50 ? 1 : 2, backwards = rand() % 2;
+        if (seen == rounds / 2)
+            past_the_caches();
         if (parts > 1)
             MPI_Comm_split(MPI_COMM_WORLD, rank % parts, backwards ? -rank : rank, &comm);
         MPI_Comm_rank(comm, &me);
