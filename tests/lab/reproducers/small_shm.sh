@@ -6,7 +6,7 @@
 # 4 and 4 if not given. With 24 and 4 six communicators ask for memory at the same time.
 # Right: "right". Wrong: a rank ends by signal 7, as it touches shared memory that is not there.
 set -euo pipefail
-[[ ${1-} ]] || { echo "usage: $0 MPI_PREFIX [RANKS [RANKS_OF_A_COMMUNICATOR]]" >&2 && exit 2; }
+[[ ${1-} && ${2-4} =~ ^[1-9][0-9]*$ && ${3-4} =~ ^[1-9][0-9]*$ ]] || { echo "usage: $0 MPI_PREFIX [RANKS [RANKS_OF_A_COMMUNICATOR]]" >&2 && exit 2; }
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cat > "$work/many.c" <<'C'
 #include <mpi.h>
