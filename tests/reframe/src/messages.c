@@ -3,7 +3,8 @@
  * type also longer than their message. The elements are complex doubles, so that a message that goes in parts may be
  * cut in the middle of one. Then bytes, a few more and fewer than powers of two, where an MPI goes from one way to
  * the next: of each size several unexpected messages, whose receive is not posted yet, received last first, one of them
- * too long for its receive, and one too long for a receive that is posted. Lines that begin with "at" name the step
+ * too long for its receive, and one too long for a receive that is posted. One of 100,000 bytes stays unexpected
+ * meanwhile, so that memory which messages take in turn has to go round it. Lines that begin with "at" name the step
  * before it is taken. */
 #include <complex.h>
 #include <mpi.h>
@@ -13,7 +14,7 @@
 #include "past_the_caches.h"
 
 enum { MOST = 262144, STRIDES = 3 };
-enum { UNEXPECTED = 12, POSTED, READY, LEAST_BYTES = 1024, MOST_BYTES = 262144 };
+enum { UNEXPECTED = 12, POSTED, READY, KEPT, KEPT_BYTES = 100000, LEAST_BYTES = 1024, MOST_BYTES = 524288 };
 enum { ISEND, ISSEND, PERSISTENT, WAYS_TO_SEND };
 enum { IRECV, MRECV, ANY_SOURCE, WAYS_TO_RECEIVE };
 
@@ -208,6 +209,27 @@ static void unexpected(int bytes)
         MPI_Wait(requests + which, MPI_STATUS_IGNORE);
 }
 
+static MPI_Request keep(unsigned char *kept)
+{
+    MPI_Request request;
+    for (int i = 0; i < KEPT_BYTES; i++)
+        kept[i] = (unsigned char)(rank * 7 + i % 253);
+    MPI_Isend(kept, KEPT_BYTES, MPI_BYTE, (rank + 1) % ranks, KEPT, MPI_COMM_WORLD, &request);
+    return request;
+}
+
+static void take_kept(unsigned char *kept, MPI_Request *request)
+{
+    int from = (rank + ranks - 1) % ranks;
+    MPI_Recv(in, KEPT_BYTES, MPI_BYTE, from, KEPT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < KEPT_BYTES; i++)
+        if (((unsigned char *)in)[i] != (unsigned char)(from * 7 + i % 253)) {
+            wrong("message of bytes that stayed unexpected", KEPT_BYTES, "byte", i);
+            break;
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const int counts[] = {1, 3, 100, 709, 2000, 4096, 20000, MOST};
@@ -217,6 +239,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     out = malloc(STRIDES * MOST * sizeof *out);
     in = malloc(STRIDES * MOST * sizeof *in);
+    unsigned char *kept = malloc(KEPT_BYTES);
     for (int past = 0; past < 2; past++) {
         if (past)
             past_the_caches();
@@ -225,15 +248,18 @@ int main(int argc, char **argv)
                 for (int receive = 0; receive < WAYS_TO_RECEIVE; receive++)
                     for (int strides = 0; strides < 4; strides++)
                         exchange(counts[at], send, receive, strides & 1 ? 2 : 1, strides & 2 ? 3 : 1);
+        MPI_Request request = keep(kept);
         for (int power = LEAST_BYTES; power <= MOST_BYTES; power *= 2)
             for (int more = -16; more <= 80; more += 16) {
                 unexpected(power + more);
                 longer_than_posted(power + more);
             }
+        take_kept(kept, &request);
     }
     MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && !all)
         printf("right messages between %d ranks\n", ranks);
+    free(kept);
     free(out);
     free(in);
     MPI_Finalize();
