@@ -143,10 +143,10 @@ def test_root_gets_all_of_it_from_the_distribution(
     [
         ("shm", "", "ch4:ofi", ["libfabric", "hwloc"], {"HPCC"}),
         ("shm", "libfabric hwloc openblas", "ch4:ofi", [], set()),
-        ("shm", "ucx hwloc", "ch4:ucx", [], {"HPCC"}),
+        ("shm", "ucx hwloc", None, ["libfabric"], {"HPCC"}),
         ("shm", "ucx libfabric hwloc", None, [], {"HPCC"}),
-        ("tcp", "ucx hwloc openblas", "ch4:ofi", ["libfabric"], set()),
-        ("tcp", "ucx libfabric hwloc openblas", "ch4:ofi", [], set()),
+        ("tcp", "ucx hwloc openblas", None, ["libfabric"], set()),
+        ("tcp", "ucx libfabric hwloc openblas", None, [], set()),
     ],
 )
 def test_the_plan_of_who_is_not_root_takes_what_is_there(

@@ -22,7 +22,7 @@ from mvstack.support.errors import InvalidInput
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "adding" / "fabric.md"
 ROW, SYSTEM = re.findall(r"^```yaml\n(.*?)^```$", DOCS.read_text(), re.S | re.M)
-EXPECTED = ("mvapich/4.1-ofi", "warp", "netmod:=ofi fabrics:=warpfabric")
+EXPECTED = ("mvapich/4.0-ofi", "warp", "netmod:=ofi fabrics:=warpfabric")
 
 
 @pytest.fixture

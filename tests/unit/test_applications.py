@@ -25,7 +25,7 @@ def row(**changes: object) -> Row:
         "package": "HPCC",
         "version": "1.5.0",
         "builder": "easybuild",
-        "mpi": "mvapich/4.1-ucx",
+        "mpi": "mvapich/4.0-ucx",
         "date": "2026-11-22",
         "state": "built",
         "of": "x",
@@ -80,7 +80,7 @@ def case(result: str, ranks: int) -> dict[str, object]:
     figure = {"name": "HPL_Tflops", "size": None, "value": 0.0123, "unit": "Tflop/s"}
     return {
         "check": f"Hpcc {ranks}",
-        "mpi": "mvapich/4.1-ucx",
+        "mpi": "mvapich/4.0-ucx",
         "result": result,
         "ranks": ranks,
         "benchmark": "HPCC 1.5.0",
@@ -112,9 +112,9 @@ def test_what_failed_to_build_is_said_to_have_failed(tmp_path: Path) -> None:
 
 
 def test_a_row_of_another_architecture_says_so(tmp_path: Path) -> None:
-    assert rows_of(tree_of(tmp_path, "built"))[0].mpi == "mvapich/4.1-ucx"
+    assert rows_of(tree_of(tmp_path, "built"))[0].mpi == "mvapich/4.0-ucx"
     (found,) = rows_of(tree_of(tmp_path / "arm", "built", target="neoverse_v1"))
-    assert found.mpi == "mvapich/4.1-ucx on aarch64"
+    assert found.mpi == "mvapich/4.0-ucx on aarch64"
 
 
 def test_the_page_shows_a_row_for_as_long_as_its_recipe_is_the_same(

@@ -36,17 +36,17 @@ def refused(**changes):
 @pytest.mark.parametrize(
     ("system", "partition", "build", "pmi"),
     [
-        ("expanse", "cpu", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("expanse", "cpu", "mvapich 4.0 ch4:ucx", "pmi2"),
         ("expanse", "gpu", "mvapich-plus 5.0.0 ch4:ucx", "pmi2"),
-        ("azure-hbv4", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
-        ("azure-hbv3", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
-        ("azure-hx", "hpc", "mvapich 4.1 ch4:ucx", "pmi2"),
+        ("azure-hbv4", "hpc", "mvapich 4.0 ch4:ucx", "pmi2"),
+        ("azure-hbv3", "hpc", "mvapich 4.0 ch4:ucx", "pmi2"),
+        ("azure-hx", "hpc", "mvapich 4.0 ch4:ucx", "pmi2"),
         ("azure-ndv5", "gpu", "mvapich-plus 5.0.0 ch4:ucx", "pmi2"),
-        ("aws-hpc7a", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
-        ("aws-hpc6a", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
-        ("aws-c6i", "hpc", "mvapich 4.1 ch4:ofi", "pmi2"),
+        ("aws-hpc7a", "hpc", "mvapich 4.0 ch4:ofi", "pmi2"),
+        ("aws-hpc6a", "hpc", "mvapich 4.0 ch4:ofi", "pmi2"),
+        ("aws-c6i", "hpc", "mvapich 4.0 ch4:ofi", "pmi2"),
         ("aws-p5", "gpu", "mvapich-plus 5.0.0 ch4:ofi", "pmi2"),
-        ("alps", "cpu", "mvapich 4.1 ch4:ofi", "cray"),
+        ("alps", "cpu", "mvapich 4.0 ch4:ofi", "cray"),
         ("qemu-debian12", "mvapich", "mvapich 4.0 ch4:ucx", "simple"),
         ("qemu-debian12", "mpich", "mpich 4.0.2 ch4:ofi", "simple"),
     ],
@@ -60,47 +60,47 @@ def test_the_systems_of_the_repository(system, partition, build, pmi):
 @pytest.mark.parametrize(
     ("facts", "build"),
     [
-        ({"fabric": "infiniband"}, "mvapich 4.1 ch4:ucx"),
-        ({"fabric": "roce"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "infiniband"}, "mvapich 4.0 ch4:ucx"),
+        ({"fabric": "roce"}, "mvapich 4.0 ch4:ucx"),
         ({"fabric": "roce", "nic": "broadcom"}, "mvapich2 2.3.7-2 ch3:mrail"),
         ({"fabric": "iwarp"}, "mvapich2 2.3.7-2 ch3:mrail"),
         ({"fabric": "rockport"}, "mvapich2 2.3.7-2 ch3:mrail"),
         ({"fabric": "slingshot-10"}, "mvapich2 2.3.7-2 ch3:mrail"),
-        ({"fabric": "slingshot-11"}, "mvapich 4.1 ch4:ofi"),
-        ({"fabric": "omni-path"}, "mvapich 4.1 ch4:ofi"),
-        ({"fabric": "efa"}, "mvapich 4.1 ch4:ofi"),
-        ({"fabric": "psm3"}, "mvapich 4.1 ch4:ofi"),
-        ({"fabric": "tcp"}, "mvapich 4.1 ch4:ofi"),
-        ({"fabric": "shm", "launcher": "hydra"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "slingshot-11"}, "mvapich 4.0 ch4:ofi"),
+        ({"fabric": "omni-path"}, "mvapich 4.0 ch4:ofi"),
+        ({"fabric": "efa"}, "mvapich 4.0 ch4:ofi"),
+        ({"fabric": "psm3"}, "mvapich 4.0 ch4:ofi"),
+        ({"fabric": "tcp"}, "mvapich 4.0 ch4:ofi"),
+        ({"fabric": "shm", "launcher": "hydra"}, "mvapich 4.0 ch4:ofi"),
         ({"fabric": "infiniband", "launcher": "mpirun_rsh"}, "mvapich2 2.3.7-2 ch3:mrail"),
         ({"fabric": "infiniband", "gpu": "nvidia"}, "mvapich-plus 5.0.0 ch4:ucx"),
-        ({"fabric": "infiniband", "gpu": "nvidia", "os": "debian12"}, "mvapich 4.1 ch4:ucx"),
+        ({"fabric": "infiniband", "gpu": "nvidia", "os": "debian12"}, "mvapich 4.0 ch4:ucx"),
         (
             {"fabric": "slingshot-11", "gpu": "amd", "launcher": "flux"},
             "mvapich-plus 5.0.0 ch4:ofi",
         ),
         ({"fabric": "slingshot-11", "gpu": "amd-mi300a"}, "mvapich-plus 5.0.0 ch4:ofi"),
-        ({"fabric": "slingshot-11", "gpu": "amd", "os": "sles15"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "slingshot-11", "gpu": "amd", "os": "sles15"}, "mvapich 4.0 ch4:ofi"),
         ({"fabric": "slingshot-10", "gpu": "nvidia"}, "mvapich2 2.3.7-2 ch3:mrail"),
-        ({"fabric": "infiniband", "gpu": "intel"}, "mvapich 4.1 ch4:ucx"),
-        ({"fabric": "efa", "target": "neoverse_v1"}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "infiniband", "gpu": "intel"}, "mvapich 4.0 ch4:ucx"),
+        ({"fabric": "efa", "target": "neoverse_v1"}, "mvapich 4.0 ch4:ofi"),
         (
             {"fabric": "infiniband", "gpu": "nvidia", "target": "power9le", "launcher": "jsrun"},
             "mvapich2-gdr 2.3.6 ch3:mrail",
         ),
         (
             {"fabric": "infiniband", "gpu": "gaudi", "gpu_buffers": "staged"},
-            "mvapich 4.1 ch4:ucx",
+            "mvapich 4.0 ch4:ucx",
         ),
         (
             {"fabric": "slingshot-11", "gpu": "intel", "gpu_buffers": "staged"},
-            "mvapich 4.1 ch4:ofi",
+            "mvapich 4.0 ch4:ofi",
         ),
         (
             {"fabric": "infiniband", "mpi": Wish(product="mvapich2", version="2.3.7")},
             "mvapich2 2.3.7 ch3:mrail",
         ),
-        ({"fabric": "infiniband", "mpi": Wish(libfabric="embedded")}, "mvapich 4.1 ch4:ofi"),
+        ({"fabric": "infiniband", "mpi": Wish(libfabric="embedded")}, "mvapich 4.0 ch4:ofi"),
     ],
 )
 def test_what_fits(facts, build):
@@ -162,14 +162,14 @@ def test_steps_that_are_all_needed_are_joined_by_and():
     problem = refused(fabric="slingshot-11", gpu="intel", launcher="pals")
     assert problem.todo.startswith("set `launcher: hydra`, and set `gpu_buffers: staged`")
     assert "; or" not in problem.todo
-    first = "mvapich 4.1 ch4:ofi with gpu_buffers: staged and with launcher: "
+    first = "mvapich 4.0 ch4:ofi with gpu_buffers: staged and with launcher: "
     assert [one.removeprefix(first) for one in problem.nearest.split("; or ")] == ["srun", "hydra"]
 
 
 def test_ways_that_each_suffice_are_joined_by_or():
     problem = refused(fabric="infiniband", launcher="mpirun_rsh", mpi=Wish(product="mvapich"))
     assert ", and " not in problem.todo
-    assert "without `mpi:`; or mvapich 4.1 ch4:ucx with launcher: " in problem.nearest
+    assert "without `mpi:`; or mvapich 4.0 ch4:ucx with launcher: " in problem.nearest
 
 
 @pytest.mark.parametrize(("scheduler", "offered"), [("slurm", True), ("pbs", False)])
@@ -352,8 +352,8 @@ def test_local_alone_falls_back_and_only_when_nothing_can_be_had():
     assert choose(system, "cpu", RELEASE, POLICY, gone, fallback=True).product == "mpich"
     with pytest.raises(Refused):
         choose(system, "cpu", RELEASE, POLICY, gone)
-    some = frozenset({("mvapich", "4.1")})
-    assert choose(system, "cpu", RELEASE, POLICY, some, fallback=True).version == "4.0"
+    some = frozenset({("mvapich", "4.0")})
+    assert choose(system, "cpu", RELEASE, POLICY, some, fallback=True).version == "4.1"
 
 
 def test_a_condition_is_asked_in_the_order_of_its_fields():

@@ -49,8 +49,8 @@ def seen(plan: Plan, tree: Path) -> tuple[dict[str, str], dict[str, Graph]]:
 # changed in a file: its pattern and what is added; changed in the system's file: texts for others
 EDITS: dict[str, tuple[tuple[str, str], ...]] = {
     "nothing": (),
-    "a comment": (("MVAPICH-4.1-GCC-*-ucx.eb", "\n# a remark\n"),),
-    "the MPI's easyconfig": (("MVAPICH-4.1-GCC-*-ucx.eb", "\nmaxparallel = 3\n"),),
+    "a comment": (("MVAPICH-4.0-GCC-*-ucx.eb", "\n# a remark\n"),),
+    "the MPI's easyconfig": (("MVAPICH-4.0-GCC-*-ucx.eb", "\nmaxparallel = 3\n"),),
     "a package's easyconfig": (("HPCC-*-gmvapich-*-ofi.eb", "\nmaxparallel = 3\n"),),
     "a comment in an easyblock": (("mvapich.py", "\n# a remark\n"),),
     "an easyblock": (("mvapich.py", "\nNEW = 1\n"),),

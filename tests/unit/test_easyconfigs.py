@@ -161,7 +161,7 @@ def test_a_gcc_for_which_there_is_no_way_is_refused_with_what_to_do(gcc: str) ->
     with pytest.raises(Refused) as caught:
         render(plan(gcc))
     problem = caught.value.problems[0]
-    assert f"MVAPICH-4.1-GCC-{gcc}-" in problem.message and "GCC 9 to 16" in problem.because
+    assert f"MVAPICH-4.0-GCC-{gcc}-" in problem.message and "GCC 9 to 16" in problem.because
     assert f"gcc {gcc} is none that one is made for" in problem.message
     assert "put such a gcc first on PATH" in problem.todo
 
@@ -171,7 +171,7 @@ def test_a_compiler_of_easybuilds_own_is_of_one_generation() -> None:
         render(plan("14.2.0", origin="easybuild"))
     assert render(plan("12.2.0", origin="easybuild"))
     made = plan("14.3.0", origin="easybuild")
-    assert made.beneath["CMake"].startswith("3.31") and "MVAPICH-4.1-GCC-14.3.0" in str(
+    assert made.beneath["CMake"].startswith("3.31") and "MVAPICH-4.0-GCC-14.3.0" in str(
         render(made)
     )
 

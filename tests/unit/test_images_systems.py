@@ -42,7 +42,7 @@ class Image:
 
 
 GPU = ("nvidia-driver", "nvidia-fabricmanager", "cuda-toolkit", "gdrcopy", "nccl")
-UCX, OFI = "mvapich 4.1 ch4:ucx", "mvapich 4.1 ch4:ofi"
+UCX, OFI = "mvapich 4.0 ch4:ucx", "mvapich 4.0 ch4:ofi"
 PLUS_UCX, PLUS_OFI = "mvapich-plus 5.0.0 ch4:ucx", "mvapich-plus 5.0.0 ch4:ofi"
 # fmt: off
 EXPECTED = {

@@ -230,9 +230,9 @@ def test_module_files_stand_in_one_hierarchy(tmp_path: Path) -> None:
     assert found == [
         "Core/gcccore/.12.2.0.lua",
         "Core/gcc/12.2.0.lua",
-        "Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua",
+        "Compiler/gcc/12.2.0/mvapich/4.0-ucx.lua",
         "Core/gmvapich/.2026.11-ucx.lua",
-        "MPI/gcc/12.2.0/mvapich/4.1-ucx/hpcc/1.5.0.lua",
+        "MPI/gcc/12.2.0/mvapich/4.0-ucx/hpcc/1.5.0.lua",
     ]
 
 

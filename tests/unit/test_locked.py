@@ -63,7 +63,7 @@ def test_what_decides_a_lock_changes_its_key(monkeypatch: pytest.MonkeyPatch) ->
         replace(plan, os="rocky9"),
         replace(plan, packages=[]),
         replace(plan, compiler={**plan.compiler, "version": "11.5.0"}),
-        replace(plan, mpi=[replace(plan.mpi[0], version="4.0")]),
+        replace(plan, mpi=[replace(plan.mpi[0], version="4.1")]),
     ]
     assert len({key, *(key_of(one, ["mvapich"]) for one in others)}) == len(others) + 1
 

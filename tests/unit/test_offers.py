@@ -188,8 +188,8 @@ partitions:
 @pytest.mark.parametrize(
     ("compiler", "says"),
     [
-        ('{version: "8.5.0"}', "there is no easyconfig MVAPICH-4.1-GCC-8.5.0-ucx.eb"),
-        ('{version: "17.1.0"}', "there is no easyconfig MVAPICH-4.1-GCC-17.1.0-ucx.eb"),
+        ('{version: "8.5.0"}', "there is no easyconfig MVAPICH-4.0-GCC-8.5.0-ucx.eb"),
+        ('{version: "17.1.0"}', "there is no easyconfig MVAPICH-4.0-GCC-17.1.0-ucx.eb"),
         ('{version: "14.2.0"}', ""),
         (
             '{version: "13.2.0", origin: easybuild}',

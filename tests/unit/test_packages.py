@@ -9,7 +9,7 @@ import pytest
 
 from mvstack.cli.rendering import render_systems
 from mvstack.install import stages
-from mvstack.install.local import plan_local
+from mvstack.install.local import plan_local, without_root
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
 from mvstack.model.system import External, System, Wish
@@ -178,10 +178,10 @@ def test_a_machine_alone_whose_ucx_is_older_gets_that_of_the_release() -> None:
     made = alone("1.13.1")
     assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
     first, second = made.mpi
-    assert (first.device, first.transport["provision"]) == ("ch4:ucx", "built")
-    assert first.parameters["dependencies"] == [UCX]
-    assert (second.device, second.transport["provision"]) == ("ch4:ofi", "external")
-    assert "dependencies" not in second.parameters
+    assert (first.device, first.transport["provision"]) == ("ch4:ofi", "external")
+    assert "dependencies" not in first.parameters
+    assert (second.device, second.transport["provision"]) == ("ch4:ucx", "built")
+    assert second.parameters["dependencies"] == [UCX]
 
 
 @pytest.mark.parametrize(
@@ -221,31 +221,31 @@ def test_a_ucx_that_is_named_says_how_it_is_asked_for() -> None:
 def test_a_ucx_that_cannot_be_obtained_leaves_the_mpi_over_that_of_the_distribution() -> None:
     made = alone("1.13.1", {"UCX"})
     assert why_not(made)["UCX"] == "no way to the network"
-    assert made.mpi[0].device == "ch4:ucx" and made.mpi[0].transport["provision"] == "external"
-    assert "dependencies" not in made.mpi[0].parameters
+    assert [one.device for one in made.mpi] == ["ch4:ofi", "ch4:ucx"]
+    for mpi in made.mpi:
+        assert mpi.transport["provision"] == "external" and "dependencies" not in mpi.parameters
 
 
-def test_who_is_not_root_and_has_headers_of_ucx_alone_gets_an_mpi() -> None:
-    (mpi,) = alone("1.20.0", mpi=Wish(device="ch4:ucx")).mpi
-    assert (mpi.product, mpi.device) == ("mvapich", "ch4:ucx")
-    (mpi,) = alone("", fabric="tcp", mpi=Wish(device="ch4:ofi", libfabric="embedded")).mpi
-    assert (mpi.product, mpi.transport["provision"]) == ("mvapich", "embedded")
-
-
-def test_who_is_not_root_and_has_no_headers_of_ucx_gets_that_of_the_release() -> None:
-    mpi = Wish(device="ch4:ofi", libfabric="embedded")
-    made = alone("", mpi=mpi)
-    assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
-    assert [(one.device, one.transport["provision"]) for one in made.mpi] == [("ch4:ucx", "built")]
-    both = alone("", mpi=Wish(device="ch4:ofi"))  # with headers of libfabric
-    assert [one.device for one in both.mpi] == ["ch4:ucx", "ch4:ofi"]
-    made = alone("", {"UCX"}, mpi=mpi)
-    assert why_not(made)["UCX"] == "no way to the network"
-    assert [one.device for one in made.mpi] == ["ch4:ofi"]
-    assert made.mpi[0].transport["provision"] == "embedded"
+@pytest.mark.parametrize(
+    ("fabric", "there", "devices", "provision"),
+    [
+        ("shm", {"libfabric", "ucx", "hwloc"}, ["ch4:ofi", "ch4:ucx"], "external"),
+        ("shm", {"ucx"}, ["ch4:ofi", "ch4:ucx"], "embedded"),
+        ("shm", {"libfabric"}, ["ch4:ofi"], "external"),
+        ("shm", set(), ["ch4:ofi"], "embedded"),
+        ("tcp", {"ucx"}, ["ch4:ofi"], "embedded"),
+    ],
+)
+def test_who_is_not_root_gets_what_the_headers_and_the_source_allow(
+    fabric: str, there: set[str], devices: list[str], provision: str
+) -> None:
+    here = machine("1.20.0" if "ucx" in there else "", fabric=fabric)
+    part = without_root(here.partitions["hpc"], there)
+    here = here.model_copy(update={"partitions": {"hpc": part}})
+    made = plan_local(here, "hpc", BASE, POLICY, lambda *_: "", Given())
+    assert [one.device for one in made.mpi] == devices
+    assert made.mpi[0].transport["provision"] == provision
     assert not [one for one in made.packages if one.name == "UCX"]
-    made = alone("", {"mvapich"}, mpi=mpi.model_copy(update={"libfabric": None}))
-    assert [(one.product, one.device) for one in made.mpi] == [("mpich", "ch4:ofi")]
 
 
 def test_a_ucx_that_a_site_has_among_its_packages_is_beneath_no_mpi() -> None:
@@ -263,7 +263,7 @@ def test_a_second_ucx_of_a_site_is_not_that_of_the_mpi() -> None:
         machine("1.13.1"), "hpc", release, POLICY, lambda *_: "", Given(profile="full")
     )
     assert [one.version for one in made.packages if one.name == "UCX"] == ["1.20.0", "1.19.0"]
-    assert made.mpi[0].parameters["dependencies"] == [UCX]
+    assert made.mpi[1].parameters["dependencies"] == [UCX]
 
 
 def test_what_is_left_out_says_why() -> None:

@@ -15,7 +15,7 @@ from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.modules import Part, content_of, module_text, parts_of
 from mvstack.plan.types import Plan
 
-PREFIX = "/tree/software/mvapich-4.1-abcdefg"
+PREFIX = "/tree/software/mvapich-4.0-abcdefg"
 FOUND: dict[str, Any] = {
     "prefix": PREFIX,
     "homepage": "https://mvapich.cse.ohio-state.edu/",
@@ -43,11 +43,11 @@ def mpi(plan: Plan) -> Part:
 def test_places_are_easybuilds(plan: Plan) -> None:
     assert [(part.key, part.file, part.over) for part in parts_of(plan)][:3] == [
         ("gcc/12.2.0", "Core/gcc/12.2.0.lua", ""),
-        ("mvapich/4.1-ucx", "Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua", ""),
+        ("mvapich/4.0-ucx", "Compiler/gcc/12.2.0/mvapich/4.0-ucx.lua", ""),
         (
-            "mvapich/4.1-ucx hpcc/1.5.0",
-            "MPI/gcc/12.2.0/mvapich/4.1-ucx/hpcc/1.5.0.lua",
-            "mvapich/4.1-ucx",
+            "mvapich/4.0-ucx hpcc/1.5.0",
+            "MPI/gcc/12.2.0/mvapich/4.0-ucx/hpcc/1.5.0.lua",
+            "mvapich/4.0-ucx",
         ),
     ]
 

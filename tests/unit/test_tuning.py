@@ -34,7 +34,7 @@ from mvstack.support.home import DATA, VARIABLE
 from mvstack.support.progress import Progress
 
 POLICY, RELEASE = load_policy(), load_release()
-MODULE = "mvapich/4.1-ucx"
+MODULE = "mvapich/4.0-ucx"
 BY_BUILDER = {"easybuild": easybuild_graph, "spack": spack_graph}
 FOUND: dict[str, Any] = {
     "mpi": MODULE,
@@ -140,7 +140,7 @@ def test_what_may_never_be_set_is_refused(site: Path, name: str, value: str, why
 
 
 def test_a_file_of_another_build_is_refused(site: Path) -> None:
-    put(site, mpi="mvapich/4.0-ucx")
+    put(site, mpi="mvapich/4.1-ucx")
     with pytest.raises(InvalidInput, match="a file is of one build"):
         planned()
 
@@ -243,7 +243,7 @@ LOAD = LUA.eval(
 function(text, doing, environment, record)
   local env = {os = {getenv = function(name) return environment[name] end}, setenv = record}
   env.mode = function() return doing end
-  env.myFileName = function() return "/tree/modules/Core/mvapich/4.1-ucx.lua" end
+  env.myFileName = function() return "/tree/modules/Core/mvapich/4.0-ucx.lua" end
   assert(load(text, "module", "t", env))()
 end
 """

@@ -86,18 +86,13 @@ def find_local(site: System, whole: bool = False) -> System:
 
 
 def without_root(part: Partition, there: Set[str]) -> Partition:
-    """``part`` with the libraries that are ``there``; else with the libfabric of the MPI's source.
+    """``part`` with the libraries that are ``there``; else with the copies in the MPI's source.
 
-    Over TCP ch4:ofi alone is planned.
+    It has no copy of UCX that we build, and ch4:ofi is the faster on a machine alone.
     """
-    mpi = dict[str, str]()
-    ucx = "ucx" in there and part.fabric != "tcp"
-    if "libfabric" not in there or not ucx:
-        mpi["device"] = "ch4:ucx" if ucx else "ch4:ofi"
-    if "libfabric" not in there and not ucx:
-        mpi["libfabric"] = "embedded"
-    if "hwloc" not in there:
-        mpi["hwloc"] = "embedded"
+    mpi = {one: "embedded" for one in ("libfabric", "hwloc") if one not in there}
+    if "ucx" not in there:
+        mpi["device"] = "ch4:ofi"
     without = {} if "openblas" in there else {"HPCC": "OpenBLAS is not installed"}
     update = {"mpi": part.mpi.model_copy(update=mpi), "without": {**without, **part.without}}
     return part.model_copy(update=update)
@@ -118,7 +113,6 @@ def plan_local(
     is not there is left out, with what stands on it; not so what the site's file names as licensed.
     """
     over = over_own_ucx(system, partition, release)
-    lost: list[dict[str, str]] = []
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
     default = {one.module for one in release.packages if one.profile == "default"}
@@ -135,7 +129,7 @@ def plan_local(
             {**row, "because": because.get((row["name"], row["module"]), row["because"])}
             for row in plan.left_out
         ]
-        plan = replace(plan, left_out=lost + told)
+        plan = replace(plan, left_out=told)
         wanted = [
             ((build.product, build.version), (build.product, build.version, build.easyconfig))
             for build in plan.mpi
@@ -161,18 +155,10 @@ def plan_local(
         if not missing:
             return plan
         unavailable |= missing
-        if "UCX" in dict(missing) and system.partitions[partition].mpi.device == "ch4:ofi":
-            over = system
-            rows = [one for one in plan.packages if one.name == "UCX" and _key(one) in missing]
-            fields = ("name", "version", "module")
-            lost = [
-                {x: getattr(one, x) for x in fields} | {"because": because[_key(one)]}
-                for one in rows
-            ]
 
 
 def over_own_ucx(system: System, partition: str, release: Release) -> System:
-    """``system`` over the UCX of the release where the distribution's is older, or has no headers.
+    """``system`` over the UCX of the release where the distribution's is older.
 
     Only on a machine alone and without GPUs: makers of adapters and GPUs have a UCX of their own.
     """
@@ -181,15 +167,10 @@ def over_own_ucx(system: System, partition: str, release: Release) -> System:
     rows = [one for one in release.packages if one.name == "UCX" and one.where.transport]
     versions = [one.version for one in rows if one.where.builder == system.builder]
     newest = max(versions, key=sort_key, default="0")
-    none = newest != "0" and part.mpi.device == "ch4:ofi"  # as without_root() says
-    has = (ucx.version if ucx and ucx.prefix == "/usr" else "") or newest
-    older = sort_key(has) < sort_key(newest)
-    if part.fabric != "shm" or part.gpu != "none" or not (none or older):
+    older = ucx and ucx.prefix == "/usr" and sort_key(ucx.version) < sort_key(newest)
+    if part.fabric != "shm" or part.gpu != "none" or not older:
         return system
-    mpi: dict[str, Any] = {"transport": "built"}
-    if none:  # without headers of libfabric, too, nothing is gained by a second device
-        mpi |= {"device": "ch4:ucx" if part.mpi.libfabric else None, "libfabric": None}
-    part = part.model_copy(update={"mpi": part.mpi.model_copy(update=mpi)})
+    part = part.model_copy(update={"mpi": part.mpi.model_copy(update={"transport": "built"})})
     return system.model_copy(update={"partitions": {**system.partitions, partition: part}})
 
 

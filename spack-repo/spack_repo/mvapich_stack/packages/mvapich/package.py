@@ -130,7 +130,12 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     # Not a36c459befd5b0d1b66e4a217250d89d9f77b903fcc4a050efddb1c475b8dcab: the first tarball that
     # upstream published as 4.1, and replaced. A mirror may still have it.
     version("4.1", sha256="25a53d3725b669e2c648158fb7c9fc5b1388953f3a2f949748586c447d0e43ee")
-    version("4.0", sha256="c532f7bdd5cca71f78c12e0885c492f6e276e283711806c84d0b0f80bb3e3b74")
+    # What was built and run, and what the patches are for.
+    version(
+        "4.0",
+        sha256="c532f7bdd5cca71f78c12e0885c492f6e276e283711806c84d0b0f80bb3e3b74",
+        preferred=True,
+    )
     version("3.0", sha256="ee076c4e672d18d6bf8dd2250e4a91fa96aac1db2c788e4572b5513d86936efb")
 
     provides("mpi@:4.1", when="@4.0:")  # over MPICH 4.3

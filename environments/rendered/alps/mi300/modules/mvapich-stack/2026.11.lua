@@ -2,11 +2,11 @@
 help([==[
 mvapich-stack 2026.11 on alps/mi300.
 
-Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.1-ofi.
-    module load mvapich/4.1-ofi   (the default)
+Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.0-ofi.
+    module load mvapich/4.0-ofi   (the default)
 Start programs with
     srun -n RANKS ./PROGRAM
-`module help mvapich/4.1-ofi` says why this MPI was chosen.
+`module help mvapich/4.0-ofi` says why this MPI was chosen.
 `mpi-doctor` says what is wrong where programs fail or are slow (mpi-doctor --help).
 ]==])
 whatis("Name: mvapich-stack")
@@ -20,4 +20,4 @@ prepend_path("PATH", "/opt/mvapich-stack/2026.11/alps-mi300/bin")  -- mpi-doctor
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/alps-mi300/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/alps-mi300/modules/Core")
 depends_on("gcc/12.2.0")
-load("mvapich/4.1-ofi")
+load("mvapich/4.0-ofi")

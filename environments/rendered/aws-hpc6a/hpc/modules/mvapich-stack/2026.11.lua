@@ -2,11 +2,11 @@
 help([==[
 mvapich-stack 2026.11 on aws-hpc6a/hpc.
 
-Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.1-ofi.
-    module load mvapich/4.1-ofi   (the default)
+Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.0-ofi.
+    module load mvapich/4.0-ofi   (the default)
 Start programs with
     srun --mpi=pmi2 -n RANKS ./PROGRAM
-`module help mvapich/4.1-ofi` says why this MPI was chosen.
+`module help mvapich/4.0-ofi` says why this MPI was chosen.
 `mpi-doctor` says what is wrong where programs fail or are slow (mpi-doctor --help).
 ]==])
 whatis("Name: mvapich-stack")
@@ -20,4 +20,4 @@ prepend_path("PATH", "/opt/mvapich-stack/2026.11/aws-hpc6a-hpc/bin")  -- mpi-doc
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/aws-hpc6a-hpc/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/aws-hpc6a-hpc/modules/Core")
 depends_on("gcc/12.2.0")
-load("mvapich/4.1-ofi")
+load("mvapich/4.0-ofi")

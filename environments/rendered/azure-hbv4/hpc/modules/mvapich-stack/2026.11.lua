@@ -2,11 +2,11 @@
 help([==[
 mvapich-stack 2026.11 on azure-hbv4/hpc.
 
-Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.1-ucx.
-    module load mvapich/4.1-ucx   (the default)
+Opens the hierarchy Core -> compiler -> MPI and loads gcc/12.2.0 and mvapich/4.0-ucx.
+    module load mvapich/4.0-ucx   (the default)
 Start programs with
     srun --mpi=pmi2 -n RANKS ./PROGRAM
-`module help mvapich/4.1-ucx` says why this MPI was chosen.
+`module help mvapich/4.0-ucx` says why this MPI was chosen.
 `mpi-doctor` says what is wrong where programs fail or are slow (mpi-doctor --help).
 ]==])
 whatis("Name: mvapich-stack")
@@ -20,4 +20,4 @@ prepend_path("PATH", "/opt/mvapich-stack/2026.11/azure-hbv4-hpc/bin")  -- mpi-do
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/azure-hbv4-hpc/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/opt/mvapich-stack/2026.11/azure-hbv4-hpc/modules/Core")
 depends_on("gcc/12.2.0")
-load("mvapich/4.1-ucx")
+load("mvapich/4.0-ucx")

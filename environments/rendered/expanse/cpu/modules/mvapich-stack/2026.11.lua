@@ -2,11 +2,11 @@
 help([==[
 mvapich-stack 2026.11 on expanse/cpu.
 
-Opens the hierarchy Core -> compiler -> MPI and loads gcc/10.2.0 and mvapich/4.1-ucx.
-    module load mvapich/4.1-ucx   (the default)
+Opens the hierarchy Core -> compiler -> MPI and loads gcc/10.2.0 and mvapich/4.0-ucx.
+    module load mvapich/4.0-ucx   (the default)
 Start programs with
     srun --mpi=pmi2 -n RANKS ./PROGRAM
-`module help mvapich/4.1-ucx` says why this MPI was chosen.
+`module help mvapich/4.0-ucx` says why this MPI was chosen.
 `mpi-doctor` says what is wrong where programs fail or are slow (mpi-doctor --help).
 ]==])
 whatis("Name: mvapich-stack")
@@ -20,4 +20,4 @@ prepend_path("PATH", "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu/bin")  -
 prepend_path("MODULEPATH", "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu/init/modules")  -- launch-guard
 prepend_path("MODULEPATH", "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu/modules/Core")
 depends_on("gcc/10.2.0")
-load("mvapich/4.1-ucx")
+load("mvapich/4.0-ucx")
