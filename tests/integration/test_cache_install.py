@@ -149,7 +149,7 @@ def test_an_entry_that_is_not_as_it_was_pushed_stops_it_all(
     with pytest.raises(Refused, match=why) as error:
         site.install()
     assert "Nothing was installed" in str(error.value) and "--build-refused" in str(error.value)
-    assert "MVAPICH-4.1" in str(error.value)
+    assert "MVAPICH-4.0" in str(error.value)
     assert set(states(site.other).values()) == {"missing"} and site.built() == []
     assert not list(Path(site.other.tree).glob("modules/**/*.lua"))
     assert not (Path(site.other.tree) / use.WAITING).exists()
@@ -162,7 +162,7 @@ def test_it_is_built_instead_where_the_user_says_so(site: Site, damage: Damage, 
     rows = site.install(build_refused=True)
     results = {row["package"]: row["result"] for row in rows}
     assert results == {"GCC": "cached", "MVAPICH": "built", "gmvapich": "cached", "HPCC": "cached"}
-    assert len(site.built()) == 1 and site.built()[0].startswith("MVAPICH-4.1")
+    assert len(site.built()) == 1 and site.built()[0].startswith("MVAPICH-4.0")
 
 
 @pytest.mark.parametrize(("damage", "why"), DAMAGES)
@@ -399,7 +399,7 @@ def test_killed_in_the_middle_nothing_half_done_can_be_loaded(site: Site, moment
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     tree = Path(site.other.tree)
-    module = tree / "modules" / "Compiler" / "gcc" / "12.2.0" / "mvapich" / "4.1-ucx.lua"
+    module = tree / "modules" / "Compiler" / "gcc" / "12.2.0" / "mvapich" / "4.0-ucx.lua"
     assert module.is_file() == (moment == "record")
     if module.is_file():
         assert (next((tree / "software" / "MVAPICH").iterdir()) / "bin" / "tool").is_file()
@@ -429,7 +429,7 @@ def test_nothing_is_pushed_while_somebody_installs(site: Site) -> None:
 
 def test_what_is_not_whole_is_not_pushed(site: Site) -> None:
     plan = site.builder
-    module = Path(plan.tree) / "modules/Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua"
+    module = Path(plan.tree) / "modules/Compiler/gcc/12.2.0/mvapich/4.0-ucx.lua"
     module.unlink()
     assert [row["package"] for row in site.push()] == ["GCC", "gmvapich", "HPCC"]
 

@@ -34,7 +34,7 @@ from mvstack.support.progress import Progress
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not installed")
 QUIET = Progress(mode="quiet")
-MPI = frozenset(("GCC-12.2.0.eb", "MVAPICH-4.1-GCC-12.2.0-ucx.eb", "gmvapich-2026.11-ucx.eb"))
+MPI = frozenset(("GCC-12.2.0.eb", "MVAPICH-4.0-GCC-12.2.0-ucx.eb", "gmvapich-2026.11-ucx.eb"))
 HPCC = "HPCC-1.5.0-gmvapich-2026.11-ucx.eb"
 
 # What stands for EasyBuild: leaves a package with a program that holds the path of its tree.

@@ -140,7 +140,7 @@ def test_a_change_of_the_code_that_renders_counts_and_a_package_that_goes(clone:
     rows = found["partitions"]["aws-hpc7a/hpc"]["changed"]
     assert "easyconfig" in next(row for row in rows if row["kind"] == "mpi")["why"]
     alps = clone.diff("HEAD", "alps/cpu")["partitions"]["alps/cpu"]
-    assert [row["name"] for row in alps["added"]] == ["MORE 1.0 over mvapich/4.1-ofi"]
+    assert [row["name"] for row in alps["added"]] == ["MORE 1.0 over mvapich/4.0-ofi"]
     assert not alps["mpi_changes"]
     clone.commit("More")
     clone.edit("environments/releases/2026.11.yaml", MORE, "")

@@ -29,7 +29,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A tree with modules of a compiler, an MPI below it and a package below that."""
     lmod()  # or it is skipped
     plan = plan_in(tmp_path_factory.mktemp("root"))
-    opens = {"GCC": "Compiler/gcc/12.2.0", "MVAPICH": "MPI/gcc/12.2.0/mvapich/4.1-ucx"}
+    opens = {"GCC": "Compiler/gcc/12.2.0", "MVAPICH": "MPI/gcc/12.2.0/mvapich/4.0-ucx"}
     for item in look(plan):
         text = f'setenv("GOT_{item.node.name.upper()}", "yes")\n'
         if below := opens.get(item.node.name):
@@ -77,7 +77,7 @@ def test_it_can_be_sourced_twice_and_beside_others(plan: Plan, tmp_path: Path) -
 
 def test_help_says_how_to_launch(plan: Plan) -> None:
     said = bash(f"source {plan.tree}/init/bash; module help mvapich-stack 2>&1")
-    assert "srun --mpi=pmi2 -n RANKS ./PROGRAM" in said and "module load mvapich/4.1-ucx" in said
+    assert "srun --mpi=pmi2 -n RANKS ./PROGRAM" in said and "module load mvapich/4.0-ucx" in said
 
 
 def test_hidden_modules_are_not_shown(plan: Plan) -> None:

@@ -15,7 +15,7 @@ from mvstack.support.errors import InvalidInput
 
 REFERENCE = {
     "partition": "cpu",
-    "mpi": "mvapich/4.1-ucx",
+    "mpi": "mvapich/4.0-ucx",
     "figure": "latency",
     "size": "8",
     "value": "1.2",

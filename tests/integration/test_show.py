@@ -21,9 +21,9 @@ def test_a_partition_says_how_to_load_and_run_it_in_lines_to_copy(
     said = mvstack("show", "expanse/cpu").out
     tree = "/cm/shared/apps/mvapich-stack/2026.11/expanse-cpu"
     assert f"    source {tree}/init/bash\n" in said
-    assert "    module load mvapich-stack/2026.11 mvapich/4.1-ucx\n" in said
+    assert "    module load mvapich-stack/2026.11 mvapich/4.0-ucx\n" in said
     (shown,) = json.loads(mvstack("show", "expanse/cpu", "--json").out)
-    load = ["module load mvapich-stack/2026.11 mvapich/4.1-ucx"]
+    load = ["module load mvapich-stack/2026.11 mvapich/4.0-ucx"]
     assert shown["lines"]["load it"] == [f"source {tree}/init/bash", *load]
     assert shown["lines"]["run in a job"] == ["srun --mpi=pmi2 -n 256 ./program"]
     assert said.count("    srun --mpi=pmi2 -n 256 ./program\n") == 2  # alone, and in the job
@@ -69,7 +69,7 @@ def test_a_package_is_known_by_its_name_and_its_module(mvstack: Mvstack, name: s
 
 def test_an_mpi_is_known_by_the_module_of_a_build(mvstack: Mvstack) -> None:
     """As `list mpi` names it."""
-    (shown,) = json.loads(mvstack("show", "mvapich/4.1-ucx", "--json").out)
+    (shown,) = json.loads(mvstack("show", "mvapich/4.0-ucx", "--json").out)
     assert (shown["kind"], shown["name"]) == ("MPI", "mvapich")
     assert mvstack("show", "mvapich/4.1-mrail").code == 3
 
@@ -84,11 +84,11 @@ def test_what_a_package_was_seen_to_do_is_that_of_the_record(
         "builder": "spack",
         "date": "2026-01-01",
     }
-    row = Row(**fields, mpi="mvapich@4.1 on expanse/cpu", state="built", of=package.spack)
+    row = Row(**fields, mpi="mvapich@4.0 on expanse/cpu", state="built", of=package.spack)
     monkeypatch.setattr("mvstack.report.seen.read_record", lambda: [row])
     monkeypatch.setattr("mvstack.report.seen.read_rows", lambda *_: [])  # no lock of any partition
     (shown,) = json.loads(mvstack("show", "hpcc", "--json").out)
-    assert shown["facts"]["seen"] == ["spack 2026-01-01: built, over mvapich@4.1 on expanse/cpu"]
+    assert shown["facts"]["seen"] == ["spack 2026-01-01: built, over mvapich@4.0 on expanse/cpu"]
     seen = {row["partition"]: row["seen"] for row in shown["rows"]}
     assert seen["expanse/cpu"].startswith("rendered; 1 of ")
     other = row.model_copy(update={"state": "failed"})

@@ -109,10 +109,10 @@ class Tree:
 
 
 ALL = [
-    "Compiler/gcc/12.2.0/mvapich/4.1-ucx.lua",
+    "Compiler/gcc/12.2.0/mvapich/4.0-ucx.lua",
     "Core/gcc/12.2.0.lua",
     "Core/mvapich-stack/2026.11.lua",
-    "MPI/gcc/12.2.0/mvapich/4.1-ucx/hpcc/1.5.0.lua",
+    "MPI/gcc/12.2.0/mvapich/4.0-ucx/hpcc/1.5.0.lua",
 ]
 
 
@@ -136,8 +136,8 @@ def test_all_is_solved_built_and_given_modules(tree: Tree) -> None:
     ]
     assert tree.modules() == ALL
     rows = tree.rows()
-    assert [row["module"] for row in rows] == ["mvapich/4.1-ucx", "hpcc/1.5.0"]
-    assert rows[1]["mpi"] == "mvapich/4.1-ucx" and rows[1]["seconds"] == 1.3
+    assert [row["module"] for row in rows] == ["mvapich/4.0-ucx", "hpcc/1.5.0"]
+    assert rows[1]["mpi"] == "mvapich/4.0-ucx" and rows[1]["seconds"] == 1.3
     assert rows[1]["steps"] == {"stage": 0.1, "build": 1.2}
     assert json.loads((tree.tree / "records" / "plan.json").read_text())["builder"] == "spack"
     kept = json.loads((tree.tree / "records" / "lock.json").read_text())
@@ -171,7 +171,7 @@ def test_the_second_time_spack_is_not_even_called(tree: Tree) -> None:
 def test_a_dry_run_says_what_is_known(tree: Tree) -> None:
     rows = BUILDER.pending(tree.plan)
     assert {row["result"] for row in rows} == {"would concretize and build"}
-    assert "mvapich/4.1-ucx" in {row["module"] for row in rows}
+    assert "mvapich/4.0-ucx" in {row["module"] for row in rows}
     tree.once("before-hpcc", "exit 1")
     with pytest.raises(BuildFailed):
         tree.install()
@@ -185,7 +185,7 @@ def test_the_mpis_module_says_what_easybuilds_says(tree: Tree) -> None:
     for words in (
         'conflict("mvapich")',
         'family("mpi")',
-        f'prepend_path("MODULEPATH", "{tree.tree}/modules/MPI/gcc/12.2.0/mvapich/4.1-ucx")',
+        f'prepend_path("MODULEPATH", "{tree.tree}/modules/MPI/gcc/12.2.0/mvapich/4.0-ucx")',
         f'setenv("MPICC", "{prefix}/bin/mpicc")',
         'prepend_path("LD_LIBRARY_PATH", "/opt/fabric/lib")',
         "srun --mpi=pmi2 -n RANKS ./PROGRAM",
@@ -316,7 +316,7 @@ def test_before_a_change_is_built_nothing_of_the_old_can_be_loaded(tree: Tree) -
 
 def test_what_a_plan_has_no_more_loses_its_module(tree: Tree) -> None:
     tree.install()
-    stray = tree.tree / "modules" / "MPI" / "gcc" / "12.2.0" / "mvapich" / "4.1-ucx" / "old.lua"
+    stray = tree.tree / "modules" / "MPI" / "gcc" / "12.2.0" / "mvapich" / "4.0-ucx" / "old.lua"
     stray.write_text("-- a module of an earlier plan\n")
     nodes = tree.tree / "records" / "nodes.json"
     known = json.loads(nodes.read_text())
