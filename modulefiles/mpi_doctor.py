@@ -56,6 +56,11 @@ DEVICES = {
 }
 # What the kernel has where the driver of a vendor's GPUs is loaded.
 DRIVERS = {"nvidia": "/proc/driver/nvidia/version", "amd": "/dev/kfd"}
+# Packages that have the library beneath an MPI, where it is the system's.
+PACKAGES = {
+    "libucp.so": "libucx0 (Debian) or ucx (RHEL)",
+    "libfabric.so": "libfabric1 (Debian) or libfabric (RHEL)",
+}
 LOCKED = 64 << 20  # bytes of locked memory that a rank with an adapter needs at least
 SHARED = 64 << 20  # bytes of /dev/shm that two ranks need at least
 AGAIN = "look again in a job, on a compute node"
@@ -237,12 +242,17 @@ def waiting(config, environ):
         yield Finding(LOOK, what, fix)
 
 
+def not_found(ldd):
+    """The libraries that `ldd`, which printed this, did not find."""
+    return sorted(set(re.findall(r"^\s*(\S+) => not found", ldd, re.M)))
+
+
 def linked(path, mpi, tree, ldd):
     """What a program was linked with; ``ldd`` is what that prints of it."""
     if re.search(r"not a dynamic executable|statically linked", ldd):
         return [Finding(LOOK, path + " has no shared libraries: is it a script, or static?", "")]
     found = []
-    lacking = re.findall(r"^\s*(\S+) => not found", ldd, re.M)
+    lacking = not_found(ldd)
     if lacking:
         fix = "load the modules that it was built with"
         if lacking == ["libcuda.so.1"]:  # the driver's: no module has it
@@ -271,10 +281,39 @@ def beneath(mpi, tree, home, ldd):
     libmpi = os.path.join(home, "lib", mpi["believe"].get("soname") or "-")
     if not below(libmpi, tree, mpi):  # another MPI's, or the shell does not say
         return
-    wrong = fabric.other_transport(re.findall(r"=> (/\S+)", ldd(libmpi)), mpi, tree)
+    printed = ldd(libmpi)
+    paths = re.findall(r"=> (/\S+)", printed)
+    for name in not_found(printed):
+        if name == "libcuda.so.1":  # gpus() looks for the driver
+            continue
+        what = "{} is not found, and {} needs it: no program of this MPI starts"
+        yield Finding(WRONG, what.format(name, needing(name, [libmpi, *paths])), mend(name, mpi))
+    wrong = fabric.other_transport(paths, mpi, tree)
     if wrong:
         what, _, where = wrong.partition(". Look ")
         yield Finding(WRONG, "the MPI would load " + what, "look " + where)
+
+
+def needing(name, paths):
+    """The first of the files ``paths`` that names the library ``name``, by default the first."""
+    word = b"\0" + name.encode() + b"\0"  # as an ELF file has it
+    for path in paths:
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if word in file.read():
+                    return path
+    return paths[0]
+
+
+def mend(name, mpi):
+    """What to do where the library ``name`` beneath the MPI is not found."""
+    stem = name[: name.find(".so") + 3]
+    if stem in PACKAGES and mpi.get("transport", {}).get("provision") == "external":
+        return "the staff: install {} on this node, too".format(PACKAGES[stem])
+    return (
+        "module load {} again, and look at LD_LIBRARY_PATH; where that does not help, the staff: "
+        "install on this node what has it, or `mvstack install` where it was of the stack"
+    ).format(mpi["module"])
 
 
 def ran(mpi, printed, status):

@@ -134,3 +134,20 @@ def mpi_here(folder: Path) -> dict[str, Any]:
     if plan is None:
         pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
     return plan
+
+
+def without_transport(plan: dict[str, Any], prefix: Path, folder: Path) -> dict[str, Any]:
+    """The MPI in ``prefix``, copied with its modules, needs a UCX or libfabric that is not there."""
+    old, new = plan["tree"], folder / "lacking"
+    home = new / prefix.relative_to(old)
+    shutil.copytree(prefix, home, symlinks=True)
+    shutil.copytree(f"{old}/modules", new / "modules", symlinks=True)
+    name = {"ucx": b"libucp.so.0", "libfabric": b"libfabric.so.1"}
+    needed = name[plan["mpi"][0]["transport"]["library"]]
+    for path in (*new.glob("modules/**/*.lua"), *home.glob("bin/mpi*")):
+        if path.read_bytes()[:4] != b"\x7fELF":
+            path.write_bytes(path.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
+    libmpi = (home / "lib" / plan["mpi"][0]["believe"]["soname"]).resolve()
+    held = libmpi.read_bytes()
+    libmpi.write_bytes(held.replace(b"\0" + needed + b"\0", b"\0" + needed[:-1] + b"9\0"))
+    return plan | {"tree": str(new)}

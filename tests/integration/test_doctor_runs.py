@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks_tree import LMOD, mpi_here
+from checks_tree import LMOD, mpi_here, without_transport
 
 from mvstack.tree.modules import install_doctor
 
@@ -25,15 +25,16 @@ def plan(tmp_path_factory):
 @pytest.fixture
 def doctor(plan, tmp_path):
     """Run lines of shell with the MPI loaded and this version's mpi-doctor; status and output."""
-    tree = tmp_path / "stack"
-    (tree / "records").mkdir(parents=True)
-    (tree / "records" / "plan.json").write_text(json.dumps(plan))
-    install_doctor(tree)
+    stack = tmp_path / "stack"
+    (stack / "records").mkdir(parents=True)
+    (stack / "records" / "plan.json").write_text(json.dumps(plan))
+    install_doctor(stack)
 
-    def run(lines, load=f"mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}"):
+    def run(lines, load=f"mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}", tree=""):
+        modules = f"{tree or plan['tree']}/modules/Core"
         script = (
-            f"source {LMOD}; export MODULEPATH={plan['tree']}/modules/Core; module load {load}\n"
-            f"PATH={tree}/bin:$PATH\n{lines}"
+            f"source {LMOD}; export MODULEPATH={modules}; module load {load}\n"
+            f"PATH={stack}/bin:$PATH\n{lines}"
         )
         done = subprocess.run(
             ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -98,6 +99,19 @@ def test_another_libmpi_and_another_mpicc(doctor, tmp_path):
     # an RPATH, unlike a RUNPATH, goes before LD_LIBRARY_PATH
     if (tmp_path / "rpath").read_text().strip() == "0":
         assert "which is not the loaded MPI" in said
+
+
+def test_a_transport_library_that_is_not_there(doctor, plan, tmp_path):
+    _, mpicc = doctor("command -v mpicc")
+    lacking = without_transport(plan, Path(mpicc).parents[1], tmp_path)
+    (tmp_path / "stack" / "records" / "plan.json").write_text(json.dumps(lacking))
+    home = "MPI_HOME=$(dirname $(dirname $(command -v mpicc)))"  # Debian's does not say
+    status, said = doctor(f"{home} mpi-doctor", tree=lacking["tree"])
+    assert status == 1 and said.endswith("\n1 wrong\n"), said
+    name = {"ucx": "libucp.so.9", "libfabric": "libfabric.so.9"}
+    name, soname = name[plan["mpi"][0]["transport"]["library"]], plan["mpi"][0]["believe"]["soname"]
+    assert f"WRONG {name} is not found, and {lacking['tree']}/" in said
+    assert f"/lib/{soname} needs it: no program of this MPI starts\n      fix: the staff: " in said
 
 
 def test_a_launcher_that_reads_a_file_of_hosts(doctor, plan, tmp_path):

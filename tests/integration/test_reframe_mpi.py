@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks_tree import LMOD, mpi_here
+from checks_tree import LMOD, mpi_here, without_transport
 
 from mvstack.test.run import run_checks
 
@@ -45,9 +45,10 @@ def check(plan, tmp_path):
     """Run the named checks (all of their parameters) with a changed plan; give cases by name."""
 
     def run(
-        *names, launch="", packages=None, limit="", gpu="none", version="", sets=None, **believe
-    ):
-        changed = copy.deepcopy(plan)
+        *names, launch="", packages=None, limit="", gpu="none", version="", sets=None, of=None,
+        **believe,
+    ):  # fmt: skip
+        changed = copy.deepcopy(of or plan)
         entry = changed["mpi"][0]
         entry["environment"] = entry.get("environment", {}) if sets is None else sets
         entry["gpu"], entry["version"] = gpu, version or entry["version"]
@@ -206,6 +207,19 @@ def test_another_ucx_or_libfabric_than_the_mpi_was_built_over_fails(check, plan,
     launch = through(plan, f"env LD_LIBRARY_PATH={tmp_path}:$LD_LIBRARY_PATH")
     why = check("identity", beneath="/usr", launch=launch)["Identity"]["why"]
     assert f"loaded {other}; planned was that below " in why and "Look at LD_LIBRARY_PATH" in why
+
+
+def test_a_transport_library_that_is_not_there_is_named(check, plan, tmp_path):
+    """Where programs are compiled, and where ranks of a program start."""
+    lacking = without_transport(plan, prefix(plan), tmp_path)
+    libmpi = next(Path(lacking["tree"]).glob("software/**/lib/libmpi.so.[0-9]*"))
+    why = check("identity", launch=through(plan, f"env LD_PRELOAD={libmpi}"))["Identity"]["why"]
+    name = {"ucx": "libucp.so.9", "libfabric": "libfabric.so.9"}
+    name = name[plan["mpi"][0]["transport"]["library"]]
+    started = f"did not start: the library {name}, which it or the MPI needs, is not there"
+    assert started in why and "Run mpi-doctor, with " in why
+    why = check("identity", of=lacking)["Identity"]["why"]
+    assert f"{name}, needed by {lacking['tree']}/" in why or started in why
 
 
 def interposed(plan, tmp_path, name):

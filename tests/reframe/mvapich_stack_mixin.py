@@ -98,6 +98,19 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         if hasattr(self.job, "fluxjob"):
             flux_job.ask_for(self)
 
+    @run_before("sanity")
+    def tell_what_is_not_found(self):
+        """Before ReFrame, which says no more than the exit code."""
+        said = re.search(
+            r"^(\S+): error while loading shared libraries: (\S+): (.*)", self.file(self.stderr), re.M
+        )
+        if said:
+            raise SanityError(
+                f"{said[1]} did not start: the library {said[2]}, which it or the MPI needs, is "
+                f"not there ({said[3]}). Run mpi-doctor, with {self.mpi['module']} loaded, on a "
+                f"node of this partition: it names the file that needs it, and what to do"
+            )
+
     def output(self):
         """What the job printed. A launcher of another MPI fails here, before anything else."""
         text = self.file(self.stdout)

@@ -314,6 +314,24 @@ def test_another_ucx_than_the_mpi_was_built_over(provision, beneath, loaded, wro
         assert not list(mpi_doctor.beneath(mpi, where[0], home, ldd))
 
 
+def test_a_library_beneath_the_mpi_that_is_not_found(tmp_path):
+    tree = tmp_path / "software"
+    files = tree / "lib" / "libmpi.so.12", tree / "lib" / "libucp.so.0"
+    files[0].parent.mkdir(parents=True)
+    for file, needs in zip(files, (b"\0libucp.so.0\0", b"\0libucs.so.0\0"), strict=True):
+        file.write_bytes(b"\x7fELF" + needs)
+    ldd = f"\tlibucp.so.0 => {files[1]} (0x1)\n" + 2 * "\tlibucs.so.0 => not found\n"
+    under = {"library": "ucx", "provision": "built", "variants": ""}
+    mpi = MPI | {"transport": under, "believe": {"soname": "libmpi.so.12"}}
+    (found,) = mpi_doctor.beneath(mpi, str(tree), str(tree), lambda _: ldd)
+    assert found.what.startswith(f"libucs.so.0 is not found, and {files[1]} needs it")
+    assert found.fix.startswith("module load mvapich/4.0-ofi again")
+    # the driver of GPUs is another finding's
+    assert not list(
+        mpi_doctor.beneath(mpi, str(tree), str(tree), lambda _: "\tlibcuda.so.1 => not found\n")
+    )
+
+
 def test_two_ranks():
     assert states(mpi_doctor.ran(MPI, both(), 0)) == [(OK, "two ranks ran; in use: cxi")]
     found = states(mpi_doctor.ran(MPI, both("tcp;ofi_rxm", 33554432), 0))

@@ -23,6 +23,7 @@ from mvstack.support.words import few
 from mvstack.test.expected import Check
 
 _LAST_LINES = 6
+_POINT = r"^Lmod has detected|, needed by \S+, not found"
 Json = dict[str, Any]
 
 
@@ -152,14 +153,14 @@ def failure(entry: Json) -> str:
 def last_lines(path: Path) -> str:
     """The last lines of a text file as one, " / " between them; "" when there is none.
 
-    Lmod's errors are long and say the point first: theirs are the first lines.
+    Where Lmod or the linker says the point first, its first lines are shown.
     """
     if not path.is_file():
         return ""
     lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
     lines = [line for line in lines if line]
-    lmod = [at for at, line in enumerate(lines) if line.startswith("Lmod has detected")]
-    shown = lines[lmod[0] : lmod[0] + 2] if lmod else lines[-_LAST_LINES:]
+    first = [at for at, line in enumerate(lines) if re.search(_POINT, line)]
+    shown = lines[first[0] : first[0] + 2] if first else lines[-_LAST_LINES:]
     return " / ".join(shown)
 
 
