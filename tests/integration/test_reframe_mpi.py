@@ -29,15 +29,21 @@ def plan(tmp_path_factory):
     return found | {"mpi": found["mpi"][:1]}
 
 
-def prefix(plan):
-    """The folder of the MPI under test, asked of its module."""
+def in_module(plan, line):
+    """What a line of shell prints with the MPI under test loaded."""
     core = f"{plan['tree']}/modules/Core"
     script = (
         f"source {LMOD}; export MODULEPATH={core}; "
-        f"module load mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}; command -v mpicc"
+        f"module load mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}; {line}"
     )
-    said = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    return Path(said.stdout.strip()).parents[1]
+    return subprocess.run(
+        ["bash", "-c", script], stdout=subprocess.PIPE, text=True, check=True, timeout=100
+    ).stdout
+
+
+def prefix(plan):
+    """The folder of the MPI under test, asked of its module."""
+    return Path(in_module(plan, "command -v mpicc").strip()).parents[1]
 
 
 @pytest.fixture
@@ -237,6 +243,21 @@ def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
     assert case["result"] == cases["Collectives 3"]["result"] == "fail"
     assert "10 wrong results" in case["why"]
     assert "allreduce int 1024: rank 1 element 1023 found 34 expected 33" in case["why"]
+
+
+def test_a_wrong_element_of_each_collective_is_named(plan, tmp_path):
+    """The check's program, few sizes, without ReFrame: the test above shows what that makes of it."""
+    program, line = tmp_path / "collectives", interposed(plan, tmp_path, "collectives")
+    source = HERE.parent / "reframe" / "src" / "collectives.c"
+    subprocess.run([prefix(plan) / "bin" / "mpicc", "-o", program, source], check=True)
+    for what in (
+        *("gatherv", "scatterv", "alltoallw", "reduce_scatter", "igather", "iscatter"),
+        *("iallgather", "neighbor_allgather", "neighbor_alltoall", "allreduce_init"),
+    ):
+        wrong = line.replace("env ", f"env WRONG={what} ").format(ranks=2, program=program)
+        said = in_module(plan, f"{wrong} all few")
+        (first, *_) = re.findall(r"^wrong .*$", said, re.M)
+        assert re.match(rf"wrong {what} int 1024: rank \d element \d+ found \d+ expected \d+", first)
 
 
 def test_a_wrong_element_of_one_put_fails(check, plan, tmp_path):

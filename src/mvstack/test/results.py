@@ -157,8 +157,7 @@ def last_lines(path: Path) -> str:
     """
     if not path.is_file():
         return ""
-    lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
-    lines = [line for line in lines if line]
+    lines = [one.strip() for one in path.read_text(errors="replace").splitlines() if one.strip()]
     first = [at for at, line in enumerate(lines) if re.search(_POINT, line)]
     shown = lines[first[0] : first[0] + 2] if first else lines[-_LAST_LINES:]
     return " / ".join(shown)

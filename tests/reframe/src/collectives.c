@@ -1,8 +1,9 @@
-/* Collectives by value: blocking, with counts of their own a rank, and nonblocking; two types; powers of
- * two and odd counts from one element to 1 MiB a rank. Each element of each result is compared with the
- * value known beforehand. One line each; the first wrong element is named with what was found and
- * expected, and a collective that takes too long by its name. All values are small integers, exact in
- * both types. With an argument: ints and every second power alone, for more ranks than processors. */
+/* Collectives by value: blocking, with counts of their own a rank, of neighbours in a ring, nonblocking and
+ * persistent; two types; powers of two and odd counts from one element to 1 MiB a rank. Each element of each
+ * result is compared with the value known beforehand. One line each; the first wrong element is named with
+ * what was found and expected, and a collective that takes too long by its name. All values are small
+ * integers, exact in both types. Arguments: "all" is more than the fifteen usual ones; "few" is ints and every
+ * second power alone, for more ranks than processors. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,9 @@ static const int WIDTH[] = {sizeof(int), sizeof(double)};
 
 static int rank, size, root, count; /* of the collective that runs; the root is the last rank */
 static int *counts, *starts;        /* what each rank gives (or, of alltoallv, what goes to each) */
+static int *bytes;                  /* `starts`, for alltoallw */
+static MPI_Datatype *types;
+static MPI_Comm ring; /* each rank has two neighbours, on two ranks the other one twice */
 static char running[128];
 
 /* With counts of their own, every other rank gives an element less. */
@@ -64,6 +68,18 @@ static void allgatherv(void *in, void *out, MPI_Datatype type)
         counts[from] = fewer(from, 0);
     MPI_Allgatherv(in, counts[rank], type, out, counts, starts, type, MPI_COMM_WORLD);
 }
+static void gatherv(void *in, void *out, MPI_Datatype type)
+{
+    for (int from = 0; from < size; from++)
+        counts[from] = fewer(from, 0);
+    MPI_Gatherv(in, counts[rank], type, out, counts, starts, type, root, MPI_COMM_WORLD);
+}
+static void scatterv(void *in, void *out, MPI_Datatype type)
+{
+    for (int to = 0; to < size; to++)
+        counts[to] = fewer(root, to);
+    MPI_Scatterv(in, counts, starts, type, out, counts[rank], type, root, MPI_COMM_WORLD);
+}
 static void alltoall(void *in, void *out, MPI_Datatype type)
 {
     MPI_Alltoall(in, count, type, out, count, type, MPI_COMM_WORLD);
@@ -74,7 +90,24 @@ static void alltoallv(void *in, void *out, MPI_Datatype type)
         counts[other] = fewer(rank, other);
     MPI_Alltoallv(in, counts, starts, type, out, counts, starts, type, MPI_COMM_WORLD);
 }
+static void alltoallw(void *in, void *out, MPI_Datatype type)
+{
+    int width;
+    MPI_Type_size(type, &width);
+    for (int other = 0; other < size; other++) {
+        counts[other] = fewer(rank, other);
+        bytes[other] = starts[other] * width;
+        types[other] = type;
+    }
+    MPI_Alltoallw(in, counts, bytes, types, out, counts, bytes, types, MPI_COMM_WORLD);
+}
 static void reduce_scatter(void *in, void *out, MPI_Datatype type)
+{
+    for (int to = 0; to < size; to++)
+        counts[to] = fewer(to, 0);
+    MPI_Reduce_scatter(in, out, counts, type, MPI_SUM, MPI_COMM_WORLD);
+}
+static void reduce_scatter_block(void *in, void *out, MPI_Datatype type)
 {
     MPI_Reduce_scatter_block(in, out, count, type, MPI_SUM, MPI_COMM_WORLD);
 }
@@ -105,6 +138,48 @@ static void ialltoall(void *in, void *out, MPI_Datatype type)
     MPI_Ialltoall(in, count, type, out, count, type, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
+static void igather(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    MPI_Igather(in, count, type, out, count, type, root, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void iscatter(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    MPI_Iscatter(in, count, type, out, count, type, root, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void iallgather(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    MPI_Iallgather(in, count, type, out, count, type, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void neighbor_allgather(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Neighbor_allgather(in, count, type, out, count, type, ring);
+}
+static void neighbor_alltoall(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Neighbor_alltoall(in, count, type, out, count, type, ring);
+}
+#if MPI_VERSION >= 4
+/* Started twice; what the first start brought is taken away. */
+static void allreduce_init(void *in, void *out, MPI_Datatype type)
+{
+    MPI_Request request;
+    int width;
+    MPI_Type_size(type, &width);
+    MPI_Allreduce_init(in, out, count, type, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (int start = 0; start < 2; start++) {
+        memset(out, 0, (size_t)count * width);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&request);
+}
+#endif
 
 /* What is expected at element i of the result; UNTOUCHED where nothing may be written. */
 enum { UNTOUCHED = -1 };
@@ -120,8 +195,25 @@ static long fewer_of_all_to_me(long i)
 {
     return i % count < fewer((int)(i / count), rank) ? of_all_to_me(i) : UNTOUCHED;
 }
+static long fewer_of_root_to_me(long i)
+{
+    return i < fewer(root, rank) ? of_root_to_me(i) : UNTOUCHED;
+}
+static int neighbour(int block) { return (rank + (block ? 1 : size - 1)) % size; }
+static long of_neighbours(long i) { return element(neighbour((int)(i / count)), 0, i % count); }
+static long of_neighbours_to_me(long i)
+{
+    return element(neighbour((int)(i / count)), rank, i % count);
+}
 static long all_sums(long i) { return sum(size, 0, i); }
 static long my_sums(long i) { return sum(size, rank, i); }
+static long fewer_of_sums(long i)
+{
+    long start = 0;
+    for (int before = 0; before < rank; before++)
+        start += fewer(before, 0);
+    return i < fewer(rank, 0) ? sum(size, 0, start + i) : UNTOUCHED;
+}
 static long sums_to_me(long i) { return sum(rank + 1, 0, i); }
 static long sums_before_me(long i) { return rank ? sum(rank, 0, i) : UNTOUCHED; }
 
@@ -129,10 +221,11 @@ typedef struct {
     const char *name;
     void (*run)(void *, void *, MPI_Datatype);
     long (*expected)(long i);
-    int sent, got; /* blocks of `count` elements: 1, or ALL for one of each rank */
+    int sent, got; /* blocks of `count` elements: 1, BOTH neighbours', or ALL for one of each rank */
     int at_root;   /* the root alone has a result */
 } Collective;
-enum { ALL = 0 };
+enum { USUAL = 15 }; /* of the table */
+enum { ALL = 0, BOTH = 2, IN_A_ROW = -1 }; /* IN_A_ROW: as many as ALL, of no block of their own */
 
 static const Collective COLLECTIVES[] = {
     {"bcast", bcast, of_root, 1, 1, 0},
@@ -144,12 +237,24 @@ static const Collective COLLECTIVES[] = {
     {"allgatherv", allgatherv, fewer_of_all, 1, ALL, 0},
     {"alltoall", alltoall, of_all_to_me, ALL, ALL, 0},
     {"alltoallv", alltoallv, fewer_of_all_to_me, ALL, ALL, 0},
-    {"reduce_scatter", reduce_scatter, my_sums, ALL, 1, 0},
+    {"reduce_scatter_block", reduce_scatter_block, my_sums, ALL, 1, 0},
     {"scan", scan, sums_to_me, 1, 1, 0},
     {"exscan", exscan, sums_before_me, 1, 1, 0},
     {"ibcast", ibcast, of_root, 1, 1, 0},
     {"iallreduce", iallreduce, all_sums, 1, 1, 0},
     {"ialltoall", ialltoall, of_all_to_me, ALL, ALL, 0},
+    {"gatherv", gatherv, fewer_of_all, 1, ALL, 1},
+    {"scatterv", scatterv, fewer_of_root_to_me, ALL, 1, 0},
+    {"alltoallw", alltoallw, fewer_of_all_to_me, ALL, ALL, 0},
+    {"reduce_scatter", reduce_scatter, fewer_of_sums, IN_A_ROW, 1, 0},
+    {"igather", igather, of_all, 1, ALL, 1},
+    {"iscatter", iscatter, of_root_to_me, ALL, 1, 0},
+    {"iallgather", iallgather, of_all, 1, ALL, 0},
+    {"neighbor_allgather", neighbor_allgather, of_neighbours, 1, BOTH, 0},
+    {"neighbor_alltoall", neighbor_alltoall, of_neighbours_to_me, BOTH, BOTH, 0},
+#if MPI_VERSION >= 4
+    {"allreduce_init", allreduce_init, all_sums, 1, 1, 0},
+#endif
 };
 
 static void set(Type type, void *data, long i, long value)
@@ -172,6 +277,17 @@ static void hung(int signal)
     _exit(write(STDOUT_FILENO, running, strlen(running)) < 0);
 }
 
+static int blocks(int kind) { return kind > 0 ? kind : size; }
+
+/* The value at element i of what this rank gives. */
+static long given(const Collective *what, long i)
+{
+    const int block = (int)(i / count);
+    if (what->sent == IN_A_ROW)
+        return element(rank, 0, i);
+    return element(rank, what->sent == ALL ? block : what->sent == BOTH ? neighbour(block) : 0, i % count);
+}
+
 static void check(const Collective *what, Type type, int elements, void *in, void *out)
 {
     int wrong = 0, any;
@@ -179,12 +295,12 @@ static void check(const Collective *what, Type type, int elements, void *in, voi
     count = elements;
     for (int other = 0; other < size; other++)
         starts[other] = other * count;
-    const long sent = (long)count * (what->sent == ALL ? size : 1);
-    const long total = (long)count * (what->got == ALL ? size : 1);
+    const long sent = (long)count * blocks(what->sent);
+    const long total = (long)count * blocks(what->got);
     const int has_result = !what->at_root || rank == root;
     const int is_bcast = what->expected == of_root;
     for (long i = 0; i < sent; i++)
-        set(type, in, i, element(rank, what->sent == ALL ? (int)(i / count) : 0, i % count));
+        set(type, in, i, given(what, i));
     for (long i = 0; i < total; i++)
         set(type, out, i, is_bcast && rank == root ? element(rank, 0, i) : UNTOUCHED);
     snprintf(running, sizeof running, "hung %s %s %d: rank %d waits in it for %d s\n", what->name,
@@ -206,23 +322,36 @@ static void check(const Collective *what, Type type, int elements, void *in, voi
     fflush(stdout);
 }
 
+static int has(const char *word, int count, char **words)
+{
+    while (--count > 0 && strcmp(words[count], word))
+        ;
+    return count > 0;
+}
+
 int main(int argc, char **argv)
 {
     static const int ODD[] = {3, 7, 129, 1021, 16385};
-    const int few = argc > 1;
+    const int few = has("few", argc, argv), all = has("all", argc, argv);
+    const size_t most = all ? sizeof COLLECTIVES / sizeof *COLLECTIVES : USUAL;
 
     MPI_Init(&argc, &argv);
     signal(SIGALRM, hung);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     root = size - 1;
-    void *in = malloc((size_t)LARGEST * size), *out = malloc((size_t)LARGEST * size);
+    const size_t most_bytes = (size_t)LARGEST * (size > BOTH ? size : BOTH);
+    void *in = malloc(most_bytes), *out = malloc(most_bytes);
     counts = calloc(size, sizeof *counts);
     starts = calloc(size, sizeof *starts);
-    for (size_t one = 0; one < sizeof COLLECTIVES / sizeof *COLLECTIVES; one++)
+    bytes = calloc(size, sizeof *bytes);
+    types = calloc(size, sizeof *types);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &(int){1}, 0, &ring);
+    if (rank == 0 && all && MPI_VERSION < 4)
+        printf("without allreduce_init: MPI %d.%d\n", MPI_VERSION, MPI_SUBVERSION);
+    for (size_t one = 0; one < most; one++)
         for (Type type = INT; type <= (few ? INT : DOUBLE); type++) {
-            const int most = LARGEST / WIDTH[type];
-            for (int elements = 1; elements <= most; elements *= few ? 4 : 2)
+            for (int elements = 1; elements <= LARGEST / WIDTH[type]; elements *= few ? 4 : 2)
                 check(&COLLECTIVES[one], type, elements, in, out);
             for (size_t odd = 0; odd < sizeof ODD / sizeof *ODD; odd++)
                 check(&COLLECTIVES[one], type, ODD[odd], in, out);
@@ -231,6 +360,9 @@ int main(int argc, char **argv)
     free(out);
     free(counts);
     free(starts);
+    free(bytes);
+    free(types);
+    MPI_Comm_free(&ring);
     MPI_Finalize();
     return 0;
 }
