@@ -1,4 +1,4 @@
-"""The compiler wrappers of the module make C and Fortran programs that talk."""
+"""The compiler wrappers of the module make C, C++ and Fortran programs that talk."""
 
 import re
 
@@ -11,18 +11,24 @@ from mvapich_stack_mixin import MvapichStackMixin
 
 @rfm.simple_test
 class Hello(rfm.RegressionTest, MvapichStackMixin):
-    """A message from rank 1 reaches rank 0: in C, and in Fortran with mpi_f08 and with mpif.h.
+    """A message from rank 1 reaches rank 0: in C, C++, and Fortran with mpi_f08, mpi and mpif.h.
 
     The last one receives by MPI_Irecv into a small array, which gfortran 14 and newer read too
     early, unless mpifort tells them not to.
     """
 
-    language = parameter(["C", "Fortran", "mpif.h"], loggable=True)
+    language = parameter(["C", "C++", "Fortran", "mpi", "mpif.h"], loggable=True)
     tags = {"smoke", "correct"}
 
     @run_after("init")
     def choose_source(self):
-        sources = {"C": "hello.c", "Fortran": "hello.f90", "mpif.h": "hello_mpif.f90"}
+        sources = {
+            "C": "hello.c",
+            "C++": "hello.cpp",
+            "Fortran": "hello.f90",
+            "mpi": "hello_mpi.f90",
+            "mpif.h": "hello_mpif.f90",
+        }
         self.sourcepath, self.build_system = sources[self.language], "SingleSource"
 
     @run_before("compile")
