@@ -61,7 +61,6 @@ PACKAGES = {
     "libucp.so": "libucx0 (Debian) or ucx (RHEL)",
     "libfabric.so": "libfabric1 (Debian) or libfabric (RHEL)",
 }
-LOCKED = 64 << 20  # bytes of locked memory that a rank with an adapter needs at least
 SHARED = 64 << 20  # bytes of /dev/shm that two ranks need at least
 AGAIN = "look again in a job, on a compute node"
 
@@ -159,7 +158,7 @@ def limits(mpi, in_job, locked, shared, ptrace):
     ``locked`` and ``shared`` are bytes, None for no limit or unknown; ``ptrace`` is the kernel's
     ptrace_scope, 0 for root.
     """
-    if mpi["fabric"] in DEVICES and locked is not None and locked < LOCKED:
+    if mpi["fabric"] in DEVICES and locked is not None and locked < fabric.LOCKED:
         what = "a process may lock {} kB of memory: adapters cannot register more".format(
             locked >> 10
         )

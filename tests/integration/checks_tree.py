@@ -137,7 +137,7 @@ def mpi_here(folder: Path) -> dict[str, Any]:
 
 
 def without_transport(plan: dict[str, Any], prefix: Path, folder: Path) -> dict[str, Any]:
-    """The MPI in ``prefix``, copied with its modules, needs a UCX or libfabric that is not there."""
+    """The MPI in ``prefix``, copied with its modules, needs a UCX or libfabric that is nowhere."""
     old, new = plan["tree"], folder / "lacking"
     home = new / prefix.relative_to(old)
     shutil.copytree(prefix, home, symlinks=True)

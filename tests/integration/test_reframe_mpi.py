@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -52,12 +53,13 @@ def check(plan, tmp_path):
 
     def run(
         *names, launch="", packages=None, limit="", gpu="none", version="", sets=None, of=None,
-        **believe,
+        fabric="", **believe,
     ):  # fmt: skip
         changed = copy.deepcopy(of or plan)
         entry = changed["mpi"][0]
         entry["environment"] = entry.get("environment", {}) if sets is None else sets
         entry["gpu"], entry["version"] = gpu, version or entry["version"]
+        entry["fabric"] = fabric or entry["fabric"]
         entry["believe"] |= believe
         entry["launch"] = launch or entry["launch"]
         changed["packages"] = packages if packages is not None else []
@@ -68,8 +70,9 @@ def check(plan, tmp_path):
             if "simple_test" in path.read_text() and path.stem not in names:
                 path.unlink()
         if limit:
-            source = checks / "src" / "collectives.c"
-            source.write_text(source.read_text().replace("SECONDS = 30", f"SECONDS = {limit}"))
+            for source in (checks / "src" / f"{name}.c" for name in names):
+                text = re.sub(r"SECONDS = \d+", f"SECONDS = {limit}", source.read_text())
+                source.write_text(text)
         results = run_checks(changed, tmp_path / "out", [], checks=checks)
         return {case["check"]: case for case in results["cases"]}
 
@@ -137,6 +140,73 @@ def test_programs_that_cannot_meet_through_a_port_fail(check, plan, tmp_path):
     launch = interposed(plan, tmp_path, "open_port")
     why = check("ports", launch=launch, version="5.0")["Ports"]["why"]
     assert "no port: " in why and "patch port-by-socket" in why
+
+
+def test_children_that_do_not_come_fail(check, plan, tmp_path):
+    over_ucx = plan["mpi"][0]["device"] == "ch4:ucx" and plan["mpi"][0]["product"] == "mpich"
+    if over_ucx:
+        assert check("spawn")["Spawn"]["result"] == "skip"
+        return
+    launch = interposed(plan, tmp_path, "spawn")
+    why = check("spawn", launch=launch, limit="4")["Spawn"]["why"]
+    assert re.search(r"hung: rank \d waits in MPI_Comm_spawn for 4 s\. Programs that start", why)
+    for way, said in (("REFUSES", "no children: "), ("LOSES", "wrong value of a ")):
+        why = check("spawn", launch=launch.replace("env ", f"env {way}=1 "))["Spawn"]["why"]
+        assert why.startswith(said), why
+    case = check("spawn", launch="srun -n {ranks} {program}")["Spawn"]
+    assert case["result"] == "skip" and "srun waits for ever in MPI_Comm_spawn" in case["why"]
+
+
+def test_threads_that_may_not_send_at_once_fail(check, plan, tmp_path):
+    launch = interposed(plan, tmp_path, "threads")
+    cases = check("threads", launch=launch)
+    why = cases.pop("Threads multiple")["why"]
+    assert "asked for MPI_THREAD_MULTIPLE and gave MPI_THREAD_SERIALIZED" in why
+    assert {case["result"] for case in cases.values()} == {"pass"}
+    launch = launch.replace("env ", "env LOSES=1 ")
+    why = check("threads", launch=launch)["Threads multiple"]["why"]
+    assert "two threads of each rank sent at once: wrong: thread 1 of rank " in why
+    assert "element 19999 of 20000" in why
+
+
+def test_ranks_that_share_a_core_fail_while_another_is_idle(check, plan):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this process may use one processor alone: none would be idle")
+    first = min(os.sched_getaffinity(0))
+    assert check("binding")["Binding"]["result"] == "pass"
+    why = check("binding", launch=through(plan, f"taskset -c {first}"))["Binding"]["why"]
+    assert re.search(r"ranks 0, 1 on \S+ may run on core \d+ alone and take turns, while the", why)
+    assert "Look for taskset or numactl" in why
+
+
+def test_little_memory_to_lock_fails_where_an_adapter_needs_it(check, plan):
+    cap = "--bounding-set=-ipc_lock --inh-caps=-ipc_lock" if os.geteuid() == 0 else "--no-new-privs"
+    launch = through(plan, f"setpriv {cap} prlimit --memlock=65536:65536")
+    case = check("identity", launch=launch)["Identity"]
+    assert (case["result"], case["why"]) == ("pass", "")
+    why = check("identity", launch=launch, fabric="infiniband")["Identity"]["why"]
+    assert "a rank may lock 64 kB of memory, and adapters for infiniband register" in why
+
+
+def test_a_module_whose_path_is_wrong_fails(check, plan, tmp_path):
+    """Its folder has the right mpicc, so that a program is built, and another MPI's mpiexec."""
+    tree, wrong = tmp_path / "tree", tmp_path / "wrong"
+    wrong.mkdir()
+    (wrong / "mpicc").symlink_to(prefix(plan) / "bin" / "mpicc")
+    (wrong / "mpiexec").write_text("#!/bin/sh\nexit 1\n")
+    (wrong / "mpiexec").chmod(0o755)
+    shutil.copytree(f"{plan['tree']}/modules", tree / "modules", symlinks=True)
+    for path in tree.glob("modules/**/*.lua"):
+        text = path.read_text().replace(f"{plan['tree']}/modules", f"{tree}/modules")
+        for was in ('pathJoin(root, "bin")', f'"{prefix(plan)}/bin"'):
+            text = text.replace(was, f'"{wrong}"')
+        path.write_text(text)
+    module = plan | {"tree": str(tree)}
+    why = check("world", of=module)["WorldSize 2"]["why"]
+    assert f"{wrong}/mpiexec is not the launcher of the MPI under test" in why
+    launch = "mpiexec.of-the-stack -n {ranks} {program}"  # no other MPI's has this name
+    why = check("world", of=module, launch=launch)["WorldSize 2"]["why"]
+    assert "of the plan's launch line is not on PATH: look at `module show " in why
 
 
 def test_the_launcher_of_another_mpi_fails(check, plan, tmp_path):
@@ -246,7 +316,7 @@ def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
 
 
 def test_a_wrong_element_of_each_collective_is_named(plan, tmp_path):
-    """The check's program, few sizes, without ReFrame: the test above shows what that makes of it."""
+    """The check's program alone: the test above shows what the check makes of what it says."""
     program, line = tmp_path / "collectives", interposed(plan, tmp_path, "collectives")
     source = HERE.parent / "reframe" / "src" / "collectives.c"
     subprocess.run([prefix(plan) / "bin" / "mpicc", "-o", program, source], check=True)
@@ -257,7 +327,9 @@ def test_a_wrong_element_of_each_collective_is_named(plan, tmp_path):
         wrong = line.replace("env ", f"env WRONG={what} ").format(ranks=2, program=program)
         said = in_module(plan, f"{wrong} all few")
         (first, *_) = re.findall(r"^wrong .*$", said, re.M)
-        assert re.match(rf"wrong {what} int 1024: rank \d element \d+ found \d+ expected \d+", first)
+        assert re.match(
+            rf"wrong {what} int 1024: rank \d element \d+ found \d+ expected \d+", first
+        )
 
 
 def test_a_wrong_element_of_one_put_fails(check, plan, tmp_path):

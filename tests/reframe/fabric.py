@@ -93,6 +93,21 @@ def other_transport(paths, mpi, tree):
     return ""
 
 
+LOCKED = 64 << 20  # bytes of locked memory that a rank with an adapter needs at least
+
+
+def little_locked(said, fabric):
+    """What speaks against the memory that ranks may lock, as src/identity.c says; "" if nothing."""
+    for limit in re.findall(r"^a process may lock (\d+) bytes of memory$", said, re.M):
+        if fabric not in ("shm", "tcp") and int(limit) < LOCKED:
+            return (
+                f"a rank may lock {int(limit) >> 10} kB of memory, and adapters for {fabric} "
+                f"register what they send and receive ({LOCKED >> 20} MB at least). Set `ulimit "
+                f"-l unlimited` in the job; the staff: memlock in limits.d, LimitMEMLOCK of slurmd"
+            )
+    return ""
+
+
 # Variables that change how an MPI, or what is beneath it, behaves.
 TUNING = "FI|UCX|MPIR_CVAR|MPICH|MVP|MV2|I_MPI"
 

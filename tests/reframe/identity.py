@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
-from fabric import TUNING, fault, other_transport, over_tcp, unplanned
+from fabric import TUNING, fault, little_locked, other_transport, over_tcp, unplanned
 from mvapich_stack_mixin import LIBMPI, MvapichStackMixin
 
 
@@ -37,6 +37,12 @@ class Identity(rfm.RegressionTest, MvapichStackMixin):
             f"env | sed -nE 's/^({TUNING})_/set &/p'",
             'echo "untuned ${MVAPICH_STACK_UNTUNED:-0}"',
         ]
+
+    @run_before("sanity")
+    def tell_little_memory(self):
+        """Before ReFrame tells the exit code of ranks that MPI_Init has ended for it."""
+        if wrong := little_locked(self.file(self.stdout), self.mpi["fabric"]):
+            raise SanityError(wrong)
 
     @sanity_function
     def is_what_was_planned(self):

@@ -99,10 +99,26 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             flux_job.ask_for(self)
 
     @run_before("sanity")
-    def tell_what_is_not_found(self):
+    def tell_what_did_not_start(self):
         """Before ReFrame, which says no more than the exit code."""
+        found = re.search(r"^launcher (.*)$", self.file(self.stdout), re.M)
+        launcher = shlex.split(self.mpi["launch"])[0]
+        if found and not found[1]:
+            raise SanityError(
+                f"the launcher {launcher} of the plan's launch line is not on PATH: look at "
+                f"`module show {self.mpi['module']}`"
+            )
+        if found and Path(launcher).name in OWN_LAUNCHERS and not self.below_tree(found[1]):
+            raise SanityError(
+                f"{found[1]} is not the launcher of the MPI under test: it lies outside "
+                f"{self.tree}. Another {launcher} comes first on PATH, and programs started by "
+                f"it may each see a world of 1: look at the modules that are loaded, and at "
+                f"`module show {self.mpi['module']}`"
+            )
         said = re.search(
-            r"^(\S+): error while loading shared libraries: (\S+): (.*)", self.file(self.stderr), re.M
+            r"^(\S+): error while loading shared libraries: (\S+): (.*)",
+            self.file(self.stderr),
+            re.M,
         )
         if said:
             raise SanityError(
@@ -112,23 +128,10 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             )
 
     def output(self):
-        """What the job printed. A launcher of another MPI fails here, before anything else."""
+        """What the job printed, to its end."""
         text = self.file(self.stdout)
-        found = re.search(r"^launcher (.*)$", text, re.M)
-        launcher = shlex.split(self.mpi["launch"])[0]
-        if ENDED not in text:
+        if ENDED not in text or not re.search(r"^launcher ", text, re.M):
             raise SanityError(f"the job ended before its time; it printed {tail(text)}")
-        if not found or not found[1]:
-            raise SanityError(
-                f"the launcher {launcher} of the plan's launch line is not on PATH: look at "
-                f"`module show {self.mpi['module']}`"
-            )
-        if Path(launcher).name in OWN_LAUNCHERS and not self.below_tree(found[1]):
-            raise SanityError(
-                f"{found[1]} is not the launcher of the MPI under test: it lies outside "
-                f"{self.tree}. Another {launcher} comes first on PATH, and programs started by "
-                f"it may each see a world of 1: look at the modules that are loaded"
-            )
         return text
 
     def file(self, name):

@@ -6,11 +6,8 @@ import reframe as rfm
 from reframe.core.builtins import run_after, sanity_function
 from reframe.core.exceptions import SanityError
 
+from dynamic import lacking
 from mvapich_stack_mixin import MvapichStackMixin
-
-# Over UCX: MVAPICH, where the address does not fit into a port's name unless our recipe patched it
-# (docs/upstream.md), and MPICH 4.0, which has no dynamic processes.
-WITHOUT = {("mvapich", "3."), ("mvapich", "4.1"), ("mvapich-plus", ""), ("mpich", "4.0")}
 
 
 @rfm.simple_test
@@ -28,13 +25,7 @@ class Ports(rfm.RegressionTest, MvapichStackMixin):
 
     @run_after("setup")
     def leave_out_what_cannot(self):
-        """MVAPICH2 does this only where the program's environment asks for it."""
-        product, version = self.mpi["product"], self.mpi["version"]
-        if self.mpi["device"] == "ch4:ucx":
-            cannot = any(product == one and version.startswith(of) for one, of in WITHOUT)
-            cannot = cannot or (product == "mvapich" and self.mpi.get("provided"))
-            self.skip_if(cannot, f"MPI_Open_port of {product} {version} fails over UCX")
-        self.skip_if(product == "mvapich2", "MVAPICH2 needs MV2_SUPPORT_DPM=1 for it")
+        self.skip_if(lacking(self.mpi), lacking(self.mpi))
 
     @sanity_function
     def all_met(self):

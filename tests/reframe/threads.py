@@ -56,6 +56,8 @@ class Threads(rfm.RegressionTest, MvapichStackMixin):
         if self.level == least == "multiple":
             if found := re.search(r"^(?:wrong|hung): (.*)$", text, re.M):
                 raise SanityError(f"two threads of each rank sent at once: {found[0]}")
-            if not re.search(rf"^right messages of 2 threads of {self.num_tasks} ranks$", text, re.M):
+            if not re.search(
+                rf"^right messages of 2 threads of {self.num_tasks} ranks$", text, re.M
+            ):
                 raise SanityError("two threads of each rank sent at once, and a rank died")
         return True

@@ -10,7 +10,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "reframe"))
 
-from fabric import fault, other_transport, over_tcp, providers, transports, unplanned  # noqa: E402
+from fabric import (  # noqa: E402
+    fault,
+    little_locked,
+    other_transport,
+    over_tcp,
+    providers,
+    transports,
+    unplanned,
+)
 
 OFI = (ROOT / "data" / "validate" / "summary_ofi.txt").read_text()
 UCX = (ROOT / "data" / "validate" / "summary_ucx.txt").read_text()
@@ -147,3 +155,19 @@ def test_a_folder_of_links_holds_the_library_that_they_name(tmp_path: Path) -> N
     }
     assert other_transport([str(own), str(view / "libfabric.so.1")], mpi, "/apps") == ""
     assert str(other) in other_transport([str(own), str(other)], mpi, "/apps")
+
+
+@pytest.mark.parametrize(
+    ("said", "fabric", "wrong"),
+    [
+        ("a process may lock 65536 bytes of memory\n", "infiniband", "may lock 64 kB"),
+        ("a process may lock 8388608 bytes of memory\n", "slingshot-11", "may lock 8192 kB"),
+        ("a process may lock 67108864 bytes of memory\n", "infiniband", ""),
+        ("a process may lock 65536 bytes of memory\n", "tcp", ""),
+        ("a process may lock 65536 bytes of memory\n", "shm", ""),
+        ("rank 0 on n1: 0 of 33554432 bytes over TCP\n", "infiniband", ""),
+    ],
+)
+def test_little_memory_to_lock(said, fabric, wrong):
+    found = little_locked(said, fabric)
+    assert wrong in found and bool(found) == bool(wrong)

@@ -81,8 +81,7 @@ int main(int argc, char **argv)
         MPI_Error_string(error, said, &length);
         if (me == 0)
             printf("no children: %s\n", said);
-        fflush(stdout);
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        return MPI_Finalize();
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_remote_size(other, &length);
