@@ -188,3 +188,62 @@ def test_lines_arrive_while_it_runs(tree):
         checks=DATA / "mishaps",
     )
     assert arrived[-1] - arrived[0] > 0.5
+
+
+STEADY = '''"""A figure as fast as the file beside this one says."""
+
+import pathlib
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import performance_function, sanity_function
+
+
+@rfm.simple_test
+class Steady(rfm.RunOnlyRegressionTest):
+    """Its bandwidth is read from a file."""
+
+    valid_systems = ["*"]
+    valid_prog_environs = ["+mpi"]
+    sourcesdir = None
+    local = True
+    executable = "true"
+    tags = {"steady"}
+
+    @sanity_function
+    def passes(self):
+        return True
+
+    @performance_function("MB/s")
+    def bandwidth_1024(self):
+        return sn.defer(float(pathlib.Path(__file__).with_name("figure").read_text()))
+'''
+
+
+def test_a_figure_20_percent_down_is_told_by_the_history(tmp_path):
+    """`mvstack test` as a user calls it; the quiet machine's earlier runs differ by 2 %."""
+    tree, checks = tmp_path / "root" / "2026.11" / "local", tmp_path / "site" / "checks"
+    plan = empty_tree(tree) | {"root": str(tmp_path / "root"), "compiler": {}}
+    checks.mkdir(parents=True)
+    (checks / "steady.py").write_text(STEADY)
+    (tree / "records").mkdir()
+    (tree / "records" / "plan.json").write_text(json.dumps(plan))
+
+    def tested(figure):
+        (checks / "figure").write_text(str(figure))
+        site, root = ["--site", tmp_path / "site"], ["--root", tmp_path / "root"]
+        words = ["test", "local", "--release", "2026.11", "--tag", "steady", "--history"]
+        command = [sys.executable, "-m", "mvstack", *site, *words, *root]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    first = tested(10000.0)
+    assert first.returncode == 0 and "slower" not in first.stdout, first.stderr
+    (kept,) = (tree / "records" / "results").glob("*.json")
+    for number in range(4):
+        text = kept.read_text().replace("10000.0", f"{9950.0 - 50 * number}")
+        (kept.parent / f"2026-11-0{number + 1}T000000Z.json").write_text(text)
+    said = tested(8000.0)
+    told = "bandwidth of 1024 bytes is 8000 MB/s; 5 earlier runs had 9800 to 10000 MB/s"
+    assert said.returncode == 1 and f"slower: Steady with mpich/4.0.2-ucx: {told}" in said.stdout
+    assert "became slower" in said.stderr and told in said.stderr
+    assert tested(9000.0).returncode == 0  # within 10 % of the worst
