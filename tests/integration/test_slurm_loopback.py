@@ -17,11 +17,12 @@ LOOPBACK = Path(__file__).resolve().parents[1] / "slurm" / "loopback"
 PATIENCE = 120
 
 
-def needs_slurm():
+def needs_slurm(*more):
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    missing = [one for one in ("slurmctld", "slurmd", "srun") if not shutil.which(one, path=path)]
+    programs = ("slurmctld", "slurmd", "srun", *more)
+    missing = [one for one in programs if not shutil.which(one, path=path)]
     if missing:
-        pytest.skip(f"skipped: unreachable: Slurm is not installed ({', '.join(missing)})")
+        pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
 
 
 def run(*words, environment=None):
@@ -98,6 +99,39 @@ def test_only_the_loopback_interface_is_listened_on(tmp_path):
     assert all(one.startswith("127.") for one in listening)
 
 
+# What sacct says is written a moment after the job has ended.
+ACCOUNTED = """
+sbatch -W -N 2 --job-name=told --wrap 'srun hostname; exit 3' >&2
+for one in 1 2 3 4 5 6 7 8 9; do
+    sacct -X -n -P --format=jobname,state,exitcode,nnodes | grep . | tee $SLURM_CONF.said
+    grep -q FAILED $SLURM_CONF.said && break
+    sleep 1
+done
+sacct -n -P --format=jobname,state,ntasks
+ss -ltnpH
+"""
+
+
+def test_sacct_shows_a_job_that_ran_there(tmp_path):
+    needs_slurm("slurmdbd", "mariadbd", "ss")
+    logs = tmp_path / "logs"
+    done = run("-n", "2", "--accounting", "--logs", str(logs), "--", "sh", "-c", ACCOUNTED)
+    assert "\ntold|FAILED|3:0|2\n" in "\n" + done.stdout, done.stdout + done.stderr
+    assert "\nhostname|COMPLETED|2\n" in done.stdout
+    listening = [line.split() for line in done.stdout.splitlines() if line.startswith("LISTEN")]
+    assert any("slurmdbd" in words[-1] for words in listening)
+    assert not any("mariadbd" in words[-1] for words in listening), "it has a socket of its own"
+    ours = [words[3] for words in listening if "slurm" in words[-1]]
+    assert all(one.startswith("127.") for one in ours), ours
+    assert gone(str(logs))
+
+
+def test_without_accounting_sacct_says_that_there_is_none():
+    needs_slurm()
+    done = run("--", "sacct")
+    assert done.returncode != 0 and "accounting storage is disabled" in done.stderr
+
+
 def test_logs_are_kept_where_they_are_wanted(tmp_path):
     needs_slurm()
     logs = tmp_path / "logs"
@@ -133,9 +167,9 @@ def test_nothing_is_left_after_a_signal(tmp_path, number):
 def test_without_slurm_the_error_says_what_to_install(tmp_path):
     # A PATH with Python alone; /usr/sbin is looked into as well, so Slurm must not be there.
     if shutil.which("slurmctld", path="/usr/sbin:/sbin"):
-        script = LOOPBACK.read_text().replace(":/usr/sbin:/sbin", "")
-        copy = tmp_path / "loopback"
-        copy.write_text(script)
+        shutil.copytree(LOOPBACK.parent, tmp_path / "slurm")
+        copy = tmp_path / "slurm" / "loopback"
+        copy.write_text(copy.read_text().replace(":/usr/sbin:/sbin", ""))
     else:
         copy = LOOPBACK
     done = subprocess.run(
@@ -146,7 +180,16 @@ def test_without_slurm_the_error_says_what_to_install(tmp_path):
         timeout=PATIENCE,
     )
     assert done.returncode == 125
-    assert "slurmctld is not installed: apt-get install" in done.stderr
+    assert "slurmctld is not installed: apt-get install slurmctld" in done.stderr
+
+
+def test_without_slurmdbd_the_error_says_what_to_install(tmp_path):
+    needs_slurm()
+    if shutil.which("slurmdbd", path="/usr/bin:/usr/sbin:/sbin"):
+        pytest.skip("slurmdbd is installed")
+    done = run("--accounting", "--", "true")
+    assert done.returncode == 125
+    assert "slurmdbd is not installed: apt-get install slurmdbd mariadb-server" in done.stderr
 
 
 def test_daemons_that_do_not_start_are_quoted(tmp_path):
