@@ -37,6 +37,7 @@ BOTH = {
         "large-cells",
         "large-collectives-by-messages",
         "large-messages-in-turn",
+        "lost-host",
         "matched-receive-in-parts",
         "messages-in-a-ring",
         "mpit-finalize-within-mpi",
