@@ -1,7 +1,16 @@
-"""What `mvstack render`, `check`, `outdated` and `bump` run in a clone."""
+"""What `mvstack render`, `check`, `outdated` and `bump` run in a clone: `what` is asked for.
 
-from derived import derived as derived
-from recipes.checks import check_recipes as check_recipes
-from versions.bump import Bump as Bump
-from versions.elsewhere import Elsewhere as Elsewhere
-from versions.elsewhere import compared as compared
+It is imported alone: `check` needs none of what makes pages.
+"""
+
+from importlib import import_module
+
+MODULES = {
+    "derived": "derived",
+    "check_recipes": "recipes.checks",
+    "Bump": "versions.bump",
+    "Elsewhere": "versions.elsewhere",
+    "compared": "versions.elsewhere",
+}
+what: str = globals()["what"]  # as runpy was told
+found = getattr(import_module(MODULES[what]), what)

@@ -16,7 +16,7 @@ from mvstack.support.words import listed, nearest
 class Strict(BaseModel):
     """A mapping with known fields only, whose values are not converted from other types."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     _file: YamlFile | None = PrivateAttr(default=None)
     _place: Place = PrivateAttr(default=())

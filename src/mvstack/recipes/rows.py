@@ -1,6 +1,5 @@
 """The rows of a release, held against the recipes and easyconfigs that are to build them."""
 
-import ast
 import keyword
 import re
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from mvstack.support.words import listed, nearest
 
 PATCH = re.compile(r"""['"]([^'"]+\.patch)['"]""")
 VERSION = re.compile(r"""^version\s*=\s*['"]([^'"]+)""", re.M)
+DECLARED = re.compile(r"""^\s*version\(\s*['"]([^'"]+)""", re.M)
 
 
 def check_rows(releases: Iterable[Release], policy: Policy) -> None:
@@ -92,10 +92,7 @@ def module_name(package: str) -> str:
 
 def versions(recipe: str) -> list[str]:
     """The versions that the text of a ``package.py`` declares, the newest first."""
-    calls = (one for one in ast.walk(ast.parse(recipe)) if isinstance(one, ast.Call) and one.args)
-    found = [one.args[0] for one in calls if getattr(one.func, "id", "") == "version"]
-    names = {str(one.value) for one in found if isinstance(one, ast.Constant)}
-    return sorted(names, key=sort_key, reverse=True)
+    return sorted({*DECLARED.findall(recipe)}, key=sort_key, reverse=True)
 
 
 def _version(package: str, version: str, where: str) -> Iterator[Problem]:

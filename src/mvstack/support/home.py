@@ -46,8 +46,7 @@ class Home:
     def folders(self, kind: str) -> list[Path]:
         """The site's folder of that kind, if it has one, and ours."""
         ours = self.data / FOLDERS[kind]
-        own = self.site / kind if self.site else ours
-        if own == ours or not os.path.lexists(own):
+        if not self.site or (own := self.site / kind) == ours or not os.path.lexists(own):
             return [ours]
         if not own.is_dir() or not os.access(own, os.R_OK | os.X_OK):
             what = "this cannot be read" if own.is_dir() else "this is no folder"
@@ -120,4 +119,4 @@ def checkout(what: str) -> Path:
 
 def own_tool(what: str, command: str = "mvstack render") -> Any:
     """What tools/derived has, by which a clone keeps itself right. Raises as checkout()."""
-    return runpy.run_path(str(checkout(command) / "tools" / "derived"))[what]
+    return runpy.run_path(str(checkout(command) / "tools" / "derived"), {"what": what})["found"]

@@ -1,7 +1,10 @@
 """What a recipe says, as far as it can be told without Spack."""
 
+import io
 import re
+import tokenize
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 # What a recipe has by inheriting one of builtin's helpers, beside what it declares itself.
@@ -76,7 +79,6 @@ class Recipe:
     class_name: str
     line: int
     docstring: str
-    comments: str
     builtin: str
     helpers: tuple[str, ...]
     url: str
@@ -99,6 +101,12 @@ class Recipe:
     def name(self) -> str:
         """As a spec writes it: ``mvapich-plus``."""
         return self.folder.removeprefix("_").replace("_", "-")
+
+    @cached_property
+    def comments(self) -> str:
+        """All comments of the file, for the checks that look for a reason."""
+        tokens = tokenize.generate_tokens(io.StringIO(self.path.read_text("utf-8")).readline)
+        return "\n".join(one.string.lstrip("# ") for one in tokens if one.type == tokenize.COMMENT)
 
     def variant_values(self) -> dict[str, set[str]]:
         """Variant → all values over all of its declarations; an empty set takes any word."""

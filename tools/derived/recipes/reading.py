@@ -11,13 +11,12 @@ import __future__
 import ast
 import builtins
 import inspect
-import io
-import tokenize
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 from mvstack.support.errors import InvalidInput, MvstackError, gathered, relative, together
@@ -30,6 +29,8 @@ RECIPES = REPOSITORIES / "mvapich_stack" / "packages"
 MENDS = REPOSITORIES / "mvapich_stack_mends" / "packages"
 _OURS = "spack_repo.mvapich_stack"
 _BUILTIN = "spack_repo.builtin.packages."
+_CONSTANTS = (ast.Assign, ast.AnnAssign)
+_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Try)
 _METHODS = (FunctionType, property, classmethod, staticmethod)
 _PYTHON = (
     *("all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "isinstance", "len"),
@@ -76,7 +77,6 @@ def read_recipe(path: Path) -> Recipe:
         class_name=package.__name__,
         line=run.lines[package],
         docstring=inspect.cleandoc(package.__doc__ or ""),
-        comments=_comments(path.read_text(encoding="utf-8")),
         builtin=builtin,
         helpers=tuple(dict.fromkeys(helpers)),
         url=str(constants.get("url") or ""),
@@ -104,8 +104,9 @@ class _Run:
         python |= {"__import__": self._importer(path), "__build_class__": self._class}
         names = self.modules[path] = {"__builtins__": python, "__name__": path.stem}
         try:
-            for statement in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
-                self._statement(statement, names, path)
+            for constant, code in _statements(path, path.read_text(encoding="utf-8")):
+                with suppress(*([Exception] if constant else [])):  # who uses the name meets it
+                    exec(code, names)
         except InvalidInput:
             raise
         except (SyntaxError, ValueError, OSError) as error:
@@ -120,22 +121,6 @@ class _Run:
                 todo="write it with literals, constants, loops over them, `when` or `default_args`",
             ) from None
         return names
-
-    def _statement(self, statement: ast.stmt, names: dict[str, Any], path: Path) -> None:
-        """Of what stands outside classes: imports, definitions, and the constants it can tell.
-
-        The rest changes what builtin's recipes declare, which only Spack knows.
-        """
-        # annotations name classes of Spack's, which are not there
-        later = __future__.annotations.compiler_flag
-        code = compile(ast.Module([statement], []), str(path), "exec", later)
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            with suppress(Exception):  # who uses the name meets the error
-                exec(code, names)
-        elif isinstance(
-            statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Try)
-        ):
-            exec(code, names)
 
     def _class(self, body: Callable[[], Any], name: str, *bases: type, **more: Any) -> Any:
         with self.directives.body() as said:
@@ -154,6 +139,22 @@ class _Run:
             return outside(name if wanted else name.partition(".")[0])
 
         return get
+
+
+@cache
+def _statements(path: Path, text: str) -> list[tuple[bool, CodeType]]:
+    """Of what stands outside classes: imports, definitions, and (True) the constants it can tell.
+
+    The rest changes what builtin's recipes declare, which only Spack knows. Dozens of recipes
+    import one file, which is compiled once.
+    """
+    # annotations name classes of Spack's, which are not there
+    later = __future__.annotations.compiler_flag
+    return [
+        (isinstance(one, _CONSTANTS), compile(ast.Module([one], []), str(path), "exec", later))
+        for one in ast.parse(text, str(path)).body
+        if isinstance(one, (*_CONSTANTS, *_DEFINITIONS))
+    ]
 
 
 def _package_class(path: Path, names: dict[str, Any], own: dict[type, Said]) -> type:
@@ -193,9 +194,3 @@ def _line_of(error: BaseException, path: Path) -> int | None:
 
 def _where(path: Path, line: int | None) -> str:
     return f"{relative(path)}:{line}" if line else relative(path)
-
-
-def _comments(text: str) -> str:
-    """All comments of a file, for the checks that look for a reason."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return "\n".join(one.string.lstrip("# ") for one in tokens if one.type == tokenize.COMMENT)

@@ -1,11 +1,13 @@
 """What the policy can ask of our recipes: every spec word, held against the recipes' variants."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import product
 
 from mvstack.model.policy import Policy
 from mvstack.model.rules import BuildRow, LauncherRow
 from mvstack.model.system import Compiler, Partition, Wish
+from mvstack.model.vocabulary import Provision
 from mvstack.plan import spackspecs
 from mvstack.support.errors import Problem, relative
 from mvstack.support.words import listed, nearest
@@ -34,23 +36,31 @@ def _words(build: BuildRow, launcher: LauncherRow, policy: Policy) -> Iterator[t
         launcher.when.launcher,
         launcher.pmi,
     ):
-        part = Partition(
-            cores=1,
-            memory_gb=1,
-            target="x86_64",
-            fabric=fabric,
-            gpu=gpu,
-            gpus=0 if gpu == "none" else 1,
-            launcher=starts,
-            compiler=Compiler(version="12.2.0"),
-            file_systems=list(policy.file_systems),
-            mpi=Wish(libfabric=build.when.libfabric),
-        )
+        part = _partition(fabric, gpu, starts, build.when.libfabric, tuple(policy.file_systems))
         use, pm = build.use, launcher.configure.get("pm", "")
         asked = spackspecs.Build(use.product, device, pmi, gpu, use.configure, pm)
         for word in spackspecs.mpi(part, asked, policy):
             # `:=` is these values and no others; which, is all one here
             yield use.product, word.replace(":=", "=")
+
+
+@cache
+def _partition(
+    fabric: str, gpu: str, launcher: str, libfabric: Provision | None, file_systems: tuple[str, ...]
+) -> Partition:
+    """One for all rows that lead to it: there are thousands, and to validate one takes a while."""
+    return Partition(
+        cores=1,
+        memory_gb=1,
+        target="x86_64",
+        fabric=fabric,
+        gpu=gpu,
+        gpus=0 if gpu == "none" else 1,
+        launcher=launcher,
+        compiler=Compiler(version="12.2.0"),
+        file_systems=list(file_systems),
+        mpi=Wish(libfabric=libfabric),
+    )
 
 
 def unmet(recipes: Iterable[Recipe], policy: Policy) -> list[Problem]:
