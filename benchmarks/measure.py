@@ -1,5 +1,6 @@
-"""What the tool itself costs: commands, growth with systems, modules, and install over eb.
+"""What the tool itself costs: commands, set-up, growth with systems, modules, and install over eb.
 
+Where somebody gets the same without this tool, that is measured, too, and the ratio is given.
 Each figure is the median of several runs of a fresh process, with the least and the most beside it;
 things to be compared run in turns, so that other work on the machine meets both. What cannot be
 measured here is named with the reason.
@@ -11,12 +12,13 @@ import argparse
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from rich.table import Table
 
 from mvstack.builders.easybuild.command import EasyBuild
 from mvstack.install import stages
-from mvstack.model.load import load_release, load_system, system_names
+from mvstack.model.load import load_system, system_names
 from mvstack.support.errors import MvstackError
 
 TOP = Path(__file__).resolve().parents[1]
@@ -35,13 +37,31 @@ MVSTACK = str(TOP / "mvstack")
 
 @dataclass(frozen=True)
 class Figure:
-    """Seconds that one command took: median, least and most of ``runs``."""
+    """Seconds that one command took: median, least and most of ``runs``.
+
+    ``ratio`` says how many times as long as its peer, which is the row of that name.
+    """
 
     name: str
     median_s: float
     least_s: float
     most_s: float
     runs: int
+    peer: str = ""
+    ratio: float | None = None
+
+
+def figure(name: str, times: list[float]) -> Figure:
+    """The figure of these times."""
+    return Figure(name, statistics.median(times), min(times), max(times), len(times))
+
+
+def beside(figures: list[Figure], name: str, peer: str, both: str = "") -> list[Figure]:
+    """``figures``, of which ``name`` says its ratio to ``peer``; ``both`` is a part of either."""
+    took = {one.name: one.median_s for one in figures}
+    base = took.get(both, 0.0)
+    ratio = (took[name] - base) / (took[peer] - base)
+    return [replace(x, peer=peer, ratio=ratio) if x.name == name else x for x in figures]
 
 
 def in_turns(commands: dict[str, list[str]], runs: int) -> list[Figure]:
@@ -54,7 +74,7 @@ def in_turns(commands: dict[str, list[str]], runs: int) -> list[Figure]:
             times[name].append(time.perf_counter() - begin)
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
-    return [Figure(n, statistics.median(t), min(t), max(t), runs) for n, t in times.items()]
+    return [figure(name, taken) for name, taken in times.items()]
 
 
 def command_line(runs: int, scratch: str) -> list[Figure]:
@@ -65,15 +85,32 @@ def command_line(runs: int, scratch: str) -> list[Figure]:
         if not (system := load_system(name)).discover
         for part in system.partitions
     ]
-    return in_turns(
+    names = system_names()
+    figures = in_turns(
         {
             "python -c pass": [sys.executable, "-c", "pass"],
             "mvstack --version": [MVSTACK, "--version"],
+            f"mvstack check, {len(names)} systems": [MVSTACK, "check"],
             f"mvstack explain {partitions[0]}": [MVSTACK, "explain", partitions[0]],
             f"mvstack render, {len(partitions)} partitions": [MVSTACK, "render", "--to", scratch],
         },
         runs,
     )
+    offered = dict.fromkeys(one.partition("/")[0] for one in partitions)
+    each = in_turns({one: [MVSTACK, "explain", one] for one in offered}, 1)
+    title = f"mvstack explain, each of {len(each)} systems once"
+    return [*figures, figure(title, [one.median_s for one in each])]
+
+
+def first_call(scratch: Path, runs: int) -> list[Figure]:
+    """A fresh clone until its first command is done, beside EasyBuild alone in an environment."""
+    clone, alone = scratch / "clone", scratch / "alone"
+    ours = f"rm -rf {clone}; git clone -q {TOP} {clone} && {clone}/mvstack --version"
+    own = f"rm -rf {alone}; {sys.executable} -m venv {alone}"
+    pip = f"{alone}/bin/pip install --no-input -q easybuild reframe-hpc"
+    names = "first mvstack of a fresh clone", "python -m venv, pip install easybuild reframe-hpc"
+    rows = {names[0]: ["bash", "-c", ours], names[1]: ["bash", "-c", f"{own} && {pip}"]}
+    return beside(in_turns(rows, runs), *names)
 
 
 def growth(counts: list[int]) -> list[dict[str, Any]]:
@@ -85,19 +122,44 @@ def growth(counts: list[int]) -> list[dict[str, Any]]:
     ]
 
 
-def module_command(tree: Path, runs: int) -> list[Figure]:
+def module_command(tree: Path, plan: dict[str, Any], scratch: Path, runs: int) -> list[Figure]:
     """`module` in a bash that has just been started; the first row is what all of them hold."""
     bash = ["bash", "--norc", "--noprofile", "-c"]
-    init = f"source {tree}/init/bash"
-    return in_turns(
+    init, first = f"source {tree}/init/bash", "source init/bash alone"
+    application = next(one["module"] for one in plan["packages"] if one["mpi"])
+    ours, alone = f"and module load mvapich-stack {application}", "and the same by EasyBuild alone"
+    gcc, mpi = plan["compiler"]["version"], plan["mpi"][0]["module"]
+    plain = f"module unuse {tree}/modules/Core; module use {without_ours(tree, scratch)}/Core"
+    there = f"command -v {application.partition('/')[0]}"  # so that a load that failed is seen
+    figures = in_turns(
         {
-            "source init/bash alone": [*bash, init],
+            first: [*bash, init],
             "and module avail": [*bash, f"{init}; module -t avail"],
             "and module load mvapich-stack": [*bash, f"{init}; module load mvapich-stack"],
+            ours: [*bash, f"{init}; module load mvapich-stack {application} && {there}"],
+            alone: [
+                *bash,
+                f"{init}; {plain}; module load gcc/{gcc} {mpi} {application} && {there}",
+            ],
             "and module spider": [*bash, f"{init}; module -t spider"],
         },
         runs,
     )
+    return beside(figures, ours, alone, first)
+
+
+def without_ours(tree: Path, scratch: Path) -> Path:
+    """The modules of ``tree`` as EasyBuild alone writes them: nothing after its own variables."""
+    there, plain = tree / "modules", scratch / "modules"
+    for path in there.rglob("*.lua"):
+        if path.parent.name == "mvapich-stack":
+            continue
+        own = re.sub(r"\nUsage\n=+\n.*?(?=\n\nMore information)", "", path.read_text(), flags=re.S)
+        own = re.sub(r"(\nsetenv\(.EBDEVEL[^\n]*\n).*", r"\1", own, flags=re.S)
+        new = plain / path.relative_to(there)
+        new.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(own.replace(str(there), str(plain)))
+    return plain
 
 
 def install_command(tree: Path, *more: str) -> list[str]:
@@ -124,14 +186,17 @@ def installing(tree: Path, plan: dict[str, Any], runs: int) -> list[Figure]:
     names = [line.split("- ")[1] for line in stack if line.strip().startswith("- ")]
     environment = [f"{name}={value}" for name, value in easybuild.environment().items()]
     eb = ["env", "-i", *environment, *easybuild.command(names[0])]
-    return in_turns(
+    ours = f"mvstack install, {len(names)} packages already there"
+    all_of_them = f"eb, {len(names)} packages already there"
+    figures = in_turns(
         {
-            f"eb, {len(names)} packages already there": [*eb, *names[1:]],
+            all_of_them: [*eb, *names[1:]],
             "eb, one package already there": eb,
-            f"mvstack install, {len(names)} packages already there": install_command(tree),
+            ours: install_command(tree),
         },
         runs,
     )
+    return beside(figures, ours, all_of_them)
 
 
 def machine() -> dict[str, Any]:
@@ -152,10 +217,12 @@ def machine() -> dict[str, Any]:
 def show(figures: list[Figure], grown: list[dict[str, Any]], left_out: list[str]) -> None:
     """Prints all as tables."""
     console = Console()
-    table = Table("what", "median", "least", "most", "runs", title="seconds of a fresh process")
+    heads = "what", "median", "least", "most", "runs", "times its peer"
+    table = Table(*heads, title="seconds of a fresh process")
     for one in figures:
         row = (f"{one.median_s:.3f}", f"{one.least_s:.3f}", f"{one.most_s:.3f}", str(one.runs))
-        table.add_row(one.name, *row)
+        ratio = "" if one.ratio is None else f"{one.ratio:.2f}  ({one.peer})"
+        table.add_row(one.name, *row, ratio)
     console.print(table)
     keys = [
         "systems",
@@ -183,21 +250,24 @@ def main() -> None:
     parser.add_argument("--root", type=Path, help="install root whose `local` is measured")
     arguments = parser.parse_args()
     quick = arguments.quick
+    left_out = []
     with tempfile.TemporaryDirectory() as scratch:
         figures = command_line(3 if quick else 10, scratch)
+        try:
+            figures += first_call(Path(scratch), 1 if quick else 3)
+        except SystemExit as error:  # without a network, or an index of packages
+            left_out.append(f"set-up: {error}")
+        try:
+            tree, plan = stages.installed_here("local", None, arguments.root, "install")
+            figures += module_command(tree, plan, Path(scratch), 3 if quick else 10)
+            pending = what_would_be_built(tree)
+            if pending:
+                left_out.append(f"install: it would build {', '.join(pending)}; install them first")
+            else:
+                figures += installing(tree, plan, 2 if quick else 5)
+        except MvstackError as error:
+            left_out.append(f"module and install: {error}")
     grown = growth([10, 100] if quick else [10, 100, 1000])
-    left_out = []
-    try:
-        root = str(arguments.root or stages.default_root())
-        tree, plan = stages.installed_plan("local", "node", root, load_release().name)
-        figures += module_command(tree, 3 if quick else 10)
-        pending = what_would_be_built(tree)
-        if pending:
-            left_out.append(f"install: it would build {', '.join(pending)}; install them first")
-        else:
-            figures += installing(tree, plan, 2 if quick else 5)
-    except MvstackError as error:
-        left_out.append(f"module and install: {error}")
     show(figures, grown, left_out)
     now = datetime.now(UTC)
     path = TOP / "benchmarks" / "results" / f"{now:%Y%m%dT%H%M%SZ}.json"
