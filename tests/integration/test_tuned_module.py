@@ -15,6 +15,7 @@ from measured_tree import measured
 from mvstack.render.templates import template
 from mvstack.test.run import CHECKS, run_checks
 
+SIZES = (8, 1024, 16384, 65536, 1 << 20)
 TUNING = {"UCX_RNDV_THRESH": {"value": "16384", "why": "measured", "source": "here"}}
 
 
@@ -115,5 +116,8 @@ def test_what_is_slower_than_the_plain_build_fails(
     with also_set(plan, tuning):
         case = run("tuned", plan, tmp_path, tuning=tuning)
     assert case["result"] == result, case["why"]
-    assert [one["name"] for one in case["figures"]] == ["tuned_latency"]
+    first, *others = case["figures"]
+    assert (first["name"], first["size"]) == ("tuned_latency", None)
+    told = {(one["name"], one["size"]): one["value"] for one in others}
+    assert told.keys() == {(f"{way}_latency", size) for way in ("plain", "tuned") for size in SIZES}
     assert ("times as fast with what was tuned as without" in case["why"]) == (result == "fail")

@@ -82,11 +82,7 @@ def gain(text, measure):
     Each is the geometric mean over sizes. ``text`` has ``round plain``, a benchmark's output,
     ``round tuned``, the next, and so on; what follows ``round last`` is no round.
     """
-    before, *rounds = re.split(r"^round (plain|tuned|last)$", text, flags=re.M)
-    kind = re.search(r"^benchmark (\w+)", before, re.M)[1]
-    found = {"plain": [], "tuned": [], "last": []}
-    for way, part in zip(rounds[::2], rounds[1::2], strict=True):
-        found[way].append(read(kind, part, measure) if way != "last" else {})
+    found = _rounds(text, measure)
     power = 1 if MEASURES[measure] == "us" else -1
 
     def faster(new, old):
@@ -95,6 +91,25 @@ def gain(text, measure):
     every = list(map(faster, found["tuned"], found["plain"]))
     steps = map(faster, found["plain"][1:], found["plain"])
     return median(every), every, median(max(step, 1 / step) for step in steps)
+
+
+def medians(text, measure):
+    """``{"plain": {bytes: value}, "tuned": …}`` of what :func:`gain` reads: medians."""
+    return {
+        way: {size: median(one[size] for one in rounds) for size in rounds[0]}
+        for way, rounds in _rounds(text, measure).items()
+    }
+
+
+def _rounds(text, measure):
+    """The figures of each plain and of each tuned round."""
+    before, *rounds = re.split(r"^round (plain|tuned|last)$", text, flags=re.M)
+    kind = re.search(r"^benchmark (\w+)", before, re.M)[1]
+    found = {"plain": [], "tuned": []}
+    for way, part in zip(rounds[::2], rounds[1::2], strict=True):
+        if way != "last":
+            found[way].append(read(kind, part, measure))
+    return found
 
 
 def slower(found, every, spread):

@@ -8,6 +8,8 @@ import figures
 from benchmarks import Benchmark
 
 ROUNDS = 7
+# Sizes whose values the report shows beside the gain over all.
+TOLD = (8, 1024, 16384, 65536, 1 << 20)
 
 
 @rfm.simple_test
@@ -42,6 +44,7 @@ class Tuned(Benchmark):
         text = self.output()
         try:
             self.gain, every, spread = figures.gain(text, self.measure)
+            self.medians = figures.medians(text, self.measure)
         except ValueError as error:
             raise SanityError(str(error)) from None
         if figures.slower(self.gain, every, spread):
@@ -54,4 +57,9 @@ class Tuned(Benchmark):
 
     @run_before("performance")
     def record(self):
-        self.record_figures([(f"tuned_{self.measure}", None, self.gain, "times as fast")])
+        rows = [(f"tuned_{self.measure}", None, self.gain, "times as fast")]
+        unit = figures.MEASURES[self.measure]
+        for way, values in self.medians.items():
+            told = (one for one in values.items() if one[0] in TOLD)
+            rows += [(f"{way}_{self.measure}", size, value, unit) for size, value in told]
+        self.record_figures(rows)

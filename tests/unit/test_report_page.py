@@ -1,5 +1,6 @@
 """The HTML page: whole, safe, the same each time, readable without its plots."""
 
+import io
 import json
 import re
 import shutil
@@ -10,10 +11,12 @@ import matplotlib.font_manager  # noqa: F401 - starts fc-list once, here and in 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from mvstack.cli.stack import report_tree
 from mvstack.report.page import render, write_html
 from mvstack.report.summary import gather
+from mvstack.report.terminal import print_report
 from mvstack.support.errors import InvalidInput
 from mvstack.support.units import clean, number, size, unit_name
 
@@ -321,3 +324,37 @@ def test_a_tree_that_one_may_only_read_has_its_table(tree, monkeypatch, capsys):
         report_tree(tree, None, as_json=False)
     assert "--html FILE" in caught.value.problems[0].todo
     assert "built with EasyBuild" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_tuned_stands_beside_plain(tree):
+    plan = json.loads((tree / "records" / "plan.json").read_text())
+    why = "1.64 times as fast, measured here on 2026-11-26; two copies <beat> the kernel's"
+    mpi = plan["mpi"][0]
+    mpi["tuning"] = {"UCX_TLS": {"value": "posix,self", "why": why, "source": "mvstack tune"}}
+    (tree / "records" / "plan.json").write_text(json.dumps(plan))
+    without = Page(render(gather(tree))).said()
+    assert f"UCX_TLS=posix,self {why} mvstack tune" in without
+    assert "The check Tuned has not compared it with the plain build yet." in without
+    results = tree / "records" / "results" / "2026-11-22T110000Z.json"
+    run = json.loads(results.read_text())
+    rows = [("tuned_latency", None, 1.6, "times as fast")]
+    rows += [("plain_latency", 8, 0.4, "us"), ("plain_latency", 65536, 6.8, "us")]
+    rows += [("tuned_latency", 8, 0.2, "us"), ("tuned_latency", 65536, 2.5, "us")]
+    figures = [dict(zip(("name", "size", "value", "unit"), row, strict=True)) for row in rows]
+    case = {"check": "Tuned latency", "mpi": mpi["module"], "ranks": 2, "result": "pass"}
+    run["cases"].append({**case, "figures": figures})
+    results.write_text(json.dumps(run))
+    data = gather(tree)
+    said = Page(render(data)).said()
+    assert "2 ranks plain tuned latency passed 1.60 times as fast" in said
+    assert "8 B 0.400 µs 0.200 µs 64 KiB 6.80 µs 2.50 µs" in said
+    assert "export MVAPICH_STACK_UNTUNED=1 before the module is loaded" in said
+    assert "or after that unset UCX_TLS" in said
+    assert all("Tuned" not in plot.check for plot in data.plots)
+    assert "tuned_latency 1.60 times as fast" in said  # beside the check, too
+    console = Console(file=io.StringIO(), width=80)
+    print_report(data, console)
+    told = " ".join(console.file.getvalue().split())
+    assert "tuned: UCX_TLS=posix,self: 1.64 times as fast" in told
+    assert "latency of 64 KiB: plain 6.80 µs, tuned 2.50 µs" in told
+    assert "after that unset UCX_TLS" in told

@@ -116,6 +116,8 @@ def test_the_gain_of_what_was_tuned_is_the_median_of_the_rounds(measure, name, t
     found, every, spread = figures.gain(text, measure)
     assert found == pytest.approx(gain) and spread == 1
     assert len(every) == 3 and max(every) == pytest.approx({0.25: 0.5, 4.0: 8.0}[gain])
+    middle = {"plain": {8: 1.0, 16: 1.0}, "tuned": {8: 4.0, 16: 4.0}}
+    assert figures.medians(text, measure) == middle
 
 
 @pytest.mark.parametrize("plain", [(1, 2, 1, 2), (4, 2, 1, 0.5)])

@@ -33,9 +33,8 @@ def write_html(data: Report, path: Path) -> Path:
 def render(data: Report) -> str:
     """The page as text."""
     environment = jinja(Path(__file__).parent, autoescape=True)
-    environment.filters.update(
-        duration=duration, size=size, code=_code, moment=summary.moment, track=track
-    )
+    filters = {"duration": duration, "size": size, "code": _code, "quantity": quantity}
+    environment.filters.update(filters, moment=summary.moment, track=track)
     environment.globals.update(
         count=count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
     )

@@ -97,6 +97,7 @@ class Mpi(Package):
     launcher: Text = ""
     launch: Text = ""
     environment: dict[Text, Setting] = {}
+    tuning: dict[Text, Setting] = {}
     not_upstream: Text = ""
     reasons: tuple[Reason, ...] = ()
 

@@ -107,7 +107,8 @@ def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plo
     """The plots of the results that count (newest first): latency, bandwidth, allreduce, others."""
     chosen: dict[_Key, dict[tuple[str, int], tuple[Run, Case]]] = {}
     for run, case in counting:
-        for figure in case.figures if sized(case) and case.result != "skip" else ():
+        drawn = sized(case) and case.result != "skip" and not case.check.startswith("Tuned ")
+        for figure in case.figures if drawn else ():
             lines = chosen.setdefault((case.check, figure.name, figure.unit), {})
             lines.setdefault((case.mpi, case.ranks or 0), (run, case))
     found = [

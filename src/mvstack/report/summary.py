@@ -364,7 +364,7 @@ def label(build: Build) -> str:
 
 def scalars(case: Case) -> list[str]:
     """Figures of a case that are no curve, each with its unit and what it was held against."""
-    return [] if sized(case) else [_scalar(figure) for figure in case.figures]
+    return [_scalar(one) for one in case.figures if one.size is None or not sized(case)]
 
 
 def _scalar(figure: Figure) -> str:

@@ -15,7 +15,7 @@ from mvstack.render.templates import template
 from mvstack.report import summary
 from mvstack.report.records import Build
 from mvstack.report.summary import Report
-from mvstack.support.units import NOTHING, duration, number, one_line, size
+from mvstack.support.units import NOTHING, duration, number, one_line, quantity, size
 
 _WIDTH = 80
 _RESULTS = {
@@ -37,7 +37,7 @@ def print_report(data: Report, console: Console, page: Path | None = None) -> No
     said = template(
         "report/terminal.txt",
         data=data,
-        scalars=summary.scalars,
+        **{"scalars": summary.scalars, "quantity": quantity, "size": size},
         # two MPI builds of one tarball name it once
         sources=list(dict.fromkeys(one for build in data.builds for one in build.sources)),
         older=sorted({summary.moment(case.run) for case in data.cases if case.run}),
