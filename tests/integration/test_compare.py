@@ -214,6 +214,30 @@ def test_a_module_that_is_not_there_is_missing(tmp_path: Path) -> None:
         mpis.peer("module:nowhere/1", tmp_path, {})
 
 
+def test_an_mpi_of_the_sites_modules_is_measured(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's Open MPI in a folder of its own, behind a module of Lmod, as sites have theirs."""
+    bin_folder = tmp_path / "openmpi" / "bin"
+    bin_folder.mkdir(parents=True)
+    for name in ("mpicc", "mpiexec"):
+        (bin_folder / name).symlink_to(f"/usr/bin/{name}.openmpi")
+    module = tmp_path / "modules" / "ompi-of-site" / "4.1.lua"
+    module.parent.mkdir(parents=True)
+    module.write_text(
+        f'prepend_path("PATH", "{bin_folder}")\nsetenv("OMPI_MCA_btl", "self,vader")\n'
+    )
+    monkeypatch.setenv("LMOD_SITE_MODULEPATH", str(module.parents[1]))
+    monkeypatch.setenv("OMPI_MCA_btl", "none")  # the caller's: what the module says counts
+    word = "module:ompi-of-site/4.1"
+    data = compared(world, tmp_path / "to", "--peer", word, "--ops", "latency,allreduce")
+    assert (data["absent"], data["faults"]) == ([], [])
+    assert data["mpis"][1]["name"] == word and "Open MPI" in data["mpis"][1]["version"]
+    ours = data["mpis"][0]["name"]
+    for one in data["operations"]:
+        assert set(one["figures"]) == {ours, word}
+
+
 def test_ranks_are_bound_to_cores_of_their_own() -> None:
     show = "import os; print(sorted(os.sched_getaffinity(0)))"
     ours = sorted(os.sched_getaffinity(0))
