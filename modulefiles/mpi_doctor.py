@@ -34,6 +34,10 @@ OK, LOOK, WRONG = "ok", "look", "WRONG"
 
 # Variables that by themselves take the fabric or shared memory away.
 DECIDE = ("FI_PROVIDER", "UCX_TLS", "UCX_NET_DEVICES", "MPIR_CVAR_NOLOCAL")
+# And what programs wait for ever with, though they start (docs/upstream.md, libfabric).
+HANGS = {
+    ("FI_PROVIDER", "shm"): "MPI_Iprobe and MPI_Finalize may hang over it (libfabric before 1.20)"
+}
 # Modules of other MPIs, as sites, vendors, distributions and EasyBuild call them.
 OTHERS = re.compile(
     r"mpi/|(intel|oneapi)/i?mpi/|((cray|gnu|hpe|sgi|nvhpc)-)?(open-?mpi|mpich|mvapich2?(?!-stack/)|"
@@ -140,6 +144,8 @@ def variables(mpi, tree, environ):
         what = "{} is {}, and the module sets {}".format(
             name, "not set" if found is None else found, "nothing" if wanted is None else wanted
         )
+        if (name, found) in HANGS:
+            what += ": " + HANGS[name, found]
         yield Finding(WRONG if name in DECIDE else LOOK, what, fix)
 
 

@@ -99,6 +99,16 @@ def test_another_mpicc_comes_first():
         ({}, [(WRONG, "FI_PROVIDER is not set, and the module sets cxi")]),
         ({"FI_PROVIDER": "tcp"}, [(WRONG, "FI_PROVIDER is tcp, and the module sets cxi")]),
         (
+            {"FI_PROVIDER": "shm"},
+            [
+                (
+                    WRONG,
+                    "FI_PROVIDER is shm, and the module sets cxi: MPI_Iprobe and MPI_Finalize may "
+                    "hang over it (libfabric before 1.20)",
+                )
+            ],
+        ),
+        (
             {"FI_PROVIDER": "cxi", "FI_CXI_RX_MATCH_MODE": "software"},
             [(LOOK, "FI_CXI_RX_MATCH_MODE is software, and the module sets nothing")],
         ),
