@@ -129,7 +129,7 @@ def module_command(tree: Path, plan: dict[str, Any], scratch: Path, runs: int) -
     application = next(one["module"] for one in plan["packages"] if one["mpi"])
     ours, alone = f"and module load mvapich-stack {application}", "and the same by EasyBuild alone"
     gcc, mpi = plan["compiler"]["version"], plan["mpi"][0]["module"]
-    plain = f"module unuse {tree}/modules/Core; module use {without_ours(tree, scratch)}/Core"
+    plain = f"export MODULEPATH={without_ours(tree, scratch)}/Core"
     there = f"command -v {application.partition('/')[0]}"  # so that a load that failed is seen
     figures = in_turns(
         {

@@ -21,6 +21,10 @@ PROGRAMS = {
     "osu_barrier": "BARRIER",
     "osu_put_latency": "PINGPONG",
     "osu_init": "INIT",
+    "osu_get_latency": "PINGPONG",
+    "osu_gather": "COLLECTIVE",
+    "osu_scatter": "COLLECTIVE",
+    "osu_reduce_scatter": "COLLECTIVE",
 }
 UTIL = r"""
 #include <mpi.h>

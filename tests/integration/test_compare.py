@@ -142,6 +142,21 @@ def test_ours_is_measured_over_another_ucx_and_not_over_what_it_does_not_load(
     assert f"calling init: {other}/lib/libucp.so.0" in loaded
 
 
+def test_what_is_named_is_measured_and_the_time_is_told_first(world: Path, tmp_path: Path) -> None:
+    named = ["--ops", "get,gather,scatter,reduce_scatter"]
+    environment = {"XDG_STATE_HOME": str(world / "state")}
+    done = CliRunner().invoke(app, words(world, tmp_path, *named), env=environment)
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    first = next(line for line in done.stderr.splitlines() if "verify" in line)
+    assert "4 operations by value, about 40 s to the end" in first  # 4 times 3 runs, and 2 rounds
+    data = json.loads((tmp_path / "compare.json").read_text())
+    assert data["faults"] == []
+    found = [one["op"] for one in data["operations"]]
+    assert found == ["get", "gather", "scatter", "reduce_scatter"]
+    again = CliRunner().invoke(app, words(world, tmp_path, *named), env=environment)
+    assert "4 operations by value, about 0 s to the end" in again.stderr
+
+
 def test_what_was_measured_is_not_measured_again(world: Path, tmp_path: Path) -> None:
     compared(world, tmp_path, "--ops", "latency")
     (kept,) = tmp_path.glob("*.jsonl")
@@ -220,8 +235,11 @@ def test_an_mpi_of_the_sites_modules_is_measured(
     """Debian's Open MPI in a folder of its own, behind a module of Lmod, as sites have theirs."""
     bin_folder = tmp_path / "openmpi" / "bin"
     bin_folder.mkdir(parents=True)
-    for name in ("mpicc", "mpiexec"):
-        (bin_folder / name).symlink_to(f"/usr/bin/{name}.openmpi")
+    called = tmp_path / "called"
+    for name in ("mpicc", "mpiexec"):  # what compiles and starts is what the module has
+        line = f'#!/bin/sh\necho {name} >>{called}\nexec /usr/bin/{name}.openmpi "$@"\n'
+        (bin_folder / name).write_text(line)
+        (bin_folder / name).chmod(0o755)
     module = tmp_path / "modules" / "ompi-of-site" / "4.1.lua"
     module.parent.mkdir(parents=True)
     module.write_text(
@@ -236,6 +254,7 @@ def test_an_mpi_of_the_sites_modules_is_measured(
     ours = data["mpis"][0]["name"]
     for one in data["operations"]:
         assert set(one["figures"]) == {ours, word}
+    assert set(called.read_text().split()) == {"mpicc", "mpiexec"}
 
 
 def test_ranks_are_bound_to_cores_of_their_own() -> None:

@@ -154,10 +154,7 @@ def compare(
         "machine": {name: getattr(seen, name) for name in ("cpu", "cores", "os")},
         "omb": code and bench.omb_version(code),
         "ranks": ranks,
-        "mpis": [
-            {"name": one.mpi.name, "ours": one.mpi.ours, "version": one.version()}
-            for one in benches
-        ],
+        "mpis": [{"name": x.mpi.name, "ours": x.mpi.ours, "version": x.version()} for x in benches],
         "absent": [one.as_dict() for error in absent for one in error.problems],
     }
     ours = {one.mpi.name: one.mpi.ours for one in benches}
@@ -168,8 +165,7 @@ def compare(
 
 
 @app.command(
-    epilog="Examples: mvstack tune expanse/cpu   ·   "
-    "mvstack tune local --budget 10m --to tuned.yaml"
+    epilog="Examples: mvstack tune expanse/cpu   ·   mvstack tune local --budget 10m --to my.yaml"
 )
 def tune(
     system: options.System = "local",
@@ -233,6 +229,7 @@ def tune(
     tuner = Tuner(built, request, folder, limit)
     found, on = tuner.run(shown), f"{ranks}, {tuner.other}"
     beneath = modules[module].get("transport", {}).get("library", "")
+    versions = {x.name: f"{x.name} {x.version}" for x in seen.externals}
     data = {
         "mpi": module,
         "date": time.strftime("%F"),
@@ -241,19 +238,15 @@ def tune(
             "cores": str(seen.cores),
             "os": str(seen.os),
             "mpi": built.version(),
-            "transport": next(
-                (f"{x.name} {x.version}" for x in seen.externals if x.name == beneath), beneath
-            ),
+            "transport": versions.get(beneath, beneath),
         },
         "measured": {"operations": " ".join(names), "ranks": on, "bytes": sizes},
         **found,
     }
     Tuned.model_validate(data)
     write_atomically(file, template("tuned.yaml", data=data), mode=None)
-    rows = [
-        [name, row["value"], f"{Interval(**row['gain'])} times as fast"]
-        for name, row in found["sets"].items()
-    ]
+    sets = found["sets"].items()
+    rows = [[x, row["value"], f"{Interval(**row['gain'])} times as fast"] for x, row in sets]
     nothing = f"nothing is faster than the build as it is, of {found['tried']} candidates"
     told = table(["variable", "value", "gain"], rows) if rows else nothing
     say(data, as_json, told, f"written: {file}")

@@ -52,7 +52,7 @@ class Operation:
     ``ranks`` are 2, 0 for as many as asked for, or -2 for the even number below that. ``checked``:
     the program itself checks what arrives; of the others verify.c does. ``least`` is the smallest
     message in bytes, 0 where there are none; ``column`` is that of the figure. ``to_all``: one call
-    sends from each rank to all others.
+    sends from each rank to all others. ``named``: it is measured only where it is asked for.
     """
 
     program: str
@@ -63,6 +63,7 @@ class Operation:
     least: int = 1
     column: int = 0
     to_all: bool = False
+    named: bool = False
 
     @property
     def higher_is_better(self) -> bool:
@@ -112,16 +113,20 @@ OPERATIONS = {
     "barrier": Operation("osu_barrier", 1000, checked=False, least=0),
     "put": Operation("osu_put_latency", 500, 2, checked=False),
     "init": Operation("osu_init", 0, unit="ms", checked=False, least=0),
+    "get": Operation("osu_get_latency", 500, 2, checked=False, named=True),
+    "gather": Operation("osu_gather", named=True),
+    "scatter": Operation("osu_scatter", named=True),
+    "reduce_scatter": Operation("osu_reduce_scatter", least=8, named=True),
 }
 
 
 def operations(words: list[str]) -> list[str]:
-    """Those of ``words`` (each may hold several, with commas between), or all. InvalidInput."""
+    """Those of ``words`` (each may hold several, with commas), or the usual. InvalidInput."""
     asked = [one for word in words for one in word.split(",") if one]
     for one in (one for one in asked if one not in OPERATIONS):
         close = nearest(one, OPERATIONS)
         raise InvalidInput(f"no operation {one}", allowed=listed(OPERATIONS), nearest=close)
-    return [name for name in OPERATIONS if not asked or name in asked]
+    return [x for x, one in OPERATIONS.items() if x in asked or not (asked or one.named)]
 
 
 def omb_source(given: Path | None, fetcher: Fetcher, cache: Path) -> Path:
@@ -267,7 +272,7 @@ def watched() -> Iterator[dict[str, float]]:
 def compiled(mpi: Mpi, source: Path | None, cache: Path, sizes: tuple[int, int]) -> Bench:
     """The benchmarks of ``mpi``, compiled once for each build of it. Raises BuildFailed."""
     version, files = source and omb_version(source), hashes.of_files([*VERIFIERS, USAGE])
-    key = hashes.of(mpi.identity, mpi.cc, str(source), str(version), files)[:16]
+    key = hashes.of(mpi.identity, mpi.cc, str(source), str(version), files, [*OPERATIONS])[:16]
     folder, new = cache / "benchmarks" / key, cache / "benchmarks" / f"{key}.{os.getpid()}"
     if folder.is_dir():
         return Bench(mpi, folder, sizes)

@@ -17,6 +17,7 @@ from mvstack.support.progress import Progress
 from mvstack.support.units import count, duration
 
 QUIET = (0.1, 0.01)  # processors that others may use in a quiet round, and the part of all of them
+GUESS, VERIFYING = 2.0, 3  # seconds of a run of two ranks; runs of one that is verified
 TUNED = "MVAPICH_STACK_TUNED"  # set by a module that sets what was tuned
 Row = dict[str, Any]
 Pair = tuple[str, Bench]
@@ -105,24 +106,32 @@ class Comparison:
         """
         progress.total += 1 + self.rounds
         pairs = [(name, bench) for name in self.operations for bench in self.benches]
-        with progress.step("verify", f"{count(len(pairs), 'operation')} by value") as step:
+        new = [x for x in pairs if not rows.find("verified", op=x[0], mpi=x[1].mpi.name)]
+        left = sum(self._left(rows, pairs, x) for x in range(1, self.rounds + 1))
+        about = duration(left + VERIFYING * GUESS * len(new))
+        what = f"{count(len(pairs), 'operation')} by value, about {about} to the end"
+        with progress.step("verify", what) as step:
             for place, (name, bench) in enumerate(pairs, start=1):
                 step.note(f"{place} of {len(pairs)}: {name} with {bench.mpi.name}")
                 self._verify(name, bench, rows)
         for number in range(1, self.rounds + 1):
             todo = [one for one in self._order(number) if not self._done(rows, one, number)]
-            later = [one for one in pairs if not self._done(rows, one, number + 1)]
-            took = [rows.find("verified", op=name, mpi=bench.mpi.name) for name, bench in todo]
-            more = [rows.find("verified", op=name, mpi=bench.mpi.name) for name, bench in later]
-            left = [row["seconds"] for row in took + more * (self.rounds - number) if row]
-            with progress.step("round", f"{number}, {duration(sum(left))} to the end") as step:
+            left = sum(self._left(rows, pairs, x) for x in range(number, self.rounds + 1))
+            with progress.step("round", f"{number}, {duration(left)} to the end") as step:
                 for place, (name, bench) in enumerate(todo, start=1):
                     step.note(f"{place} of {len(todo)}: {name} with {bench.mpi.name}")
                     self._measure(name, bench, number, rows)
 
+    def _left(self, rows: Rows, pairs: list[Pair], number: int) -> float:
+        """Seconds of what is left of a round; of what has not run yet, a guess."""
+        todo = (one for one in pairs if not self._done(rows, one, number))
+        took = (rows.find("verified", op=name, mpi=bench.mpi.name) for name, bench in todo)
+        return sum(row["seconds"] if row else GUESS for row in took)
+
     def _verify(self, name: str, bench: Bench, rows: Rows) -> None:
         """Verify an operation once; measure it once to warm up and to know how long it takes."""
-        self._in_time()
+        if time.monotonic() > self.until:
+            raise Over
         of: Row = {"mpi": bench.mpi.name, "op": name}
         if not rows.find("verified", **of) and not rows.find("failed", **of):
             try:
@@ -132,16 +141,13 @@ class Comparison:
                 rows.add(kind="failed", why=str(wrong), **of)
 
     def _measure(self, name: str, bench: Bench, number: int, rows: Rows) -> None:
-        self._in_time()
+        if time.monotonic() > self.until:
+            raise Over
         of: Row = {"mpi": bench.mpi.name, "op": name}
         try:
             rows.add(kind="value", round=number, **bench.measure(name, self.ranks), **of)
         except Wrong as wrong:  # it was right before: its earlier figures do not count either
             rows.add(kind="failed", round=number, why=f"in round {number}: {wrong}", **of)
-
-    def _in_time(self) -> None:
-        if time.monotonic() > self.until:
-            raise Over
 
     def _order(self, number: int) -> Iterator[Pair]:
         """Operation by operation, each round beginning with another MPI."""

@@ -30,12 +30,8 @@ KINDS = {
     "prefix": "the folder of an MPI, with bin/mpicc in it",
 }
 # what mpiexec says of itself: its options; ranks are bound by bound.sh, the same for all
-STARTERS = {
-    "Intel(R) MPI": "",
-    "HYDRA": "",
-    "Open MPI": "--bind-to none --oversubscribe",
-    "OpenRTE": "--bind-to none --oversubscribe",
-}
+STARTERS = {"Intel(R) MPI": "", "HYDRA": ""}
+STARTERS |= dict.fromkeys(("Open MPI", "OpenRTE"), "--bind-to none --oversubscribe")
 # root may start Open MPI; Intel's and srun leave the ranks where they are put (bound.sh)
 ALWAYS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

@@ -1,4 +1,4 @@
-/* What OMB does not check of what it measures: that one-sided puts bring the right bytes, and that nobody
+/* What OMB does not check of what it measures: that one-sided puts and gets bring the right bytes, and that nobody
  * leaves a barrier before all have entered it. Says which MPI it runs with. One line each. */
 #include <mpi.h>
 #include <stdio.h>
@@ -31,6 +31,28 @@ static int puts_wrong(int rank, int size)
     return wrong;
 }
 
+static int gets_wrong(int rank, int size)
+{
+    MPI_Win win;
+    int wrong = 0, from = (rank + 1) % size;
+
+    MPI_Win_create(window, LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    for (int bytes = 1; bytes <= LARGEST; bytes *= 2) {
+        memset(buffer, 0, LARGEST);
+        for (int i = 0; i < LARGEST; i++)
+            window[i] = (char)(i * 5 + rank + bytes % 251);
+        MPI_Win_fence(0, win);
+        MPI_Get(buffer, bytes, MPI_CHAR, from, 0, bytes, MPI_CHAR, win);
+        MPI_Win_fence(0, win);
+        for (int i = 0; i < bytes && !wrong; i++)
+            wrong = buffer[i] != (char)(i * 5 + from + bytes % 251);
+        if (!wrong && bytes < LARGEST)
+            wrong = buffer[bytes] != 0;
+    }
+    MPI_Win_free(&win);
+    return wrong;
+}
+
 /* Each rank comes late once; the others may not be out before it is in. */
 static int barrier_wrong(int rank, int size)
 {
@@ -51,7 +73,7 @@ static int barrier_wrong(int rank, int size)
 int main(int argc, char **argv)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int rank, size, length, wrong[2], any[2];
+    int rank, size, length, wrong[3], any[3];
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -59,10 +81,11 @@ int main(int argc, char **argv)
     MPI_Get_library_version(version, &length);
     wrong[0] = puts_wrong(rank, size);
     wrong[1] = barrier_wrong(rank, size);
-    MPI_Allreduce(wrong, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    wrong[2] = gets_wrong(rank, size);
+    MPI_Allreduce(wrong, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("world %d\nput %s\nbarrier %s\nversion %s\n", size, any[0] ? "wrong" : "right",
-               any[1] ? "wrong" : "right", version);
+        printf("world %d\nput %s\nbarrier %s\nget %s\nversion %s\n", size, any[0] ? "wrong" : "right",
+               any[1] ? "wrong" : "right", any[2] ? "wrong" : "right", version);
     MPI_Finalize();
     return 0;
 }
