@@ -12,7 +12,7 @@ from mvstack.install import stages
 from mvstack.install.local import plan_local, without_root
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.model.release import Package, Release
-from mvstack.model.system import External, System, Wish
+from mvstack.model.system import External, System
 from mvstack.plan.make import make_plan
 from mvstack.plan.types import Accepted, Given, Plan
 from mvstack.render.partition import render
