@@ -55,6 +55,8 @@ STANDARD = {"--prefix", "--libdir", "--build", "--host", "--bindir", "--included
 # Of the libfabric that MVAPICH 4 embeds: its provider ucr is compiled with the headers of librdmacm
 # whether they are there or not.
 WITHOUT_VERBS = "--disable-ucr"
+# Options of that libfabric, which no other script knows.
+OF_LIBFABRIC = (WITHOUT_VERBS, "--enable-only", "--enable-tcp", "--enable-rxm")
 
 # Configure scripts below these folders belong to libraries that we take from outside, or to tests:
 # an option only they know would have no effect on the MPI.
@@ -263,7 +265,7 @@ def unknown_options(options, known):
     """Those of the option names that no configure script of the source knows."""
     found = []
     for name in options:
-        if name in STANDARD or name == WITHOUT_VERBS:
+        if name in STANDARD or name in OF_LIBFABRIC:
             continue
         bare = name[2:].replace("-", "_")
         bare = re.sub(r"^disable_", "enable_", re.sub(r"^without_", "with_", bare))

@@ -196,7 +196,8 @@ def test_the_libfabric_that_4_0_embeds_is_built_without_the_headers_of_librdmacm
         line = line_for((product, version), libfabric=libfabric, verbs=str(tmp_path))
         wanted = (libfabric, product) == ("embedded", "MVAPICH") and not headers
         assert ("--disable-ucr" in line) == wanted
-    assert unknown_options(["--disable-ucr"], set()) == []
+    of_libfabric = ["--disable-ucr", "--enable-only", "--enable-tcp", "--enable-rxm"]
+    assert unknown_options(of_libfabric, set()) == []
 
 
 def test_a_source_without_the_libfabric_that_it_should_embed_is_told(tmp_path):

@@ -178,7 +178,8 @@ def test_a_machine_alone_whose_ucx_is_older_gets_that_of_the_release() -> None:
     made = alone("1.13.1")
     assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
     first, second = made.mpi
-    assert (first.device, first.transport["provision"]) == ("ch4:ofi", "external")
+    assert (first.device, first.transport["provision"]) == ("ch4:ofi", "embedded")
+    assert first.parameters["configopts"] == "--enable-only --enable-tcp --enable-rxm"
     assert "dependencies" not in first.parameters
     assert (second.device, second.transport["provision"]) == ("ch4:ucx", "built")
     assert second.parameters["dependencies"] == [UCX]
@@ -199,7 +200,7 @@ def test_other_machines_keep_their_ucx(ucx: str, changes: dict[str, Any]) -> Non
     made = alone(ucx, **changes)
     assert not [one for one in made.packages if one.name == "UCX"]
     assert not [row for row in made.left_out if row["name"] == "UCX"]
-    assert {one.transport["provision"] for one in made.mpi} == {"external"}
+    assert {one.transport["provision"] for one in made.mpi if "ucx" in one.device} <= {"external"}
 
 
 def test_render_writes_for_such_a_machine_what_is_installed(
@@ -222,18 +223,38 @@ def test_a_ucx_that_cannot_be_obtained_leaves_the_mpi_over_that_of_the_distribut
     made = alone("1.13.1", {"UCX"})
     assert why_not(made)["UCX"] == "no way to the network"
     assert [one.device for one in made.mpi] == ["ch4:ofi", "ch4:ucx"]
-    for mpi in made.mpi:
-        assert mpi.transport["provision"] == "external" and "dependencies" not in mpi.parameters
+    assert made.mpi[1].transport["provision"] == "external"
+    assert "dependencies" not in made.mpi[1].parameters
+
+
+@pytest.mark.parametrize(
+    ("lacks", "changes", "provision"),
+    [
+        (set(), {}, "embedded"),
+        ({"mvapich"}, {}, "external"),  # MPICH, of whose source Debian has left libfabric out
+        (set(), {"fabric": "tcp"}, "external"),
+        (set(), {"gpu": "nvidia"}, "external"),
+    ],
+)
+def test_a_machine_alone_starts_programs_without_the_distributions_libfabric(
+    lacks: set[str], changes: dict[str, Any], provision: str
+) -> None:
+    made = [one for one in alone("1.20.0", lacks, **changes).mpi if "ofi" in one.device]
+    assert {one.transport["provision"] for one in made} <= {provision}
+    assert made or "gpu" in changes
+    for one in made:
+        assert ("libfabric" in one.parameters) == (provision == "embedded")
 
 
 @pytest.mark.parametrize(
     ("fabric", "there", "devices", "provision"),
     [
-        ("shm", {"libfabric", "ucx", "hwloc"}, ["ch4:ofi", "ch4:ucx"], "external"),
+        ("shm", {"libfabric", "ucx", "hwloc"}, ["ch4:ofi", "ch4:ucx"], "embedded"),
         ("shm", {"ucx"}, ["ch4:ofi", "ch4:ucx"], "embedded"),
-        ("shm", {"libfabric"}, ["ch4:ofi"], "external"),
+        ("shm", {"libfabric"}, ["ch4:ofi"], "embedded"),
         ("shm", set(), ["ch4:ofi"], "embedded"),
         ("tcp", {"ucx"}, ["ch4:ofi"], "embedded"),
+        ("tcp", {"libfabric"}, ["ch4:ofi"], "external"),
     ],
 )
 def test_who_is_not_root_gets_what_the_headers_and_the_source_allow(

@@ -13,7 +13,7 @@ from mvstack.image.plan import make_image
 from mvstack.image.policy import image_policy
 from mvstack.image.render import image_files
 from mvstack.install import stages
-from mvstack.install.local import over_own_ucx
+from mvstack.install.local import over_better
 from mvstack.model.load import load_policy, load_release, load_system, system_names
 from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.types import Given
@@ -96,7 +96,7 @@ def render_systems(
             for part in parts:
                 given = Given(profile=profile, fallback=system.discover)
                 if system.discover:
-                    system = over_own_ucx(system, part, release)
+                    system = over_better(system, part, release)
                 plan = make_plan(system, part, release, policy, given)
                 files = files_of(plan)
                 if system.partitions[part].image is not None:

@@ -112,7 +112,7 @@ def plan_local(
     that stand in for each other, the first whose source is there. Beyond the profile default, what
     is not there is left out, with what stands on it; not so what the site's file names as licensed.
     """
-    over = over_own_ucx(system, partition, release)
+    over = over_better(system, partition, release)
     unavailable: set[tuple[str, str]] = set()
     because: dict[tuple[str, str], str] = {}
     default = {one.module for one in release.packages if one.profile == "default"}
@@ -124,6 +124,9 @@ def plan_local(
             if over is system:
                 raise
             over = system  # the stand-in has not that device
+            continue
+        if over is not system and plan.mpi[0].product == "mpich":
+            over = system  # Debian's source of it holds no libfabric
             continue
         told = [
             {**row, "because": because.get((row["name"], row["module"]), row["because"])}
@@ -157,20 +160,23 @@ def plan_local(
         unavailable |= missing
 
 
-def over_own_ucx(system: System, partition: str, release: Release) -> System:
-    """``system`` over the UCX of the release where the distribution's is older.
+def over_better(system: System, partition: str, release: Release) -> System:
+    """``system`` over better than what the distribution has, on a machine alone without GPUs.
 
-    Only on a machine alone and without GPUs: makers of adapters and GPUs have a UCX of their own.
+    The libfabric in the MPI's source: the distribution's, which drives all adapters, takes 0.4 s
+    of each start of a program (docs/performance.md). And the release's UCX, where that is newer.
     """
     part = system.partitions[partition]
+    if part.fabric != "shm" or part.gpu != "none" or builder_of(system.builder).solves:
+        return system  # makers of adapters and GPUs have libraries of their own, Spack builds them
     ucx = part.externals.get("ucx")
     rows = [one for one in release.packages if one.name == "UCX" and one.where.transport]
     versions = [one.version for one in rows if one.where.builder == system.builder]
     newest = max(versions, key=sort_key, default="0")
-    older = ucx and ucx.prefix == "/usr" and sort_key(ucx.version) < sort_key(newest)
-    if part.fabric != "shm" or part.gpu != "none" or not older:
-        return system
-    part = part.model_copy(update={"mpi": part.mpi.model_copy(update={"transport": "built"})})
+    mpi = {"libfabric": "embedded"}
+    if ucx and ucx.prefix == "/usr" and sort_key(ucx.version) < sort_key(newest):
+        mpi["transport"] = "built"
+    part = part.model_copy(update={"mpi": part.mpi.model_copy(update=mpi)})
     return system.model_copy(update={"partitions": {**system.partitions, partition: part}})
 
 
