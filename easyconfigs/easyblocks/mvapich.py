@@ -151,6 +151,11 @@ class EB_MVAPICH(EB_MPICH):
                     "system, embedded or a path (default: the dependency, or system)",
                     CUSTOM,
                 ],
+                "adapters": [
+                    True,
+                    "Whether an embedded libfabric drives what adapter has headers here, or TCP alone",
+                    CUSTOM,
+                ],
                 "ucx": [
                     None,
                     "system, embedded or a path (default: the dependency, or system)",

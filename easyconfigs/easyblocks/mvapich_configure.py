@@ -55,8 +55,9 @@ STANDARD = {"--prefix", "--libdir", "--build", "--host", "--bindir", "--included
 # Of the libfabric that MVAPICH 4 embeds: its provider ucr is compiled with the headers of librdmacm
 # whether they are there or not.
 WITHOUT_VERBS = "--disable-ucr"
-# Options of that libfabric, which no other script knows.
-OF_LIBFABRIC = (WITHOUT_VERBS, "--enable-only", "--enable-tcp", "--enable-rxm")
+# Without adapters: else a program loads the library of each whose headers were there, and that of
+# psm takes 0.15 s.
+TCP_ALONE = ("--enable-only", "--enable-tcp", "--enable-rxm")
 
 # Configure scripts below these folders belong to libraries that we take from outside, or to tests:
 # an option only they know would have no effect on the MPI.
@@ -149,8 +150,9 @@ def transport_options(name, version, params, options):
         found.append(_where(option, params["libfabric"]))
         if name == "MVAPICH" and generation(name, version) == 4:
             verbs = Path(params["verbs"] or "/usr", "include", "infiniband", "ib.h")
-            if params["libfabric"] == "embedded" and not verbs.is_file():
-                found.append(WITHOUT_VERBS)
+            if params["libfabric"] == "embedded":
+                found += () if verbs.is_file() else (WITHOUT_VERBS,)
+                found += () if params["adapters"] else TCP_ALONE
             # Left alone, 4.0 takes its queue mvp_shm within a node: 2 MiB for each pair of ranks,
             # all of it zeroed by every rank (32 GiB for 128 ranks; docs/performance.md).
             found.append("--with-ch4-posix-eager-modules=iqueue")
@@ -265,7 +267,7 @@ def unknown_options(options, known):
     """Those of the option names that no configure script of the source knows."""
     found = []
     for name in options:
-        if name in STANDARD or name in OF_LIBFABRIC:
+        if name in STANDARD or name in (WITHOUT_VERBS, *TCP_ALONE):
             continue
         bare = name[2:].replace("-", "_")
         bare = re.sub(r"^disable_", "enable_", re.sub(r"^without_", "with_", bare))

@@ -50,6 +50,7 @@ def params_of(product, **changes):
     """The easyblock's defaults with the product's usual device, and `changes`."""
     return {
         "device": DEVICES[product],
+        "adapters": True,
         "pmi": "simple",
         "launcher": "hydra",
         "slurm": None,
@@ -196,6 +197,8 @@ def test_the_libfabric_that_4_0_embeds_is_built_without_the_headers_of_librdmacm
         line = line_for((product, version), libfabric=libfabric, verbs=str(tmp_path))
         wanted = (libfabric, product) == ("embedded", "MVAPICH") and not headers
         assert ("--disable-ucr" in line) == wanted
+    line = line_for(("MVAPICH", "4.0"), libfabric="embedded", adapters=False, verbs=str(tmp_path))
+    assert {"--enable-only", "--enable-tcp"} <= set(line)
     of_libfabric = ["--disable-ucr", "--enable-only", "--enable-tcp", "--enable-rxm"]
     assert unknown_options(of_libfabric, set()) == []
 

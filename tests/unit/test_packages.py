@@ -179,7 +179,7 @@ def test_a_machine_alone_whose_ucx_is_older_gets_that_of_the_release() -> None:
     assert [(one.name, one.version) for one in made.packages if not one.mpi] == [UCX]
     first, second = made.mpi
     assert (first.device, first.transport["provision"]) == ("ch4:ofi", "embedded")
-    assert first.parameters["configopts"] == "--enable-only --enable-tcp --enable-rxm"
+    assert first.parameters["adapters"] is False
     assert "dependencies" not in first.parameters
     assert (second.device, second.transport["provision"]) == ("ch4:ucx", "built")
     assert second.parameters["dependencies"] == [UCX]

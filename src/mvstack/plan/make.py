@@ -256,7 +256,7 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     if part.mpi.libfabric == "embedded" and transport == "libfabric":
         parameters["libfabric"] = "embedded"
         if part.fabric in ("shm", "tcp"):
-            parameters["configopts"] = WITHOUT_ADAPTERS
+            parameters["adapters"] = False
     if part.mpi.transport == "built" and not own_transport(part):
         parameters |= _built(part, transport, choice, device)
     built = replace(choice.facts, device=device, pmi=choice.pmi)
@@ -275,9 +275,6 @@ def _parameters(part: Partition, choice: Choice, device: str) -> dict[str, Any]:
     return parameters
 
 
-# Else the libfabric in the MPI's source drives each adapter whose library has headers here, and each
-# program loads that library: psm's takes 0.15 s.
-WITHOUT_ADAPTERS = "--enable-only --enable-tcp --enable-rxm"
 # Of libfabric's providers those that stock EasyBuild's libfabric has: no CXI, OPX or PSM.
 STOCK_PROVIDERS = {"tcp", "verbs", "shm", "efa", "sockets", "udp"}
 
