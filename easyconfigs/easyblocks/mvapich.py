@@ -153,7 +153,7 @@ class EB_MVAPICH(EB_MPICH):
                 ],
                 "adapters": [
                     True,
-                    "Whether an embedded libfabric drives what adapter has headers here, or TCP alone",
+                    "Whether an embedded libfabric drives adapters whose headers are here",
                     CUSTOM,
                 ],
                 "ucx": [
@@ -235,6 +235,7 @@ class EB_MVAPICH(EB_MPICH):
             "gpu",
             "gpu_root",
             "gpu_arch",
+            "adapters",
             "file_systems",
             "xpmem",
             "datatype_engine",
