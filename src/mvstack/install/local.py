@@ -174,7 +174,7 @@ def over_better(system: System, partition: str, release: Release) -> System:
     versions = [one.version for one in rows if one.where.builder == system.builder]
     newest = max(versions, key=sort_key, default="0")
     mpi = {"libfabric": "embedded"}
-    if ucx and ucx.prefix == "/usr" and sort_key(ucx.version) < sort_key(newest):
+    if ucx and ucx.prefix == "/usr" and sort_key(ucx.version or newest) < sort_key(newest):
         mpi["transport"] = "built"
     part = part.model_copy(update={"mpi": part.mpi.model_copy(update=mpi)})
     return system.model_copy(update={"partitions": {**system.partitions, partition: part}})
