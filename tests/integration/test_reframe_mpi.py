@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks_tree import LMOD, mpi_here, without_transport
+from checks_tree import LMOD, mpi_here, over_a_library, without_transport
 
 from mvstack.test.run import run_checks
 
@@ -274,7 +274,7 @@ def test_another_libmpi_than_the_one_under_test_fails(check, plan, decoy):
 
 
 def test_another_ucx_or_libfabric_than_the_mpi_was_built_over_fails(check, plan, tmp_path):
-    stem = {"ucx": "libucp", "libfabric": "libfabric"}[plan["mpi"][0]["transport"]["library"]]
+    stem = {"ucx": "libucp", "libfabric": "libfabric"}[over_a_library(plan)]
     libmpi = prefix(plan) / "lib" / plan["mpi"][0]["believe"]["soname"]
     said = subprocess.run(["ldd", libmpi], capture_output=True, text=True, check=True).stdout
     name, real = re.search(rf"({stem}\S+) => (\S+)", said).groups()
