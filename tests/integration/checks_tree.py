@@ -137,7 +137,7 @@ def mpi_here(folder: Path) -> dict[str, Any]:
 
 
 def over_a_library(plan: dict[str, Any]) -> str:
-    """The name of the UCX or libfabric beneath the first MPI; skips where it is in libmpi itself."""
+    """The name of the library beneath the first MPI; skips where that is in libmpi itself."""
     transport = plan["mpi"][0]["transport"]
     if transport.get("provision") == "embedded":
         pytest.skip("the libfabric is in libmpi itself: it cannot be missing, or another")
