@@ -153,7 +153,7 @@ class EB_MVAPICH(EB_MPICH):
                 ],
                 "adapters": [
                     True,
-                    "Whether an embedded libfabric drives adapters whose headers are here",
+                    "Let an embedded libfabric drive adapters; False: TCP alone",
                     CUSTOM,
                 ],
                 "ucx": [

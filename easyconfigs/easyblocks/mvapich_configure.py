@@ -55,8 +55,8 @@ STANDARD = {"--prefix", "--libdir", "--build", "--host", "--bindir", "--included
 # Of the libfabric that MVAPICH 4 embeds: its provider ucr is compiled with the headers of librdmacm
 # whether they are there or not.
 WITHOUT_VERBS = "--disable-ucr"
-# Without adapters: else a program loads the library of each whose headers were there, and that of
-# psm takes 0.15 s.
+# The embedded libfabric without adapters. Otherwise it links the library of each adapter whose
+# headers are installed, and every program loads them all: psm's alone takes 0.15 s.
 TCP_ALONE = ("--enable-only", "--enable-tcp", "--enable-rxm")
 
 # Configure scripts below these folders belong to libraries that we take from outside, or to tests:
@@ -151,8 +151,10 @@ def transport_options(name, version, params, options):
         if name == "MVAPICH" and generation(name, version) == 4:
             verbs = Path(params["verbs"] or "/usr", "include", "infiniband", "ib.h")
             if params["libfabric"] == "embedded":
-                found += () if verbs.is_file() else (WITHOUT_VERBS,)
-                found += () if params["adapters"] else TCP_ALONE
+                if not verbs.is_file():
+                    found.append(WITHOUT_VERBS)
+                if not params["adapters"]:
+                    found += TCP_ALONE
             # Left alone, 4.0 takes its queue mvp_shm within a node: 2 MiB for each pair of ranks,
             # all of it zeroed by every rank (32 GiB for 128 ranks; docs/performance.md).
             found.append("--with-ch4-posix-eager-modules=iqueue")

@@ -135,6 +135,10 @@ def _check_provisions(product, params, options):
         if value in (None, "system", "embedded") or str(value).startswith("/"):
             continue
         found.append(complaint(product, library, value, ("system", "embedded", "/absolute/path")))
+    own = params["libfabric"] == "embedded" and product.startswith("MVAPICH 4")
+    if not params["adapters"] and not own:
+        why = "only the libfabric in MVAPICH 4's source is built by it: libfabric = 'embedded'"
+        found.append(complaint(product, "adapters", params["adapters"], (True,), why))
     return found
 
 

@@ -203,6 +203,14 @@ def test_the_libfabric_that_4_0_embeds_is_built_without_the_headers_of_librdmacm
     assert unknown_options(of_libfabric, set()) == []
 
 
+@EACH
+def test_adapters_are_left_out_only_of_the_libfabric_that_is_built_along(product):
+    (text,) = check(product, adapters=False)
+    assert "parameter adapters does not fit" in text and "libfabric = 'embedded'" in text
+    left = check(product, adapters=False, libfabric="embedded")
+    assert (left == []) == (product[0] == "MVAPICH" and product[1][0] == "4")
+
+
 def test_a_source_without_the_libfabric_that_it_should_embed_is_told(tmp_path):
     params = params_of(("MPICH", "4.0.2"), libfabric="embedded")
     assert lacking_of(tmp_path, params) == ["libfabric"]

@@ -88,7 +88,7 @@ def find_local(site: System, whole: bool = False) -> System:
 def without_root(part: Partition, there: Set[str]) -> Partition:
     """``part`` with the libraries that are ``there``; else with the copies in the MPI's source.
 
-    It has no copy of UCX that we build, and ch4:ofi is the faster on a machine alone.
+    Without headers of UCX there is no ch4:ucx: none is built for it, as ch4:ofi is the faster.
     """
     mpi = {one: "embedded" for one in ("libfabric", "hwloc") if one not in there}
     if "ucx" not in there:
