@@ -33,6 +33,7 @@ BOTH = {
         "error-in-a-part",
         "few-ranks-without-tree",
         "fewer-steps",
+        "finalize-waits-for-all",
         "gaps-between-messages",
         "large-cells",
         "large-collectives-by-messages",

@@ -34,6 +34,7 @@ from fabric import fault, over_tcp, transports  # noqa: E402
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 MORE = [Path(one) for one in os.environ.get("MVSTACK_TEST_VERBS_MPI", "").split()]
 RECORD = TESTS / "lab" / "verbs-record.jsonl"
+LAST_SEND = TESTS / "lab" / "reproducers" / "last_send.c"
 # What makes libraries name what they use; MVAPICH2's mrail does not say which adapter.
 SAYS = "MPIR_CVAR_DEBUG_SUMMARY=1 UCX_LOG_LEVEL=info"
 # How it is sent over TCP; verbs are mrail's only network.
@@ -97,15 +98,16 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     mpi = Path(request.param) if request.param else next(installed().glob("software/MPICH/*"))
     place = tmp_path_factory.mktemp("verbs")
     (place / "said").mkdir()
-    for name in ("identity", "collectives"):
-        source = SOURCES / f"{name}.c"
-        subprocess.run([mpi / "bin/mpicc", "-O1", "-o", place / name, source, "-lm"], check=True)
+    for source in (SOURCES / "identity.c", SOURCES / "collectives.c", LAST_SEND):
+        words = [mpi / "bin/mpicc", "-O1", "-o", place / source.stem, source, "-lm"]
+        subprocess.run(words, check=True)
     device, planned, tcp = named(mpi)["Device"], planned_for(mpi), TCP.get(named(mpi)["Device"])
     lines = [
         f"mpi={mpi}\n{SETTINGS}{STORY}",
         f"job planned '{planned} {SAYS}' ./identity",
         f"job tcp '{tcp} {SAYS}' ./identity" if tcp else "",
         f"job alone '{SAYS}' ./identity",
+        f"job ended '{planned}' ./last_send",
         f"LIMIT=400 job right '{planned}' ./collectives",
         f"(once cut; lab cut h2 3) & job cut '{planned}' ./collectives",
         f"(once killed; ssh h2 pkill -9 -x collectives) & job killed '{planned}' ./collectives",
@@ -207,6 +209,13 @@ def test_left_alone_the_kernels_count_and_the_adapters_agree(jobs):
     job = jobs["alone"]
     assert job.status == 0 and len(job.tcp) == 2, job.said
     assert (max(job.tcp) < 1 << 20) == (job.packets > RDMA)
+
+
+def test_a_rank_whose_last_act_is_a_message_ends(jobs):
+    """Patch finalize-waits-for-all: without it rank 1 waits for minutes over UCX's RC."""
+    job = jobs["ended"]
+    took = [float(one) for one in re.findall(r"MPI_Finalize took ([\d.]+) s", job.said)]
+    assert job.status == 0 and len(took) == 2 and max(took) < 10, job.said
 
 
 def test_collectives_are_right(jobs):

@@ -288,13 +288,15 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     depends_on("daos", when="file_systems=daos")
 
     # Without them MPI_Dist_graph_create hangs, an error in one rank leaves others running, mpiexec
-    # waits for a proxy that cannot start and for a lost host, and MPI_Open_port over UCX fails.
+    # waits for a proxy that cannot start and for a lost host, a late rank's MPI_Finalize over UCX
+    # takes minutes, and MPI_Open_port over UCX fails.
     # Whether 4.1 needs them is not known.
     patch("dist-graph-to-itself.patch", when="@4.0")
     patch("abort-ends-all-ranks.patch", when="@4.0")
     patch("error-in-a-part.patch", when="@4.0")
     patch("proxy-that-does-not-start.patch", when="@4.0")
     patch("lost-host.patch", when="@4.0")
+    patch("finalize-waits-for-all.patch", when="@4.0")
     patch("port-by-socket.patch", when="@4.0")
     patch("matched-receive-in-parts.patch", when="@4.0")
     # Nor of these, which make it faster: docs/performance.md has by how much.
