@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,18 @@ def test_transports_and_externals_are_in_it(plan: Plan) -> None:
         entry = packages[one["package"]]
         assert entry["externals"] == [{"spec": one["spec"], "prefix": one["prefix"]}]
         assert entry["buildable"] is False
+
+
+def test_the_processor_is_required_of_all_that_spack_builds(plan: Plan) -> None:
+    """Spack takes the requirements of `all` for no package that has its own."""
+    packages = read(plan)["spack/packages.yaml"]["packages"]
+    required = packages.pop("all")["require"]
+    own = {name: row["require"] for name, row in packages.items() if "require" in row}
+    virtual = {name for name, row in own.items() if re.match(r"[a-z][\w-]*(@|$)", row[0])}
+    assert {"mpi", "blas", "c"} <= virtual
+    assert set(own) - virtual >= {"hwloc", "openblas", plan.mpi[0].spack["package"]}
+    for name in set(own) - virtual:
+        assert own[name][1:] == required, name
 
 
 def test_every_requirement_has_its_reason_above_it(plan: Plan) -> None:
