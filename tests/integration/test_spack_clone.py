@@ -167,6 +167,17 @@ def test_a_changed_file_is_refused_by_name(tmp_path: Path, pins: SpackPins) -> N
     assert caught.value.problems[0].found == "README"
 
 
+def test_settings_that_somebody_gave_it_are_refused(tmp_path: Path, pins: SpackPins) -> None:
+    """Spack's own commands write them into etc/spack, where git ignores them."""
+    folder = clones(tmp_path / "root", pins).spack
+    (folder / ".git" / "info" / "exclude").write_text("/etc/spack/*.yaml\n")
+    (folder / "etc" / "spack").mkdir(parents=True)
+    (folder / "etc" / "spack" / "repos.yaml").write_text("repos: {}\n")
+    with pytest.raises(Refused, match="1 files of the clone were changed or added") as caught:
+        clones(tmp_path / "root", pins)
+    assert caught.value.problems[0].found == "etc/spack/repos.yaml"
+
+
 def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path, pins: SpackPins) -> None:
     for name in ("spack", "packages"):
         (home(tmp_path / "root", pins) / name).mkdir(parents=True)

@@ -129,7 +129,7 @@ def _fetch(pin: Pin, place: str, folder: Path, target: Path, note: Note) -> None
 
 
 def _prove(pin: Pin, folder: Path) -> None:
-    """Refuse a clone that is not the pinned commit, or whose files were changed."""
+    """Refuse a clone that is not the pinned commit, or with files or settings of somebody's."""
     found = git.commit_of(folder, "HEAD")
     if not found or not git.is_clone(folder):
         raise Refused(
@@ -141,14 +141,18 @@ def _prove(pin: Pin, folder: Path) -> None:
         )
     if found != pin.commit:
         raise _moved(pin, folder.name, str(folder), found)
-    changed = git.answer(folder, "status", "--porcelain", "--untracked-files=no").splitlines()
-    if changed:
+    status = "status", "--porcelain"
+    changed = git.answer(folder, *status, "--untracked-files=no").splitlines()
+    # `spack repo add` and `spack external find` write there, and it goes before our configuration
+    changed += git.answer(folder, *status, "-uall", "--ignored", "etc/spack").splitlines()
+    if changed := sorted(set(changed)):
         raise Refused(
-            f"{len(changed)} files of the clone were changed",
+            f"{len(changed)} files of the clone were changed or added",
             str(folder),
             found=", ".join(line[2:].strip() for line in changed[:5]),
             because="what it then solves and builds is not what was tested with these pins",
-            todo=f"git -C {folder} checkout . ; own recipes go into a repository of their own",
+            todo=f"git -C {folder} checkout . ; move away what was added in etc/spack; own recipes "
+            "go into a repository of their own",
         )
 
 
