@@ -70,17 +70,18 @@ def empty_tree(tree: Path) -> dict[str, Any]:
 def installed_plan() -> dict[str, Any] | None:
     """The plan of the newest tree that `mvstack install` made for this machine, if there is one.
 
-    That below MVSTACK_ROOT goes before others.
+    That below MVSTACK_TEST_ROOT, of whatever system, goes before others.
     """
-    roots = [
-        os.environ.get("MVSTACK_ROOT", ""),
-        "/opt/mvapich-stack",
-        "~/.local/share/mvapich-stack",
+    places = [
+        (os.environ.get("MVSTACK_TEST_ROOT", ""), "*/*"),
+        ("/opt/mvapich-stack", "*/local"),
+        ("~/.local/share/mvapich-stack", "*/local"),
     ]
     plans = [
         path
-        for root in filter(None, roots)
-        for path in sorted(Path(root).expanduser().glob("*/local/records/plan.json"))[::-1]
+        for root, tree in places
+        if root
+        for path in sorted(Path(root).expanduser().glob(f"{tree}/records/plan.json"))[::-1]
     ]
     for path in plans:
         plan: dict[str, Any] = json.loads(path.read_text())
@@ -127,12 +128,19 @@ def debian_plan(tree: Path) -> dict[str, Any] | None:
 
 
 def mpi_here(folder: Path) -> dict[str, Any]:
-    """The plan of an MPI installed here, otherwise of Debian's in ``folder``; skips without one."""
+    """The plan of an MPI installed here, otherwise of Debian's in ``folder``; skips without one.
+
+    MVSTACK_TEST_MPI names the module of the MPI to take, where the tree has several.
+    """
     if not LMOD.exists():
         pytest.skip("Lmod is not installed (apt: lmod)")
     plan = installed_plan() or debian_plan(folder)
     if plan is None:
         pytest.skip("no MPI: neither an installed tree nor Debian's (apt: mpich libmpich-dev)")
+    if module := os.environ.get("MVSTACK_TEST_MPI", ""):
+        first = [one for one in plan["mpi"] if one["module"] == module]
+        assert first, f"MVSTACK_TEST_MPI={module} is not in {plan['tree']}"
+        plan["mpi"] = first + [one for one in plan["mpi"] if one not in first]
     return plan
 
 

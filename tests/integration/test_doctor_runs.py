@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from checks_tree import LMOD, mpi_here, without_transport
+from faults import caught
 
 from mvstack.tree.modules import install_doctor
 
@@ -24,13 +26,18 @@ def plan(tmp_path_factory):
 
 @pytest.fixture
 def doctor(plan, tmp_path):
-    """Run lines of shell with the MPI loaded and this version's mpi-doctor; status and output."""
+    """Run lines of shell with the MPI loaded and this version's mpi-doctor; status and output.
+
+    What it says of a ``fault`` goes into docs/doctor.md (faults.py).
+    """
     stack = tmp_path / "stack"
     (stack / "records").mkdir(parents=True)
     (stack / "records" / "plan.json").write_text(json.dumps(plan))
     install_doctor(stack)
 
-    def run(lines, load=f"mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}", tree=""):
+    module = f"mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}"
+
+    def run(lines, load=module, tree="", fault=""):
         modules = f"{tree or plan['tree']}/modules/Core"
         script = (
             f"source {LMOD}; export MODULEPATH={modules}; module load {load}\n"
@@ -40,6 +47,9 @@ def doctor(plan, tmp_path):
             ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert not done.stderr, done.stderr
+        if fault:
+            wrong = re.findall(r"^WRONG (.*(?:\n      fix:.*)?)", done.stdout, re.M)
+            caught(fault, ["mpi-doctor"] * bool(wrong), "; ".join(wrong[:2]), plan)
         return done.returncode, done.stdout
 
     return run
@@ -72,14 +82,15 @@ def test_messages_over_tcp(doctor, plan):
         "ch4:ofi": ("MPIR_CVAR_NOLOCAL", "1"),
         "ch4:ucx": ("UCX_TLS", "tcp,self"),
     }[plan["mpi"][0]["device"]]
-    status, said = doctor(f"{name}={value} mpi-doctor --run")
+    fault = "shared memory taken away by a variable of the user's"
+    status, said = doctor(f"{name}={value} mpi-doctor --run", fault=fault)
     assert status == 1
     assert f"WRONG {name} is {value}, and the module sets nothing\n      fix: unset {name}" in said
     assert "WRONG messages between ranks of one node go over TCP" in said
 
 
 def test_no_module_is_loaded(doctor, plan):
-    status, said = doctor("mpi-doctor", load="")
+    status, said = doctor("mpi-doctor", load="", fault="no MPI is loaded")
     assert status == 1
     assert f"fix: module load mvapich-stack/{plan['release']} {plan['mpi'][0]['module']}" in said
 
@@ -92,7 +103,8 @@ def test_another_libmpi_and_another_mpicc(doctor, tmp_path):
         "mkdir other; cp $real other/; printf '#!/bin/sh\\n' >other/mpicc\n"
         "chmod +x other/mpicc; PATH=$PWD/other:$PATH LD_PRELOAD= "
         f"LD_LIBRARY_PATH=$PWD/other mpi-doctor ./world; status=$?\n"
-        "readelf -d world | grep -c 'RPATH' >rpath; exit $status"
+        "readelf -d world | grep -c 'RPATH' >rpath; exit $status",
+        fault="another mpicc first on PATH, and another libmpi",
     )
     assert status == 1
     assert f"WRONG mpicc is {tmp_path}/other/mpicc, which is not of the loaded MPI" in said
@@ -106,7 +118,8 @@ def test_a_transport_library_that_is_not_there(doctor, plan, tmp_path):
     lacking = without_transport(plan, Path(mpicc).parents[1], tmp_path)
     (tmp_path / "stack" / "records" / "plan.json").write_text(json.dumps(lacking))
     home = "MPI_HOME=$(dirname $(dirname $(command -v mpicc)))"  # Debian's does not say
-    status, said = doctor(f"{home} mpi-doctor", tree=lacking["tree"])
+    fault = "libucp or libfabric is not there, in a user's shell"
+    status, said = doctor(f"{home} mpi-doctor", tree=lacking["tree"], fault=fault)
     assert status == 1 and said.endswith("\n1 wrong\n"), said
     name = {"ucx": "libucp.so.9", "libfabric": "libfabric.so.9"}
     name, soname = name[plan["mpi"][0]["transport"]["library"]], plan["mpi"][0]["believe"]["soname"]

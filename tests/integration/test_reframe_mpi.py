@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from checks_tree import LMOD, mpi_here, over_a_library, without_transport
+from faults import caught
 
 from mvstack.test.run import run_checks
 
@@ -49,11 +50,14 @@ def prefix(plan):
 
 @pytest.fixture
 def check(plan, tmp_path):
-    """Run the named checks (all of their parameters) with a changed plan; give cases by name."""
+    """Run the named checks (all of their parameters) with a changed plan; give cases by name.
+
+    By which of them ``fault`` was told goes into docs/doctor.md (faults.py).
+    """
 
     def run(
-        *names, launch="", packages=None, limit="", gpu="none", version="", sets=None, of=None,
-        fabric="", **believe,
+        *names, fault="", launch="", packages=None, limit="", gpu="none", version="", sets=None,
+        of=None, fabric="", **believe,
     ):  # fmt: skip
         changed = copy.deepcopy(of or plan)
         entry = changed["mpi"][0]
@@ -74,7 +78,11 @@ def check(plan, tmp_path):
                 text = re.sub(r"SECONDS = \d+", f"SECONDS = {limit}", source.read_text())
                 source.write_text(text)
         results = run_checks(changed, tmp_path / "out", [], checks=checks)
-        return {case["check"]: case for case in results["cases"]}
+        cases = {case["check"]: case for case in results["cases"]}
+        if fault:
+            why = {name: case["why"] for name, case in cases.items() if case["result"] == "fail"}
+            caught(fault, [*why], why[max(why)] if why else "", plan)
+        return cases
 
     return run
 
@@ -92,7 +100,11 @@ def through(plan, *wrapper):
 
 def test_silent_singletons_fail_in_every_check(check, plan):
     multi = ("world", "hello", "mpi_io", "collectives", "identity", "benchmarks")
-    cases = check(*multi, launch=through(plan, "env -u PMI_FD -u PMI_RANK -u PMI_SIZE"))
+    cases = check(
+        *multi,
+        launch=through(plan, "env -u PMI_FD -u PMI_RANK -u PMI_SIZE"),
+        fault="a launcher whose PMI the MPI does not speak: each rank is alone",
+    )
     assert cases.pop("WorldSize 1")["result"] == "pass"
     assert {case["result"] for case in cases.values()} == {"fail"}
     for ranks in (2, 4):
@@ -104,7 +116,7 @@ def test_silent_singletons_fail_in_every_check(check, plan):
 
 
 def test_fewer_ranks_than_asked_for_fail(check):
-    cases = check("world", launch="mpiexec -n 1 {program}")
+    cases = check("world", launch="mpiexec -n 1 {program}", fault="fewer ranks than were asked for")
     assert cases["WorldSize 1"]["result"] == "pass"
     assert "2 ranks were asked for" in cases["WorldSize 2"]["why"]
 
@@ -118,7 +130,8 @@ def test_ranks_that_outlive_an_error_are_named_and_ended(check, plan, tmp_path):
         'echo "rank $PMI_RANK process $! on $(uname -n)"\nexec "$@"\n'
     )
     wrapper.chmod(0o755)
-    cases = check("abort", launch=through(plan, str(wrapper)))
+    fault = "ranks that run on after the program has ended by an error"
+    cases = check("abort", launch=through(plan, str(wrapper)), fault=fault)
     for how, what in (("error", "an error"), ("abort", "an abort"), ("part", "an error in a part")):
         why = cases[f"ErrorEndsAllRanks {how}"]["why"]
         assert f"4 of 4 ranks ran on after the program had ended by {what}" in why
@@ -129,7 +142,8 @@ def test_ranks_that_outlive_an_error_are_named_and_ended(check, plan, tmp_path):
 def test_ranks_that_compute_on_after_an_error_of_another_fail(check, plan, tmp_path):
     """As under srun, which leaves the others when a rank has ended."""
     launch = interposed(plan, tmp_path, "exit").replace(" -n ", " -disable-auto-cleanup -n ")
-    why = check("abort", launch=launch)["ErrorEndsAllRanks part"]["why"]
+    fault = "a rank that ends by an error while the others compute on"
+    why = check("abort", launch=launch, fault=fault)["ErrorEndsAllRanks part"]["why"]
     assert "an error in a part of the ranks, and the others ran on" in why
 
 
@@ -138,7 +152,8 @@ def test_programs_that_cannot_meet_through_a_port_fail(check, plan, tmp_path):
     over_ucx = plan["mpi"][0]["device"] == "ch4:ucx" and plan["mpi"][0]["product"] == "mpich"
     assert check("ports")["Ports"]["result"] == ("skip" if over_ucx else "pass")
     launch = interposed(plan, tmp_path, "open_port")
-    why = check("ports", launch=launch, version="5.0")["Ports"]["why"]
+    fault = "MPI_Open_port fails"
+    why = check("ports", launch=launch, version="5.0", fault=fault)["Ports"]["why"]
     assert "no port: " in why and "patch port-by-socket" in why
 
 
@@ -148,10 +163,15 @@ def test_children_that_do_not_come_fail(check, plan, tmp_path):
         assert check("spawn")["Spawn"]["result"] == "skip"
         return
     launch = interposed(plan, tmp_path, "spawn")
-    why = check("spawn", launch=launch, limit="4")["Spawn"]["why"]
+    fault = "MPI_Comm_spawn never returns"
+    why = check("spawn", launch=launch, limit="4", fault=fault)["Spawn"]["why"]
     assert re.search(r"hung: rank \d waits in MPI_Comm_spawn for 4 s\. Programs that start", why)
-    for way, said in (("REFUSES", "no children: "), ("LOSES", "wrong value of a ")):
-        why = check("spawn", launch=launch.replace("env ", f"env {way}=1 "))["Spawn"]["why"]
+    for way, said, fault in (
+        ("REFUSES", "no children: ", "MPI_Comm_spawn fails"),
+        ("LOSES", "wrong value of a ", "what a child sends is wrong"),
+    ):
+        line = launch.replace("env ", f"env {way}=1 ")
+        why = check("spawn", launch=line, fault=fault)["Spawn"]["why"]
         assert why.startswith(said), why
     case = check("spawn", launch="srun -n {ranks} {program}")["Spawn"]
     assert case["result"] == "skip" and "srun waits for ever in MPI_Comm_spawn" in case["why"]
@@ -159,12 +179,13 @@ def test_children_that_do_not_come_fail(check, plan, tmp_path):
 
 def test_threads_that_may_not_send_at_once_fail(check, plan, tmp_path):
     launch = interposed(plan, tmp_path, "threads")
-    cases = check("threads", launch=launch)
+    cases = check("threads", launch=launch, fault="MPI_Init_thread gives less than was asked for")
     why = cases.pop("Threads multiple")["why"]
     assert "asked for MPI_THREAD_MULTIPLE and gave MPI_THREAD_SERIALIZED" in why
     assert {case["result"] for case in cases.values()} == {"pass"}
     launch = launch.replace("env ", "env LOSES=1 ")
-    why = check("threads", launch=launch)["Threads multiple"]["why"]
+    fault = "what a rank's second thread receives is wrong in one element"
+    why = check("threads", launch=launch, fault=fault)["Threads multiple"]["why"]
     assert "two threads of each rank sent at once: wrong: thread 1 of rank " in why
     assert "element 19999 of 20000" in why
 
@@ -174,7 +195,9 @@ def test_ranks_that_share_a_core_fail_while_another_is_idle(check, plan):
         pytest.skip("this process may use one processor alone: none would be idle")
     first = min(os.sched_getaffinity(0))
     assert check("binding")["Binding"]["result"] == "pass"
-    why = check("binding", launch=through(plan, f"taskset -c {first}"))["Binding"]["why"]
+    launch = through(plan, f"taskset -c {first}")
+    fault = "both ranks on one core while another is idle (taskset -c 0)"
+    why = check("binding", launch=launch, fault=fault)["Binding"]["why"]
     assert re.search(r"ranks 0, 1 on \S+ may run on core \d+ alone and take turns, while the", why)
     assert "Look for taskset or numactl" in why
 
@@ -184,7 +207,8 @@ def test_little_memory_to_lock_fails_where_an_adapter_needs_it(check, plan):
     launch = through(plan, f"setpriv {cap} prlimit --memlock=65536:65536")
     case = check("identity", launch=launch)["Identity"]
     assert (case["result"], case["why"]) == ("pass", "")
-    why = check("identity", launch=launch, fabric="infiniband")["Identity"]["why"]
+    fault = "64 kB of memory to lock, with an adapter planned"
+    why = check("identity", launch=launch, fabric="infiniband", fault=fault)["Identity"]["why"]
     assert "a rank may lock 64 kB of memory, and adapters for infiniband register" in why
 
 
@@ -202,10 +226,12 @@ def test_a_module_whose_path_is_wrong_fails(check, plan, tmp_path):
             text = text.replace(was, f'"{wrong}"')
         path.write_text(text)
     module = plan | {"tree": str(tree)}
-    why = check("world", of=module)["WorldSize 2"]["why"]
+    fault = "an MPI's module whose PATH has another MPI's launcher"
+    why = check("world", of=module, fault=fault)["WorldSize 2"]["why"]
     assert f"{wrong}/mpiexec is not the launcher of the MPI under test" in why
     launch = "mpiexec.of-the-stack -n {ranks} {program}"  # no other MPI's has this name
-    why = check("world", of=module, launch=launch)["WorldSize 2"]["why"]
+    fault = "an MPI's module whose PATH has not the MPI's folder"
+    why = check("world", of=module, launch=launch, fault=fault)["WorldSize 2"]["why"]
     assert "of the plan's launch line is not on PATH: look at `module show " in why
 
 
@@ -215,22 +241,25 @@ def test_the_launcher_of_another_mpi_fails(check, plan, tmp_path):
     launcher = other / "mpiexec"
     launcher.write_text(f'#!/bin/sh\nexec {prefix(plan)}/bin/mpiexec "$@"\n')
     launcher.chmod(0o755)
-    cases = check("world", launch=f"{launcher} -n {{ranks}} {{program}}")
+    launch, fault = f"{launcher} -n {{ranks}} {{program}}", "another MPI's launcher"
+    cases = check("world", launch=launch, fault=fault)
     assert "is not the launcher of the MPI under test" in cases["WorldSize 2"]["why"]
 
 
 def test_another_version_or_device_than_planned_fails(check):
-    case = check("identity", library_version=r"MPICH Version:\s+9\.9")["Identity"]
+    version, fault = r"MPICH Version:\s+9\.9", "another version of the MPI than planned"
+    case = check("identity", library_version=version, fault=fault)["Identity"]
     assert case["result"] == "fail"
     assert r"planned was MPICH Version:\s+9\.9" in case["why"]
-    case = check("identity", device="ch4:none")["Identity"]
+    case = check("identity", device="ch4:none", fault="another device than planned")["Identity"]
     assert "planned was ch4:none" in case["why"]
 
 
 def test_another_provider_or_transport_than_planned_fails(check, plan):
     netmod = plan["mpi"][0]["device"]
     kind = {"ch4:ofi": "provider", "ch4:ucx": "transports"}[netmod]
-    case = check("identity", **{kind: ["carrier_pigeon"]})["Identity"]
+    fault = "another provider, or other transports, than planned"
+    case = check("identity", fault=fault, **{kind: ["carrier_pigeon"]})["Identity"]
     assert case["result"] == "fail"
     assert "planned was carrier_pigeon" in case["why"]
     assert "not named" not in case["why"]
@@ -239,7 +268,9 @@ def test_another_provider_or_transport_than_planned_fails(check, plan):
 def test_another_variable_than_planned_fails(check, plan):
     """One line in a module put MPI on TCP, and 22 of 22 checks passed."""
     before = plan["mpi"][0].get("environment", {})
-    case = check("identity", sets={"UCX_LOG_LEVEL": {"value": "info"}})["Identity"]
+    sets = {"UCX_LOG_LEVEL": {"value": "info"}}
+    fault = "an MPI's module that sets other variables than planned"
+    case = check("identity", sets=sets, fault=fault)["Identity"]
     assert case["result"] == "fail"
     assert "UCX_LOG_LEVEL is not set, planned was info" in case["why"]
     for name, row in before.items():
@@ -249,13 +280,14 @@ def test_another_variable_than_planned_fails(check, plan):
 def test_messages_of_one_node_over_tcp_fail(check, plan):
     variables = {"ch4:ofi": "MPIR_CVAR_NOLOCAL=1", "ch4:ucx": "UCX_TLS=tcp,self"}
     slow = f"env {variables[plan['mpi'][0]['device']]}"
-    case = check("identity", transports=[], launch=through(plan, slow))["Identity"]
+    fault = "shared memory taken away by a variable: TCP between ranks of one node"
+    case = check("identity", transports=[], launch=through(plan, slow), fault=fault)["Identity"]
     assert case["result"] == "fail"
     assert "messages between ranks of one node go over TCP" in case["why"]
 
 
 def test_another_soname_than_planned_fails(check):
-    case = check("identity", soname="libmpi.so.99")["Identity"]
+    case = check("identity", soname="libmpi.so.99", fault="another soname than planned")["Identity"]
     assert "whose soname is not libmpi.so.99" in case["why"]
 
 
@@ -267,7 +299,8 @@ def decoy(plan, tmp_path):
 
 
 def test_another_libmpi_than_the_one_under_test_fails(check, plan, decoy):
-    cases = check("identity", "benchmarks", launch=through(plan, f"env LD_PRELOAD={decoy}"))
+    launch, fault = through(plan, f"env LD_PRELOAD={decoy}"), "another libmpi by LD_PRELOAD"
+    cases = check("identity", "benchmarks", launch=launch, fault=fault)
     assert {case["result"] for case in cases.values()} == {"fail"}
     for case in cases.values():
         assert f"loaded {decoy}, which is not the MPI under test" in case["why"]
@@ -281,7 +314,8 @@ def test_another_ucx_or_libfabric_than_the_mpi_was_built_over_fails(check, plan,
     assert check("identity", beneath="/usr")["Identity"]["result"] == "pass"
     other = Path(shutil.copy(real, tmp_path / name))
     launch = through(plan, f"env LD_LIBRARY_PATH={tmp_path}:$LD_LIBRARY_PATH")
-    why = check("identity", beneath="/usr", launch=launch)["Identity"]["why"]
+    fault = "another UCX or libfabric by LD_LIBRARY_PATH"
+    why = check("identity", beneath="/usr", launch=launch, fault=fault)["Identity"]["why"]
     assert f"loaded {other}; planned was that below " in why and "Look at LD_LIBRARY_PATH" in why
 
 
@@ -289,12 +323,15 @@ def test_a_transport_library_that_is_not_there_is_named(check, plan, tmp_path):
     """Where programs are compiled, and where ranks of a program start."""
     lacking = without_transport(plan, prefix(plan), tmp_path)
     libmpi = next(Path(lacking["tree"]).glob("software/**/lib/libmpi.so.[0-9]*"))
-    why = check("identity", launch=through(plan, f"env LD_PRELOAD={libmpi}"))["Identity"]["why"]
+    launch = through(plan, f"env LD_PRELOAD={libmpi}")
+    fault = "libucp or libfabric is not there, where ranks start"
+    why = check("identity", launch=launch, fault=fault)["Identity"]["why"]
     name = {"ucx": "libucp.so.9", "libfabric": "libfabric.so.9"}
     name = name[plan["mpi"][0]["transport"]["library"]]
     started = f"did not start: the library {name}, which it or the MPI needs, is not there"
     assert started in why and "Run mpi-doctor, with " in why
-    why = check("identity", of=lacking)["Identity"]["why"]
+    fault = "libucp or libfabric is not there, where programs are built"
+    why = check("identity", of=lacking, fault=fault)["Identity"]["why"]
     assert f"{name}, needed by {lacking['tree']}/" in why or started in why
 
 
@@ -308,7 +345,8 @@ def interposed(plan, tmp_path, name):
 
 
 def test_a_wrong_element_of_one_collective_fails(check, plan, tmp_path):
-    cases = check("collectives", launch=interposed(plan, tmp_path, "allreduce"))
+    fault = "an Allreduce that is wrong in its last element, from 1,024 elements on"
+    cases = check("collectives", launch=interposed(plan, tmp_path, "allreduce"), fault=fault)
     case = cases["Collectives 2"]
     assert case["result"] == cases["Collectives 3"]["result"] == "fail"
     assert "10 wrong results" in case["why"]
@@ -327,6 +365,7 @@ def test_a_wrong_element_of_each_collective_is_named(plan, tmp_path):
         wrong = line.replace("env ", f"env WRONG={what} ").format(ranks=2, program=program)
         said = in_module(plan, f"{wrong} all few")
         (first, *_) = re.findall(r"^wrong .*$", said, re.M)
+        caught(f"a wrong element of {what}", ["Collectives"], first, plan)
         assert re.match(
             rf"wrong {what} int 1024: rank \d element \d+ found \d+ expected \d+", first
         )
@@ -335,7 +374,8 @@ def test_a_wrong_element_of_each_collective_is_named(plan, tmp_path):
 def test_a_wrong_element_of_one_put_fails(check, plan, tmp_path):
     if of_debian(plan):
         pytest.skip(of_debian.__doc__)
-    why = check("one_sided", launch=interposed(plan, tmp_path, "put"))["OneSided"]["why"]
+    launch, fault = interposed(plan, tmp_path, "put"), "an MPI_Put that is wrong in one element"
+    why = check("one_sided", launch=launch, fault=fault)["OneSided"]["why"]
     # rank 1 sees it, and whoever gets it back
     assert re.search("a wrong value: (put, fence|get, flush) of 1000 elements, allocated", why)
     assert "element 999" in why
@@ -343,7 +383,8 @@ def test_a_wrong_element_of_one_put_fails(check, plan, tmp_path):
 
 def test_a_wrong_element_of_one_message_fails(check, plan, tmp_path):
     assert check("messages")["Messages"]["result"] == "pass"
-    why = check("messages", launch=interposed(plan, tmp_path, "mrecv"))["Messages"]["why"]
+    launch, fault = interposed(plan, tmp_path, "mrecv"), "a message that is wrong in one element"
+    why = check("messages", launch=launch, fault=fault)["Messages"]["why"]
     assert "brought a wrong value: MPI_Isend out of every place, MPI_Mrecv into every third" in why
     assert "of 709 elements" in why and "element 2124" in why
 
@@ -359,21 +400,25 @@ def test_gpu_buffers_are_checked_by_value(check, plan, tmp_path):
     assert sorted(figures) == ["gpu_bandwidth", "gpu_strided_bandwidth"]
     assert all(value > 0 for value in figures.values())
     wrong = launch.replace("env ", "env GPUS=1 GPU_LOSES=1 ")
-    why = check("gpu", launch=wrong, gpu="nvidia")["GpuBuffers"]["why"]
+    fault = "a message between GPUs that is wrong in one element"
+    why = check("gpu", launch=wrong, gpu="nvidia", fault=fault)["GpuBuffers"]["why"]
     assert "wrong: message GPU to GPU: rank " in why and "element 99 found" in why
-    why = check("gpu", launch=launch, gpu="nvidia")["GpuBuffers"]["why"]
+    fault = "a node whose GPUs are gone"
+    why = check("gpu", launch=launch, gpu="nvidia", fault=fault)["GpuBuffers"]["why"]
     assert "none: cuda's runtime finds no GPU for rank " in why and "nvidia-smi" in why
 
 
 def test_an_mpi_that_has_lost_its_gpus_fails(check):
     assert check("gpu") == {}
-    why = check("gpu", gpu="nvidia")["GpuBuffers"]["why"]
+    fault = "an MPI that is not built for GPUs, where that was planned"
+    why = check("gpu", gpu="nvidia", fault=fault)["GpuBuffers"]["why"]
     assert "lost: no runtime of a GPU is loaded with this MPI" in why and "ldd" in why
 
 
 def test_a_collective_that_hangs_is_named(check, plan, tmp_path):
     launch = interposed(plan, tmp_path, "hang")
-    case = check("collectives", launch=launch, limit="4")["Collectives 2"]
+    fault = "a Gather that never ends, at one size"
+    case = check("collectives", launch=launch, limit="4", fault=fault)["Collectives 2"]
     assert case["result"] == "fail"
     assert "a collective does not end: gather double 129: rank " in case["why"]
 
@@ -383,7 +428,7 @@ def test_a_figure_outside_its_reference_fails(check, plan, tmp_path):
     row |= {"size": 8, "value": 0.001, "unit": "us", "below": None, "above": 0.1, "source": "none"}
     (tmp_path / "references").mkdir()
     (tmp_path / "references" / f"{plan['system']}.yaml").write_text(json.dumps([row]))
-    cases = check("benchmarks")
+    cases = check("benchmarks", fault="a figure outside its reference")
     assert cases["Benchmark latency"]["result"] == "fail"
     assert "latency_8=" in cases["Benchmark latency"]["why"]
     judged = [row for row in cases["Benchmark latency"]["figures"] if row["reference"]]
@@ -392,15 +437,15 @@ def test_a_figure_outside_its_reference_fails(check, plan, tmp_path):
 
 
 def test_a_program_that_never_starts_fails_every_check(check, plan):
-    cases = check(
-        "hello", "mpi_io", "collectives", "identity", "world", launch=through(plan, "false")
-    )
+    names, fault = ("hello", "mpi_io", "collectives", "identity", "world"), "nothing starts"
+    cases = check(*names, launch=through(plan, "false"), fault=fault)
     assert {case["result"] for case in cases.values()} == {"fail"}
 
 
 def test_what_the_plan_has_and_the_tree_has_not_fails(check):
     package = {"name": "HPCC", "version": "1.5.0", "module": "hpcc/0.0.0"}
-    case = check("hpcc", packages=[package])["Hpcc"]
+    fault = "a module of an application that is not there"
+    case = check("hpcc", packages=[package], fault=fault)["Hpcc"]
     assert case["result"] == "fail"
     assert "Lmod has detected" in case["why"] and "hpcc/0.0.0" in case["why"]
 

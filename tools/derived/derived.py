@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from applications_page import applications_page
+from faults_page import faults_page
 from images_page import images_page
 from pydantic import BaseModel
 from recipe_tables import fabric_tables
@@ -49,6 +50,7 @@ def pages(policy: Policy) -> dict[Path, str]:
         DOCS / "images.md": images_page(policy),
         DOCS / "applications.md": applications_page(),
         DOCS / "mpich-suite.md": suite_page(),
+        DOCS / "doctor.md": faults_page(),
         DATA / "ci" / "site.yml": site_include(),
     }
 
