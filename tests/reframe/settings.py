@@ -61,6 +61,8 @@ def environment(mpi):
             "mpi": mpi,
             "packages": PLAN["packages"],
             "hosts": PLAN.get("job", {}).get("hosts", "hostname"),
+            "cores": PLAN["cores"],
+            "nodes": PLAN.get("job", {}).get("nodes", 1),
         },
     }
 

@@ -80,6 +80,8 @@ def test_one_environment_for_each_mpi_build(site):
         "mpi": PLAN["mpi"][0],
         "packages": PLAN["packages"],
         "hosts": "hostname",
+        "cores": PLAN["cores"],
+        "nodes": 1,
     }
 
 
