@@ -28,19 +28,6 @@ for build in plan["mpi"]:
     build["launch"] = build["launch"].replace("LAB_HOSTS", os.environ["LAB_HOSTS"])
 run_checks(plan, folder / "out", [], checks=folder / "checks")
 """
-# Stops its program for two of three milliseconds on the host that it is told.
-PAUSED = """#!/usr/bin/env python3
-import os, signal, sys, time
-host, *program = sys.argv[1:]
-child = os.fork() if os.uname().nodename == host else 0
-if not child:
-    os.execvp(program[0], program)
-while not os.waitpid(child, os.WNOHANG)[0]:
-    os.kill(child, signal.SIGSTOP)
-    time.sleep(0.002)
-    os.kill(child, signal.SIGCONT)
-    time.sleep(0.001)
-"""
 
 
 @pytest.fixture
@@ -107,14 +94,6 @@ def test_a_host_of_half_the_speed_is_named(memory, tmp_path):
         said = rf"{slow} has [\d.]+ GB/s of memory, 0\.[3-6]\d of the {others} \([\d.]+\)\. Look"
         assert re.match(said, case["why"]), case["why"]
         assert case["why"].count("GB/s of memory") == 1
-
-
-def test_a_host_whose_ranks_are_held_up_is_named(memory, tmp_path):
-    (tmp_path / "paused").write_text(PAUSED)
-    (tmp_path / "paused").chmod(0o755)
-    case = memory(2, str(tmp_path / "paused"), "h1")
-    print(case["why"])
-    assert re.match(r"h1 has [\d.]+ GB/s of memory, 0\.[0-6]\d of the other ", case["why"])
 
 
 def test_one_node_gives_its_figure_alone(memory):

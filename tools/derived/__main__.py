@@ -1,4 +1,6 @@
-"""What `mvstack render`, `check`, `outdated` and `bump` run in a clone: `what` is asked for.
+"""What `render`, `check`, `outdated`, `bump` and `test --record` run in a clone.
+
+``what`` is asked for.
 
 It is imported alone: `check` needs none of what makes pages.
 """
@@ -11,6 +13,7 @@ MODULES = {
     "Bump": "versions.bump",
     "Elsewhere": "versions.elsewhere",
     "compared": "versions.elsewhere",
+    "record": "recorded",
 }
 what: str = globals()["what"]  # as runpy was told
 found = getattr(import_module(MODULES[what]), what)

@@ -115,13 +115,14 @@ def _aspects(
     builder = builder_of(plan.builder)
     modules, words = builder.shown(rendered)
     texts = {name: text for name, text in rendered.files.items() if name.startswith("modules/")}
+    others = [one for name, one in builders().items() if name != plan.builder]
     references = side.home.file("references", f"{plan.system}.yaml")
     found = {
         "modules": hashes.of(of_texts(texts), modules),
         "help of the modules": hashes.of(words),
         "settings of the checks": hashes.of(
             of_paths([top / "tests" / "reframe" / "settings.py"], top),
-            without_prose(plan.as_dict(), other_words(plan.builder)),
+            without_prose(plan.as_dict(), tuple(x for one in others for x in one.words)),
         ),
         "references": of_paths([references], references.parent),
     }
@@ -130,11 +131,6 @@ def _aspects(
     if (folder / "image" / "image.json").is_file():
         found["image"] = _image(top, folder)
     return found
-
-
-def other_words(builder: str) -> tuple[str, ...]:
-    """Fields of a plan that are for the builders which do not build it."""
-    return tuple(w for name, one in builders().items() if name != builder for w in one.words)
 
 
 def _image(top: Path, folder: Path) -> str:

@@ -19,6 +19,7 @@ from mvstack.report.summary import gather
 from mvstack.report.terminal import print_report
 from mvstack.support.console import say
 from mvstack.support.errors import CheckFailed, InvalidInput, MvstackError
+from mvstack.support.home import own_tool
 from mvstack.test.run import failed_checks, run_tests
 
 app = options.commands()
@@ -82,16 +83,22 @@ def test(
     history: Annotated[
         bool, Option("--history", help="Fail where a figure is worse than in all earlier runs.")
     ] = False,
+    record: Annotated[
+        bool, Option("--record", help="Show reference rows of the figures; write them to --site.")
+    ] = False,
     release: options.ReleaseName = None,
     root: options.Root = None,
     as_json: options.Json = False,
 ) -> None:
     """Run the checks on what is installed: right MPI, right world size, right values, speed."""
+    recorder = own_tool("record", "mvstack test --record") if record else None
     _, plan = installed_here(system, release, root, "test")
     results = run_tests(plan, tag or [], options.progress(as_json))
     worse = [f"slower: {row['what']}: {row['why']}" for row in results["slower"]]
     failed = failed_checks(results, history)
-    say(results, as_json, options.passed(results), *worse, failed=failed)
+    said = recorder(plan, results) if recorder and not failed else []
+    data = {**results, "recorded": said} if recorder else results
+    say(data, as_json, options.passed(results), *worse, *said, failed=failed)
 
 
 @app.command(epilog="Examples: mvstack report   ·   mvstack report local --html report.html")

@@ -103,11 +103,8 @@ def above_bin(path: str) -> str:
 
 def _include(name: str, prefix: str, triple: str) -> list[str]:
     """The folders below ``prefix`` that may hold the package's header."""
-    folders = [f"{prefix}/include", *([f"{prefix}/include/{triple}"] if triple else [])]
-    return [
-        *folders,
-        *([f"{prefix}/targets/x86_64-linux/include"] if name == "cuda" else []),
-    ]
+    more = [f"{prefix}/targets/x86_64-linux/include"] if name == "cuda" else []
+    return [f"{prefix}/include", *([f"{prefix}/include/{triple}"] if triple else []), *more]
 
 
 def _libs(prefix: str, triple: str) -> list[str]:

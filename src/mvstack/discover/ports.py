@@ -57,7 +57,10 @@ def _verbs_ports(view: View, device: str, policy: Policy, machine: Machine) -> l
     base = f"{VERBS}/{device}"
     driver = view.link(f"{base}/device/driver")
     software = not driver and device.startswith(SOFTWARE)
-    nic = "software" if software else _nic(driver, device, policy.drivers)
+    # by its driver; by its device's usual name where no driver is shown
+    named = next((name for name in NAMES if device.startswith(name)), None)
+    nic = policy.drivers.get(driver) or ("broadcom" if named == "bnxt_re" else named)
+    nic = "software" if software else nic
     node_type = view.word(f"{base}/node_type")
     ports = []
     for number in view.names(f"{base}/ports"):
@@ -91,12 +94,6 @@ def _verbs_ports(view: View, device: str, policy: Policy, machine: Machine) -> l
     if software:
         machine.note(f"{device} is RDMA in software (rxe or siw): not counted")
     return ports
-
-
-def _nic(driver: str, device: str, drivers: dict[str, str]) -> str | None:
-    """The nic by its driver; by its device's usual name where no driver is shown."""
-    named = next((name for name in NAMES if device.startswith(name)), None)
-    return drivers.get(driver) or ("broadcom" if named == "bnxt_re" else named)
 
 
 def _fabric(fabrics: dict[str, FabricRow], port: Seen) -> str | None:

@@ -132,11 +132,6 @@ def compiler_file(version: str, origin: str) -> list[str]:
     return [f"GCCcore-{version}.eb", f"GCC-{version}.eb"]
 
 
-def mpi_file(software: str, version: str, gcc: str, device: str) -> str:
-    """``MVAPICH-4.0-GCC-12.2.0-ucx.eb``."""
-    return f"{software}-{version}-GCC-{gcc}-{netmod(device)}.eb"
-
-
 def toolchain_file(product: str, release: str, device: str, kind: str = "gmvapich") -> str:
     """``gmvapich-2026.11-ucx.eb``, or what over ``product`` stands for the toolchain ``kind``."""
     return f"{TOOLCHAINS[product][kind]}-{release}-{netmod(device)}.eb"

@@ -196,13 +196,15 @@ def mpi_build(
         f"version {choice.version}": choice.entry,
         f"launcher {part.launcher}, pmi {choice.pmi}": choice.launcher,
     }
+    netmod, sonames = easyconfigs.netmod(device), product.sonames
+    known = max((one for one in sonames if choice.version.startswith(one)), key=len, default="")
     version_text = choice.version.replace(".", r"\.").replace("+", r"\+")
     return MpiBuild(
         product=choice.product,
         software=software,
         version=choice.version,
         device=device,
-        module=f"{choice.product}/{choice.version}-{easyconfigs.netmod(device)}",
+        module=f"{choice.product}/{choice.version}-{netmod}",
         fabric=part.fabric,
         gpu=choice.facts.gpu,
         transport=transport,
@@ -220,11 +222,11 @@ def mpi_build(
             "provider": list(beneath.believe.providers),
             "transports": list(beneath.believe.transports),
             "memory": list(beneath.believe.memory),
-            "soname": _soname(product.sonames, choice.version),
+            "soname": sonames.get(known, ""),
             "beneath": _prefix(part, transport),
         },
         parameters=_parameters(part, choice, device),
-        easyconfig=easyconfigs.mpi_file(software, choice.version, part.compiler.version, device),
+        easyconfig=f"{software}-{choice.version}-GCC-{part.compiler.version}-{netmod}.eb",
         spack=_spack(part, choice, device, transport),
         not_upstream=accepted.reason if accepted else "",
         accepted_sha256=accepted.sha256 if accepted else [],
@@ -375,9 +377,3 @@ def _fallback_sentence(choice: Choice) -> str:
 
 def _reason(row: Reasoned | MpiVersion) -> dict[str, str]:
     return {"why": row.why, "source": row.source}
-
-
-def _soname(sonames: dict[str, str], version: str) -> str:
-    """The soname by the longest prefix of the version; "" when it is not known."""
-    fits = [prefix for prefix in sonames if version.startswith(prefix)]
-    return sonames[max(fits, key=len)] if fits else ""

@@ -32,7 +32,7 @@ def earlier_runs(tree: Path) -> list[Json]:
     for path in sorted(tree.parents[1].glob(f"*/{tree.name}/records/results/*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             run = json.loads(path.read_text())
-            list(_figures(run))
+            list(figures(run))
             found.append(run)
     return found
 
@@ -45,10 +45,10 @@ def slower(results: Json, earlier: list[Json]) -> list[dict[str, str]]:
     do not.
     """
     before: dict[Key, list[float]] = {}
-    for key, row, _ in (one for run in earlier for one in _figures(run)):
+    for key, row, _ in (one for run in earlier for one in figures(run)):
         before.setdefault(key, []).append(row["value"])
     found = []
-    for key, row, title in _figures(results):
+    for key, row, title in figures(results):
         past, unit = before.get(key, []), row["unit"]
         if row["reference"] is not None or len(past) < ENOUGH:
             continue
@@ -63,7 +63,7 @@ def slower(results: Json, earlier: list[Json]) -> list[dict[str, str]]:
     return found
 
 
-def _figures(run: Json) -> Iterator[tuple[Key, Json, str]]:
+def figures(run: Json) -> Iterator[tuple[Key, Json, str]]:
     """Each figure of a check that passed, with what it is like and whose it is."""
     for case in (one for one in run["cases"] if one.get("result") == "pass"):
         build = re.sub(r"/[\d.]+(rc\d*)?", "", case["mpi"])  # mvapich/4.1-ucx: mvapich-ucx
