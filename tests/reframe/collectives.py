@@ -43,11 +43,11 @@ class Collectives(rfm.RegressionTest, MvapichStackMixin):
     tags = {"smoke", "correct"}
     time_limit = "300s"
 
-    @run_after("init")
-    def ask_for_ranks(self):
+    @run_after("setup")
+    def on_these_ranks(self):
         """Three ranks on two processors wait for each other: they get fewer sizes."""
-        self.num_tasks = self.ranks
-        self.executable_opts = ["all", "few"] if self.ranks > 2 else ["all"]
+        self.ask_for(self.ranks)
+        self.executable_opts = ["all"] if self.ranks == 2 else ["all", "few"]
 
     @sanity_function
     def every_value_is_right(self):
@@ -66,6 +66,12 @@ class Collectives(rfm.RegressionTest, MvapichStackMixin):
             )
         older = re.search(r"^without (\w+): MPI [\d.]+$", text, re.M)
         wanted = expected("few" in self.executable_opts, older[1] if older else "")
+        left = re.findall(r"^left (\w+) (\w+) (\d+)$", text, re.M)
+        wanted -= {
+            (what, kind, int(count))
+            for what, kind, count in left
+            if int(count) * WIDTH[kind] * self.num_tasks > 2**LARGEST
+        }
         missing = wanted - {(what, kind, int(count)) for what, kind, count in rows}
         if missing:
             raise SanityError(
@@ -73,3 +79,21 @@ class Collectives(rfm.RegressionTest, MvapichStackMixin):
                 f"{' '.join(map(str, min(missing)))}"
             )
         return True
+
+
+@rfm.simple_test
+class CollectivesOfJob(Collectives):
+    """The same on all cores of a node and of a job's nodes, with 1 MiB a rank at the most."""
+
+    needs = "nodes"
+    ranks = parameter(["node", "nodes"], loggable=True)
+    tags = {"smoke", "correct"}
+
+    @run_after("init")
+    def where_jobs_are_submitted(self):
+        self.valid_prog_environs = ["+mpi +job"]
+
+    @run_after("setup")
+    def bounded(self):
+        """A block for each rank, of 1 MiB for each other, would be the memory of a node."""
+        self.executable_opts = ["all", "few", "bounded"]

@@ -60,6 +60,17 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         """On another number of ranks, where `mvstack compare` asks for it."""
         self.num_tasks = self.mpi.get("ranks", self.num_tasks)
 
+    def ask_for(self, ranks):
+        """So many ranks; or as many as a "node", or the "nodes", of a job of the plan."""
+        if ranks not in ("node", "nodes"):
+            self.num_tasks = ranks
+        else:
+            job = self.current_environ.extras
+            nodes = 1 if ranks == "node" else job["nodes"]
+            self.skip_if(ranks == "nodes" and nodes == 1, "a job of the plan has one node")
+            self.num_tasks_per_node = job["per_node"]
+            self.num_tasks = nodes * job["per_node"]
+
     @property
     def mpi(self):
         """The plan's entry of the MPI build under test."""

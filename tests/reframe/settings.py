@@ -55,6 +55,7 @@ def environment(mpi):
             *(["gpu"] if mpi["gpu"] != "none" else []),
             *(["rails"] if mpi.get("rails") else []),
             *(["tuned"] if mpi.get("tuning") and not UNTUNED else []),
+            *(["job"] if JOB else []),
         ],
         "extras": {
             "tree": PLAN["tree"],
@@ -62,7 +63,8 @@ def environment(mpi):
             "packages": PLAN["packages"],
             "hosts": PLAN.get("job", {}).get("hosts", "hostname"),
             "cores": PLAN["cores"],
-            "nodes": PLAN.get("job", {}).get("nodes", 1),
+            "nodes": JOB.get("nodes", 1),
+            "per_node": JOB.get("per_node", PLAN["cores"]),
         },
     }
 
@@ -75,6 +77,8 @@ def bindings_of_flux():
 
 
 PLAN, LMOD = read_plan(), find_lmod()
+# Nothing is submitted to Kubernetes: checks run in one pod.
+JOB = {} if PLAN.get("scheduler") == "local" else PLAN.get("job", {})
 UNTUNED = os.environ.get("MVAPICH_STACK_UNTUNED") == "1"  # then modules set nothing that was tuned
 MODULES = f"{PLAN['tree']}/modules/Core"
 os.environ["LMOD_CMD"] = f"{LMOD}/libexec/lmod"

@@ -69,6 +69,21 @@ def test_checks_of_applications_run_where_the_plan_has_the_package(tmp_path: Pat
     found = expected_checks(tmp_path, ["app"])
     assert [(check.name, check.software) for check in found] == [("Melt", "LAMMPS")] * 2
     one, other = {"module": "mvapich/4.0-ucx"}, {"module": "mvapich/4.0-ofi"}
-    packages = [{"name": "LAMMPS", "mpi": one["module"]}]
-    assert found[0].runs_over(one, packages) and not found[0].runs_over(other, packages)
-    assert not found[0].runs_over(one, [])
+    plan = {"packages": [{"name": "LAMMPS", "mpi": one["module"]}]}
+    assert found[0].runs_over(one, plan) and not found[0].runs_over(other, plan)
+    assert not found[0].runs_over(one, {})
+
+
+@pytest.mark.parametrize(
+    ("plan", "runs"),
+    [
+        ({"scheduler": "squeue", "job": {"nodes": 2}}, True),
+        ({"scheduler": "local", "job": {"nodes": 2}}, False),  # Kubernetes: one pod
+        ({"scheduler": "local", "job": {}}, False),
+        ({}, False),
+    ],
+)
+def test_checks_of_whole_nodes_run_where_jobs_are_submitted(plan, runs):
+    found = [check for check in expected_checks(CHECKS, ["smoke"]) if check.needs == "nodes"]
+    assert {check.name for check in found} == {"WorldSizeOfJob", "CollectivesOfJob"}
+    assert {check.runs_over({"module": "mvapich/4.0-ofi"}, plan) for check in found} == {runs}

@@ -82,6 +82,7 @@ def test_one_environment_for_each_mpi_build(site):
         "hosts": "hostname",
         "cores": PLAN["cores"],
         "nodes": 1,
+        "per_node": PLAN["cores"],
     }
 
 

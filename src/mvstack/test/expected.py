@@ -21,7 +21,7 @@ class Check:
 
     ``values`` are the parameters as ReFrame prints them, so that the two can be compared.
     ``software`` is the package that it is of; it runs where the plan has that. "": everywhere.
-    ``needs`` is what the plan must say of the MPI build. "": nothing.
+    ``needs`` is what the plan must say of the MPI build, or of a job. "": nothing.
     """
 
     name: str
@@ -32,10 +32,12 @@ class Check:
     software: str = ""
     needs: str = ""
 
-    def runs_over(self, mpi: dict[str, Any], packages: list[dict[str, Any]]) -> bool:
-        """Whether it is for the MPI build ``mpi`` of a plan with these packages."""
+    def runs_over(self, mpi: dict[str, Any], plan: dict[str, Any]) -> bool:
+        """Whether it is for the MPI build ``mpi`` of ``plan``; jobs as settings.py has them."""
+        packages = plan.get("packages", [])
         there = [one["name"] for one in packages if one.get("mpi") in (mpi["module"], "", None)]
-        needed = mpi.get(self.needs) if self.needs else True
+        job = {} if plan.get("scheduler") == "local" else plan.get("job", {})
+        needed = {**job, **mpi}.get(self.needs) if self.needs else True
         return self.software in ("", *there) and bool(needed) and needed != "none"
 
 

@@ -47,7 +47,7 @@ def cases(report: Json, output: list[str], expected: list[Check], plan: Json) ->
     found = []
     for check in expected:
         for mpi in plan["mpi"]:
-            if not check.runs_over(mpi, plan.get("packages", [])):
+            if not check.runs_over(mpi, plan):
                 continue
             entry = reported.get((check.name, check.values, environment_name(mpi["module"])))
             why = _missing(check, warnings, output)

@@ -1,4 +1,4 @@
-"""The check Memory among hosts of tests/lab/hosts: a node with slow memory is named."""
+"""Checks of whole nodes among hosts of tests/lab/hosts: one with slow memory is named."""
 
 from __future__ import annotations
 
@@ -31,31 +31,32 @@ run_checks(plan, folder / "out", [], checks=folder / "checks")
 
 
 @pytest.fixture
-def memory(tmp_path):
-    """Run the check over some hosts, each rank started through some words; give its case."""
+def check(tmp_path):
+    """Run a check over some hosts, each rank started through some words; give its case."""
     missing = [one for one in ("ip", "tc", "ssh", "dropbear") if not shutil.which(one, path=PATH)]
     if os.geteuid() or missing:
         pytest.skip(f"skipped: unreachable: needs root, and {', '.join(missing)}")
     plan = mpi_here(tmp_path / "tree")
-    plan |= {"mpi": plan["mpi"][:1], "packages": [], "cores": 2}
+    plan = {**plan, "mpi": plan["mpi"][:1], "packages": [], "cores": 2, "scheduler": ""}
     setting = OVER_TCP[plan["mpi"][0]["device"]]
-    shutil.copytree(HERE.parent / "reframe", tmp_path / "checks")
-    for path in (tmp_path / "checks").glob("*.py"):
-        if "simple_test" in path.read_text() and path.stem != "memory":
-            path.unlink()
-    shutil.rmtree(tmp_path / "checks" / "apps")
 
-    def run(hosts, *wrapper, planned=0):
+    def run(hosts, *wrapper, planned=0, stem="memory"):
+        shutil.rmtree(tmp_path / "checks", ignore_errors=True)
+        shutil.copytree(HERE.parent / "reframe", tmp_path / "checks")
+        shutil.rmtree(tmp_path / "checks" / "apps")
+        for path in (tmp_path / "checks").glob("*.py"):
+            if "simple_test" in path.read_text() and path.stem != stem:
+                path.unlink()
         launch = ["env", setting, *["mpiexec", "-launcher", "ssh", "-f", "LAB_HOSTS"]]
         launch += ["-ppn", "{ranks_per_node}", "-n", "{ranks}", *wrapper, "{program}"]
         plan["mpi"][0]["launch"] = " ".join(launch)
-        plan["job"] = {"nodes": planned or hosts}
+        plan["job"] = {"nodes": planned or hosts, "per_node": 2}
         (tmp_path / "plan.json").write_text(json.dumps(plan))
         words = [HOSTS, "-n", str(hosts), sys.executable, "-c", RUN]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=500)
         assert done.returncode == 0, done.stderr
-        (case,) = json.loads((tmp_path / "out" / "results.json").read_text())["cases"]
-        return case
+        cases = json.loads((tmp_path / "out" / "results.json").read_text())["cases"]
+        return cases[0] if stem == "memory" else {case["check"]: case for case in cases}
 
     run.mpicc = lambda *words: subprocess.run(
         [
@@ -72,10 +73,10 @@ def memory(tmp_path):
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
-def test_hosts_of_one_machine_have_its_memory(memory):
+def test_hosts_of_one_machine_have_its_memory(check):
     """Three times, whatever else the machine does."""
     for _ in range(3):
-        case = memory(2)
+        case = check(2)
         assert (case["result"], case["why"]) == ("pass", "")
         figures = {row["name"]: (row["value"], row["unit"]) for row in case["figures"]}
         print(figures)
@@ -83,11 +84,11 @@ def test_hosts_of_one_machine_have_its_memory(memory):
         assert all(value > 0 and unit == "GB/s" for value, unit in figures.values())
 
 
-def test_a_host_of_half_the_speed_is_named(memory, tmp_path):
+def test_a_host_of_half_the_speed_is_named(check, tmp_path):
     library = tmp_path / "wtime.so"
-    memory.mpicc("-shared", "-fPIC", "-o", library, HERE / "interpose_wtime.c")
+    check.mpicc("-shared", "-fPIC", "-o", library, HERE / "interpose_wtime.c")
     for hosts, slow in ((2, "h2"), (3, "h1")):
-        case = memory(hosts, "env", f"LD_PRELOAD={library}", f"SLOW={slow}")
+        case = check(hosts, "env", f"LD_PRELOAD={library}", f"SLOW={slow}")
         print(case["why"])
         assert case["result"] == "fail"
         others = "median of the others" if hosts > 2 else "other"
@@ -96,12 +97,32 @@ def test_a_host_of_half_the_speed_is_named(memory, tmp_path):
         assert case["why"].count("GB/s of memory") == 1
 
 
-def test_one_node_gives_its_figure_alone(memory):
-    case = memory(1)
+def test_one_node_gives_its_figure_alone(check):
+    case = check(1)
     assert (case["result"], case["why"]) == ("pass", "")
     assert [row["name"] for row in case["figures"]] == ["memory_bandwidth"]
 
 
-def test_fewer_nodes_than_planned_are_told(memory):
-    case = memory(1, planned=2)
+def test_fewer_nodes_than_planned_are_told(check):
+    case = check(1, planned=2)
     assert case["why"].startswith("2 nodes were asked for, and the ranks ran on h1: look at")
+
+
+@pytest.mark.parametrize("stem", ["world", "collectives"])
+def test_a_node_and_two_of_them_are_right(check, stem):
+    cases = check(2, stem=stem)
+    assert {name: case["why"] for name, case in cases.items() if case["result"] != "pass"} == {}
+    name = {"world": "WorldSizeOfJob", "collectives": "CollectivesOfJob"}[stem]
+    assert (cases[f"{name} node"]["ranks"], cases[f"{name} nodes"]["ranks"]) == (2, 4)
+
+
+def test_ranks_of_two_nodes_that_are_each_alone_are_told(check):
+    lost = ("env", "-u", "PMI_FD", "-u", "PMI_RANK", "-u", "PMI_SIZE")
+    cases = check(2, *lost, stem="world")
+    assert "PMI mismatch: 4 processes started as one" in cases["WorldSizeOfJob nodes"]["why"]
+    assert "PMI mismatch: 2 processes started as one" in cases["WorldSizeOfJob node"]["why"]
+
+
+def test_a_job_of_one_node_is_not_run_twice(check):
+    case = check(1, stem="world")["WorldSizeOfJob nodes"]
+    assert (case["result"], case["why"]) == ("skip", "a job of the plan has one node")
