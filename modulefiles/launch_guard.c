@@ -92,6 +92,8 @@ static void check(void)
                 "  to do     start it with: %s\n"
                 "  or        if each task is to be alone: module unload launch-guard\n",
                 tasks, launch ? launch : "srun --mpi=TYPE …   (srun --mpi=list; mpi-doctor)");
+    else
+        sleep(10); /* with Slurm's KillOnBadExit the first that ends takes task 0 along, before it speaks */
     fflush(stderr);
     _exit(1);
 }

@@ -98,6 +98,13 @@ def test_tasks_that_are_each_alone_end_with_what_to_do(shell: Shell, program: st
     assert PROGRAMS[program].replace("N", "1") not in said
 
 
+def test_it_is_said_where_slurm_ends_all_tasks_with_the_first(shell: Shell) -> None:
+    late = "[ $SLURM_PROCID = 1 ] || sleep 2; exec ./c 2"
+    status, said = shell(f"srun --mpi=none --kill-on-bad-exit=1 -n 2 sh -c '{late}'")
+    assert status != 0, said
+    assert said.count("srun started 2 tasks, and each is alone") == 1
+
+
 def test_without_the_module_they_would_run(shell: Shell) -> None:
     status, said = shell("module unload launch-guard; srun --mpi=none -n 2 ./c 2")
     assert (status, said.count("rank 0 of 1")) == (0, 2), said
