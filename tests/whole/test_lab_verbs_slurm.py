@@ -1,8 +1,9 @@
 """tests/lab/verbs --slurm: ranks that srun starts on emulated machines, over their adapters.
 
-The MPIs, the record and what is believed are those of tests/whole/test_lab_verbs.py; a prefix that
-was configured with --with-pmi=pmix is started by `srun --mpi=pmix`, others by `srun --mpi=pmi2`,
-whose plugin answers MPICH's "simple" PMI, too. For each the machines are started once.
+The MPIs, the record and what is believed are those of tests/whole/test_lab_verbs.py. They are
+started by `srun --mpi=pmi2`, whose plugin answers MPICH's "simple" PMI, too.
+MVSTACK_TEST_VERBS_PMIX names prefixes of more, configured with --with-pmi=pmix, which
+`srun --mpi=pmix` starts and hydra cannot. For each the machines are started once.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from test_lab_verbs import (
     TESTS,
     Job,
     called,
-    linked,
     named,
     planned_for,
     record,
 )
 
+PMIX = [Path(one) for one in os.environ.get("MVSTACK_TEST_VERBS_PMIX", "").split()]
 MODULEFILES = TESTS.parent / "modulefiles"
 sys.path.insert(0, str(MODULEFILES))
 from mpi_doctor import OK, WRONG, ran  # noqa: E402
@@ -54,7 +55,7 @@ killed() { # kills the rank of h2 in the midst of its collectives
 """
 
 
-@pytest.fixture(scope="module", params=["", *map(str, MORE)], ids=lambda one: Path(one).name)
+@pytest.fixture(scope="module", params=["", *map(str, MORE + PMIX)], ids=lambda one: Path(one).name)
 def tasks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
     if os.geteuid():
         pytest.skip("needs root: the machines have a network of their own")
@@ -70,7 +71,7 @@ def tasks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     guard = ["cc", "-shared", "-fPIC", "-o", place / "guard.so", MODULEFILES / "launch_guard.c"]
     subprocess.run([*guard, "-ldl"], check=True)
     planned, tcp = planned_for(mpi), TCP.get(named(mpi)["Device"])
-    pmi, other = ("pmix", "pmi2") if "libpmix" in linked(mpi) else ("pmi2", "pmix")
+    pmi, other = ("pmix", "pmi2") if mpi in PMIX else ("pmi2", "pmix")
     lines = [
         f"{SETTINGS}{STORY}",
         f"job planned {pmi} '{planned} {SAYS}' ./identity",
