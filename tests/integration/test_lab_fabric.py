@@ -120,7 +120,9 @@ def test_a_capture_says_the_same_elsewhere(small: Path, tmp_path: Path) -> None:
     assert re.search(r'device="comet-01-l1",port="2".*counter="SymbolErrorCounter"} 77', metrics)
 
     page = (tmp_path / "now.html").read_text()
-    assert '<h2>comet-02-l2 <span class="bad">missing</span></h2>' in page and "3 errors" in page
+    assert '<h3>comet-02-l2 <span class="bad">missing</span>' in page and "3 errors" in page
+    assert re.findall(r'id="(rack-\w+)" open', page) == ["rack-1", "rack-2"]
+    assert "42 of 48</b>nodes" in page and "2</b>of 4 racks with errors" in page
 
     told = mvstack("fabric", "check", f"{small}/cpu", "--from", "cap", cwd=tmp_path)
     assert told.returncode == 1 and "comet-02-l2: this switch is missing" in told.stderr

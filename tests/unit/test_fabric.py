@@ -295,27 +295,95 @@ def test_metrics_are_in_prometheus_format_and_quoted() -> None:
     assert sum("link_gbps{" in line for line in lines) == 2 * len(plan.links)
 
 
-def test_the_page_has_each_switch_with_its_nodes_links_and_errors() -> None:
+def shown(plan: Fabric, found: Fabric) -> tuple[Comparison, str]:
+    seen = Comparison(plan, found, RULES.anywhere)
+    return seen, page(seen, seen.faults, RULES, "T")
+
+
+def keys(text: str) -> list[str]:
+    """The figures at the top of a page."""
+    return [f"{one} {what}" for one, what in re.findall(r'"key"><b>(.*?)</b>(.*?)</div>', text)]
+
+
+def racks(text: str) -> dict[str, str]:
+    """Each rack of a page as it is, in the order of the page."""
+    return dict(re.findall(r'<details class="rack" id="(rack-\w+)"(.*?)</details>', text, re.S))
+
+
+def test_the_page_has_each_rack_with_its_switches_nodes_links_and_errors() -> None:
     plan = planned(tree_system(2, racks=2, leaves=1, spines=0, up=0, cores=1, core_links=2))
     site = read(plan)
-    clean = Comparison(plan, site, [])
-    shown = page(clean, clean.faults, RULES, "T")
-    assert shown.count("<section>") == len(clean.switches) and "No errors" in shown
-    assert 'class="bad"' not in shown and shown.count('class="node ') == len(clean.nodes) + 2
+    clean, text = shown(plan, site)
+    assert keys(text) == [
+        "4 nodes",
+        "3 switches",
+        "8 links",
+        "0 errors",
+        "0 of 2 racks with errors",
+    ]
+    assert list(racks(text)) == ["rack-1", "rack-2", "rack-none"] and "No errors" in text
+    assert not any(" open" in one or "bad" in one for one in racks(text).values())
+    assert text.count('class="node ') == len(clean.nodes) + 2
     gone = next(x for x in site.links if all(site.devices[y.guid].switch for y in x.ends))
     site.links.remove(gone)
-    node = next(x for x in site.devices.values() if not x.switch)
+    node = next(x for x in site.devices.values() if x.label == "n02-001")
     del site.devices[node.guid]
     site.links = [x for x in site.links if node.guid not in [y.guid for y in x.ends]]
     stranger = Device("f" * 16, "<script>", True, 36)
     site.devices[stranger.guid] = stranger
-    seen = Comparison(plan, site, [])
-    shown = page(seen, seen.faults, RULES, "T")
-    assert "1 of 2 links" in shown
-    assert f'<span class="node missing">{node.label}</span>' in shown
-    assert "<script>" not in shown and "&lt;script&gt;" in shown
+    seen, text = shown(plan, site)
+    assert keys(text) == [
+        *("3 of 4 nodes", "3 switches", "6 of 8 links", "3 errors", "2 of 2 racks with errors"),
+    ]
+    one, two, cores = (racks(text)[f"rack-{x}"] for x in (1, 2, "none"))
+    assert "1 of 2 links" in one and "1 of 2 links" in cores and "1 of 2 links" not in two
+    assert f'<span class="node missing">{node.label}</span>' in two
+    assert all(" open" in x and '<span class="bad">1 error</span>' in x for x in (one, two, cores))
+    assert "<script>" not in text and "&lt;script&gt;" in text.partition("<details")[0]
     for fault in seen.faults:
-        assert escape(fault.says) in shown, fault
+        assert escape(fault.says) in text, fault
+
+
+def test_a_page_of_comet_has_27_racks_and_each_error_in_its_own() -> None:
+    planter = Planter(read(plan := planned(load_system("comet"))), 4)
+    for kind in KINDS:
+        assert planter.plant(kind), kind
+    seen, text = shown(plan, planter.fabric)
+    assert len(racks(text)) == 28
+    for name, its in racks(text).items():
+        nodes, switches = its.count('<span class="node'), its.count("<h3>")
+        assert (nodes, switches) == ((0, 18) if name == "rack-none" else (72, 7))
+    for fault in seen.faults:
+        names = {x for x in re.split(r"[\s:,]+", fault.place) if x in plan.racks}
+        for name in names:
+            assert str(escape(fault.says)) in racks(text)[f"rack-{plan.racks[name]}"], fault
+    bad = {name for name, its in racks(text).items() if " open" in its}
+    assert [*racks(text)][: len(bad)] == [x for x in racks(text) if x in bad]  # they come first
+    said = f"{len(bad - {'rack-none'})} of 27 racks with errors"
+    assert said in keys(text) and f"{len(seen.faults)} errors" in keys(text)
+    counts = re.findall(r'<a href="#(rack-\w+)" class="wrong">\w+<small>(\d+) error', text)
+    assert {name for name, _ in counts} == bad
+    for name, count in counts:
+        assert racks(text)[name].count("<li>") == int(count)
+    assert not re.search(r'(src|href)="(?!#)|url\(|<script|@import', text)  # nothing is loaded
+
+
+def test_without_racks_a_page_is_by_switches() -> None:
+    plan = planned(load_system("gordon"))
+    _, text = shown(plan, read(plan))
+    assert text.count("<section") == 64 and not racks(text) and "rack" not in " ".join(keys(text))
+    assert keys(text)[:3] == ["1,024 nodes", "64 switches", "1,600 links"]
+
+
+def test_an_error_between_two_switches_is_shown_at_both() -> None:
+    """Where no single cable can be named, a comma follows the second."""
+    plan = planned(tree_system(2, racks=2, leaves=1, spines=0, up=0, cores=1, core_links=2))
+    seen = Comparison(plan, read(plan), [])
+    fault = Fault("link", "core-01 to l01-1, 1 of 2 links", "a link of these is missing")
+    text = page(seen, [fault], RULES, "T")
+    assert {name for name, its in racks(text).items() if fault.says in its} == {
+        *("rack-1", "rack-none"),
+    }
 
 
 def test_jobs_of_slurm_are_laid_over_nodes() -> None:

@@ -43,7 +43,7 @@ _FROM = Option("--from", metavar="DIR", help="Read a capture, and run no tool.")
 _LIKE = Option(metavar="DIR", help="Compare with this capture, not with the file.")
 _SINCE = Option(metavar="DIR", help="Judge counters, and use, by what came since this capture.")
 _METRICS = Option("--metrics", metavar="FILE", help="Write metrics for Prometheus (-: print).")
-_HTML = Option("--html", metavar="FILE", help="Write a page of switches, nodes and errors.")
+_HTML = Option("--html", metavar="FILE", help="Write a page of racks, switches and errors.")
 _JOBS = Option("--jobs", help="Say which jobs of Slurm are in the way of each error.")
 _CLEAN = Option("--to", metavar="FILE", help="Where the clean one goes; else it is printed.")
 Rail = Annotated[int, _RAIL]

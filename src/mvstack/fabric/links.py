@@ -52,7 +52,7 @@ class Fabric:
     """Devices by GUID; ``states`` and ``counters`` of ports, ``unread`` lines by their place.
 
     ``owners`` are adapters by the GUID of a port, by which other tools name them; ``partitions``
-    those of the planned nodes.
+    those of the planned nodes, ``racks`` the numbers of those of planned nodes and switches.
     """
 
     devices: dict[str, Device] = field(default_factory=dict)
@@ -62,6 +62,7 @@ class Fabric:
     counters: dict[End, dict[str, int]] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     partitions: dict[str, str] = field(default_factory=dict)
+    racks: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         switches = sum(one.switch for one in self.devices.values())

@@ -18,11 +18,13 @@ class _Making:
         self.system, self.wiring, self.rails = system, wiring, rails
         self.fabric, self.used, self.placed = Fabric(), Counter[str](), Counter[str]()
 
-    def device(self, name: str, switch: bool) -> str:
-        """A device; its GUID has the bit of those that nobody else assigned."""
+    def device(self, name: str, switch: bool, rack: int = 0) -> str:
+        """A device; its GUID has the bit of those that nobody else assigned. Rack 0 is none."""
         guid = f"02{len(self.fabric.devices) + 1:013x}0"
-        ports = self.wiring.ports if switch else 1
-        self.fabric.devices[guid] = Device(guid, name, switch, ports)
+        device = Device(guid, name, switch, self.wiring.ports if switch else 1)
+        self.fabric.devices[guid] = device
+        if rack and self.wiring.tree:  # the racks of a torus are its switches
+            self.fabric.racks[device.label] = rack
         return guid
 
     def link(self, one: str, other: str, count: int = 1) -> None:
@@ -45,7 +47,7 @@ class _Making:
                     self.fabric.partitions[host] = name
                     for rail in self.rails[name]:
                         hca = [*partition.network.hcas[rail - 1 : rail], f"HCA-{rail}"][0]
-                        self.link(leaf, self.device(f"{host} {hca}", switch=False))
+                        self.link(leaf, self.device(f"{host} {hca}", False, rack))
             slot += leaves * count
 
 
@@ -87,7 +89,10 @@ def _tree(making: _Making, tree: Tree) -> None:
     cores = [making.device(names.core.format(core=n + 1), True) for n in range(tree.cores)]
     for rack in range(1, tree.racks + 1):
         spines, leaves = (
-            [making.device(name.format(rack=rack, **{of: n + 1}), True) for n in range(count)]
+            [
+                making.device(name.format(rack=rack, **{of: n}), True, rack)
+                for n in range(1, count + 1)
+            ]
             for name, of, count in (
                 (names.spine, "spine", tree.spines),
                 (names.leaf, "leaf", tree.leaves),
@@ -133,11 +138,9 @@ def described(wiring: Wiring, fabric: Fabric) -> dict[str, str]:
         if other.guid not in switches:
             below[switches[one.guid]][fabric.devices[other.guid].label] = None
     if tree := wiring.tree:
-        leaf, numbers = wiring.names.leaf, range(1, tree.leaves + 1)
-        racks = {
-            f"rack-{rack}": [x for n in numbers if (x := leaf.format(rack=rack, leaf=n)) in below]
-            for rack in range(1, tree.racks + 1)
-        }
+        racks = defaultdict[str, list[str]](list)
+        for name in below:
+            racks[f"rack-{fabric.racks[name]}"].append(name)
         given = {"below": below, "racks": racks, "tree": tree}
         files["topology.conf"] = template("fabric/topology.conf", **given)
     elif torus := wiring.torus:
