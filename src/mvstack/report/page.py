@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -10,7 +9,7 @@ from mvstack.builders.base import builders
 from mvstack.render.templates import jinja
 from mvstack.report import plots as drawing
 from mvstack.report import summary
-from mvstack.report.records import Build, Case
+from mvstack.report.records import Case
 from mvstack.report.series import Plot, Point
 from mvstack.report.summary import Report
 from mvstack.support.errors import InvalidInput, telling
@@ -35,10 +34,16 @@ def render(data: Report) -> str:
     environment = jinja(Path(__file__).parent, autoescape=True)
     filters = {"duration": duration, "size": size, "code": _code, "quantity": quantity}
     environment.filters.update(filters, moment=summary.moment, track=track)
-    environment.globals.update(
-        count=count, label=summary.label, scalars=summary.scalars, NOTHING=NOTHING
-    )
-    return environment.get_template("report.html.j2").render(_view(data))
+    words = {"count": count, "label": summary.label, "scalars": summary.scalars}
+    environment.globals.update(words, NOTHING=NOTHING, svg=drawing.svg, drawable=drawing.drawable)
+    builds = [build for build in data.builds if build.planned]
+    given = {
+        "key_figures": _key_figures(data),
+        "bars": [(one, steps) for one in builds if (steps := summary.grouped_steps(one))],
+        "groups": list(summary.STEP_GROUPS),
+        "matrix": _matrix(data),
+    }
+    return environment.get_template("report.html.j2").render(data=data, **given)
 
 
 def track(state: str, builder: str) -> list[tuple[str, bool]]:
@@ -57,20 +62,6 @@ def _code(text: str) -> Markup:
     if text.count("`") % 2:  # no telling what the odd one encloses
         return escape(text)
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
-
-
-def _view(data: Report) -> dict[str, Any]:
-    """All that the template prints; it decides nothing but the layout."""
-    return {
-        "data": data,
-        "key_figures": _key_figures(data),
-        "plots": [_plot(plot) for plot in data.plots],
-        "bars": _bars(data),
-        "groups": list(summary.STEP_GROUPS),
-        "matrix": _matrix(data),
-        "columns": list(dict.fromkeys(case.mpi for case in data.cases)),
-        "failures": [case for case in data.cases if case.result in ("fail", "missing")],
-    }
 
 
 def _key_figures(data: Report) -> list[tuple[str, str, str]]:
@@ -100,61 +91,3 @@ def _matrix(data: Report) -> list[tuple[Case, dict[str, Case]]]:
     for case in data.cases:
         rows.setdefault((case.check, case.ranks), {})[case.mpi] = case
     return [(next(iter(cells.values())), cells) for cells in rows.values()]
-
-
-def _bars(data: Report) -> list[tuple[Build, list[tuple[str, float, str]]]]:
-    """Each build with its groups of steps: name, seconds, percentage of the longest build."""
-    steps = [(build, summary.grouped_steps(build)) for build in data.builds if build.planned]
-    longest = max((sum(seconds for _, seconds in groups) for _, groups in steps), default=0.0)
-    return [
-        (build, [(name, seconds, f"{100 * seconds / longest:.3f}") for name, seconds in groups])
-        for build, groups in steps
-        if groups
-    ]
-
-
-def _plot(plot: Plot) -> dict[str, Any]:
-    heads, columns = _columns(plot)
-    return {
-        "plot": plot,
-        "svg": drawing.svg(plot, _alternative(plot)) if drawing.drawable(plot) else "",
-        "heads": heads,
-        "rows": [(one, [column.get(one, NOTHING) for column in columns]) for one in plot.sizes],
-    }
-
-
-def _alternative(plot: Plot) -> str:
-    """The plot in words, for who cannot see it."""
-    parts = []
-    for line in plot.lines:
-        known = [
-            f"{quantity(point.value, plot.unit)} at {size(point.size)}"
-            for point in line.points
-            if point.value is not None
-        ]
-        if known:
-            parts.append(f"{line.label}: {known[0]} to {known[-1]}")
-    return f"{plot.title} against message size, both axes logarithmic. " + "; ".join(parts)
-
-
-def _columns(plot: Plot) -> tuple[list[str], list[dict[int, str]]]:
-    """The data of a plot by size: up to three columns for each line, and their heads."""
-    heads: list[str] = []
-    columns: list[dict[int, str]] = []
-    for line in plot.lines:
-        heads.append(line.label)
-        columns.append({p.size: quantity(p.value, plot.unit) for p in line.points})
-        if line.has_band:
-            heads.append(f"earlier runs ({line.earlier:,})")
-            columns.append({p.size: _range(p, plot.unit) for p in line.points})
-        if line.has_reference:
-            heads.append("reference")
-            columns.append({p.size: quantity(p.reference, plot.unit) for p in line.points})
-    return heads, columns
-
-
-def _range(point: Point, unit: str) -> str:
-    if point.low is None or point.high is None:
-        return NOTHING
-    low, high = quantity(point.low, ""), quantity(point.high, unit)
-    return high if point.low == point.high else f"{low} to {high}"

@@ -224,6 +224,11 @@ def when(stamp: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def began(run: Run) -> tuple[datetime, str]:
+    """What puts runs in their order; those that do not say when come before."""
+    return when(run.started) or datetime.min.replace(tzinfo=UTC), run.file
+
+
 R = TypeVar("R", bound=Record)
 
 
@@ -254,7 +259,7 @@ class Reader:
         return [row for row in rows if row is not None]
 
     def runs(self) -> list[Run]:
-        """Every run of the checks, the oldest first; those that do not say when come before."""
+        """Every run of the checks, the oldest first."""
         names = sorted(path.name for path in self.folder.glob("results/*.json"))
         if not names:
             self._notice("results/", "holds no results: no check has been run", _TEST)
@@ -263,8 +268,7 @@ class Reader:
             for name in names
             if (run := self._document(Run, f"results/{name}", _TEST))
         ]
-        oldest = datetime.min.replace(tzinfo=UTC)
-        return sorted(read, key=lambda run: (when(run.started) or oldest, run.file))
+        return sorted(read, key=began)
 
     def _notice(self, where: str, message: str, todo: str) -> None:
         said = Notice(kind="record", where=clean(where), message=clean(message), todo=todo)

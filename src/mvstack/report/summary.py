@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.builders.base import builders
+from mvstack.report.over_time import Course, courses_of
 from mvstack.report.records import (
     Build,
     Case,
@@ -59,6 +60,7 @@ class Report(Plan):
     skipped: tuple[Reason, ...]
     told: tuple[Reason, ...]
     plots: tuple[Plot, ...]
+    courses: tuple[Course, ...]
     setup: str
     module_load: str
 
@@ -202,6 +204,7 @@ def gather(tree: Path) -> Report:
         skipped=tuple(dict.fromkeys([*(latest.skipped if latest else ()), *skips])),
         told=told,
         plots=plots_of(counting, runs),
+        courses=courses_of(tree, plan.release, runs),
         setup=_setup(tree),
         module_load=_module_load(plan, builds),
     )
