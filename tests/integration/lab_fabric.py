@@ -74,7 +74,8 @@ class Checked:
 def checked(place: Path, system: str, lines: list[str], *options: str | Path) -> Checked:
     """Start the lab, carry out ``lines``, and check."""
     story = place / "story.sh"
-    check = f"mvstack fabric check {system} --json >found.json 2>told; echo status $?"
+    check = f"mvstack fabric check {system} --json --html page.html"
+    check += " >found.json 2>told; echo status $?"
     began = "began=$(date +%s.%N)", 'echo seconds "$(date +%s.%N) $began"'
     story.write_text("\n".join(["set -e", *lines, began[0], "set +e", check, began[1]]) + "\n")
     start = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,5 +59,9 @@ def test_each_of_the_errors_planted_in_comet_is_named_and_none_else(
         for x in done.faults
     ]
     print(f"{len(planter.told)} planted, {len(found)} found")
+    page, racks = (tmp_path / "page.html").read_text(), planned(load_system("comet")).racks
+    named = {racks.get(x, 0) for one in found for x in re.split(r"[\s:,]+", one.place)} - {0}
+    assert {int(x) for x in re.findall(r'id="rack-(\d+)" open', page)} == named
+    assert f"<b>{len(named)}</b>of 27 racks with errors" in page
     assert done.status == 1 and len(planter.told) >= 50
     assert unlike(planter.told, found) == []
