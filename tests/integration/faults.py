@@ -1,6 +1,6 @@
 """Keeps by which check a planted fault was caught, for the table of docs/doctor.md.
 
-With MVSTACK_TEST_FAULTS_RECORD=1 each fault goes into tests/reframe/faults-record.jsonl, in the
+With MVSTACK_TEST_FAULTS_RECORD=1 each fault goes into tests/data/faults-record.jsonl, in the
 place of its older line for the same MPI and builder.
 """
 
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-RECORD = Path(__file__).parents[1] / "reframe" / "faults-record.jsonl"
+RECORD = Path(__file__).parents[1] / "data" / "faults-record.jsonl"
 
 
 def public(message: str) -> str:

@@ -49,7 +49,8 @@ def doctor(plan, tmp_path):
         assert not done.stderr, done.stderr
         if fault:
             wrong = re.findall(r"^WRONG (.*(?:\n      fix:.*)?)", done.stdout, re.M)
-            caught(fault, ["mpi-doctor"] * bool(wrong), "; ".join(wrong[:2]), plan)
+            said = "; ".join(wrong[:2]).replace("\n     ", ";")
+            caught(fault, ["mpi-doctor"] * bool(wrong), said, plan)
         return done.returncode, done.stdout
 
     return run
@@ -85,7 +86,11 @@ def test_messages_over_tcp(doctor, plan):
     fault = "shared memory taken away by a variable of the user's"
     status, said = doctor(f"{name}={value} mpi-doctor --run", fault=fault)
     assert status == 1
-    assert f"WRONG {name} is {value}, and the module sets nothing\n      fix: unset {name}" in said
+    row = plan["mpi"][0].get("environment", {}).get(name)
+    sets, fix = (
+        (row["value"], f"export {name}={row['value']}") if row else ("nothing", f"unset {name}")
+    )
+    assert f"WRONG {name} is {value}, and the module sets {sets}\n      fix: {fix}" in said
     assert "WRONG messages between ranks of one node go over TCP" in said
 
 

@@ -1,8 +1,8 @@
 """`mvstack tune` finds a bad default that was planted and undoes it, each time that it is run.
 
 Debian's MPICH is planted to send messages between the ranks of a node over TCP; an MVAPICH below
-MVSTACK_TEST_ROOT (its module in MVSTACK_TEST_MPI) to let every message of 64 bytes and more wait for its
-receiver, and to sum around a ring.
+MVSTACK_TEST_ROOT (its module in MVSTACK_TEST_MPI) to let every message of 64 bytes and more wait
+for its receiver, and to sum around a ring.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Caught(BaseModel):
 
 def faults_page() -> str:
     """The page. Raises InvalidInput when the record cannot be read."""
-    record = DATA / "tests" / "reframe" / "faults-record.jsonl"
+    record = DATA / "tests" / "data" / "faults-record.jsonl"
     seen = read_rows(record, Caught, "tests/integration/test_reframe_mpi.py")
     builds: dict[tuple[str, str], str] = {}
     faults: dict[str, list[Caught]] = defaultdict(list)
