@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from mvstack.test.expected import expected_checks
-from mvstack.test.results import cases, environment_name, problems, skipped_files
+from mvstack.test.results import cases, environment_name, last_lines, problems, skipped_files
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "validate"
 PLAN = {"mpi": [{"module": "mpich/4.0.2-ucx"}]}
@@ -101,3 +101,11 @@ def test_a_reason_is_said_once_for_all_that_it_holds_of():
     ]
     assert found[0].where.startswith("Passes 0 with m/1, Passes 1 with m/1")
     assert found[0].where.endswith(" and 3 more")
+
+
+def test_that_lmod_took_the_place_of_the_default_mpi_is_no_reason(tmp_path):
+    reloaded = "The following have been reloaded with a version change:\n  1) mpi/1 => mpi/2\n\n"
+    (tmp_path / "err").write_text(reloaded + "no such file\n")
+    assert last_lines(tmp_path / "err") == "no such file"
+    (tmp_path / "err").write_text(reloaded)
+    assert last_lines(tmp_path / "err") == ""

@@ -39,5 +39,5 @@ def faults_page() -> str:
     for row in sorted(seen, key=lambda one: (one.where, one.date)):
         builds[row.where] = row.date  # of the last
         faults[row.fault].append(row)
-    by_check = sorted(faults.values(), key=lambda rows: (rows[-1].by, rows[-1].fault))
+    by_check = sorted(faults.values(), key=lambda rows: (rows[0].by, rows[0].fault))
     return template("doctor.md", faults=by_check, builds=builds)

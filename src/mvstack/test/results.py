@@ -23,6 +23,8 @@ from mvstack.support.words import few
 from mvstack.test.expected import Check
 
 _LAST_LINES = 6
+# What Lmod says where the MPI under test takes the place of the stack's default.
+_RELOADED = r"The following have been reloaded with a version change:|\d+\) \S+ => \S+$"
 _POINT = r"^Lmod has detected|, needed by \S+, not found"
 Json = dict[str, Any]
 
@@ -157,7 +159,8 @@ def last_lines(path: Path) -> str:
     """
     if not path.is_file():
         return ""
-    lines = [one.strip() for one in path.read_text(errors="replace").splitlines() if one.strip()]
+    lines = [one.strip() for one in path.read_text(errors="replace").splitlines()]
+    lines = [one for one in lines if one and not re.match(_RELOADED, one)]
     first = [at for at, line in enumerate(lines) if re.search(_POINT, line)]
     shown = lines[first[0] : first[0] + 2] if first else lines[-_LAST_LINES:]
     return " / ".join(shown)
