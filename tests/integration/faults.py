@@ -21,7 +21,7 @@ RECORD = Path(__file__).parents[1] / "data" / "faults-record.jsonl"
 def public(message: str) -> str:
     """One line of a message without what is of this machine: its folders, files and name."""
     line = " ".join(message.split()).partition("; files: ")[0]
-    if not line.startswith("job exited"):
+    if not re.match("(build )?job ", line):
         line = line.partition("; stderr ends: ")[0]
     line = re.sub(r"(?<![\w./…])/(?:[^/\s:,;'\"()]+/)+", "…/", line)
     return line.replace(platform.node(), "node1")[:400]

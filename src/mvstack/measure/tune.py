@@ -197,10 +197,7 @@ class Tuner:
         return self.other > self.request.cores
 
     def whole(self, gains: dict[str, Array]) -> Interval:
-        """Over the operations.
-
-        Applications, and those on more ranks than cores, where all wait, only veto.
-        """
+        """Over the operations. Applications, and those on more ranks than cores, only veto."""
         left_out = f" on {self.other} ranks" if self.crowded else "none"
         counted = [
             one
@@ -232,6 +229,8 @@ class Tuner:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         rows, set_ = self.request.tunables, self.bench.mpi.environment
         rows = {name: row for name, row in rows.items() if row.values != ["auto"] or name in set_}
+        # what somebody set goes first: it may be what is wrong, and the budget may end
+        rows = dict(sorted(rows.items(), key=lambda row: row[0] not in set_))
         domains = {name: ["", *row.values] for name, row in rows.items()}
         if not domains:
             todo = "add rows to environments/policy/tuning.yaml, or to your site's"
