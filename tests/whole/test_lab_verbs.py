@@ -88,19 +88,25 @@ class Job:
         return [int(one) for one in re.findall(r"(\d+) of \d+ bytes over TCP", self.said)]
 
 
-@pytest.fixture(scope="module", params=["", *map(str, MORE)], ids=lambda one: Path(one).name)
-def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+def ready(prefix: str, place: Path, *more: Path) -> Path:
+    """The MPI of ``prefix``, or of QEMU's image, its programs in ``place``; skips without tools."""
     if os.geteuid():
         pytest.skip("needs root: the machines have a network of their own")
     missing = [one for one in ("qemu-system-x86_64", "mmdebstrap", "ip") if not shutil.which(one)]
     if missing:
         pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
-    mpi = Path(request.param) if request.param else next(installed().glob("software/MPICH/*"))
-    place = tmp_path_factory.mktemp("verbs")
+    mpi = Path(prefix) if prefix else next(installed().glob("software/MPICH/*"))
     (place / "said").mkdir()
-    for source in (SOURCES / "identity.c", SOURCES / "collectives.c", LAST_SEND):
+    for source in (SOURCES / "identity.c", SOURCES / "collectives.c", *more):
         words = [mpi / "bin/mpicc", "-O1", "-o", place / source.stem, source, "-lm"]
         subprocess.run(words, check=True)
+    return mpi
+
+
+@pytest.fixture(scope="module", params=["", *map(str, MORE)], ids=lambda one: Path(one).name)
+def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    place = tmp_path_factory.mktemp("verbs")
+    mpi = ready(request.param, place, LAST_SEND)
     device, planned, tcp = named(mpi)["Device"], planned_for(mpi), TCP.get(named(mpi)["Device"])
     lines = [
         f"mpi={mpi}\n{SETTINGS}{STORY}",

@@ -11,27 +11,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from images.release import installed
 from test_lab_verbs import (
     BY_ADAPTER,
     MORE,
     RDMA,
     SAYS,
     SETTINGS,
-    SOURCES,
     TCP,
     TESTS,
     Job,
     called,
     named,
     planned_for,
+    ready,
     record,
 )
 
@@ -57,17 +55,8 @@ killed() { # kills the rank of h2 in the midst of its collectives
 
 @pytest.fixture(scope="module", params=["", *map(str, MORE + PMIX)], ids=lambda one: Path(one).name)
 def tasks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
-    if os.geteuid():
-        pytest.skip("needs root: the machines have a network of their own")
-    missing = [one for one in ("qemu-system-x86_64", "mmdebstrap", "ip") if not shutil.which(one)]
-    if missing:
-        pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
-    mpi = Path(request.param) if request.param else next(installed().glob("software/MPICH/*"))
     place = tmp_path_factory.mktemp("slurm")
-    (place / "said").mkdir()
-    for name in ("identity", "collectives"):
-        source = SOURCES / f"{name}.c"
-        subprocess.run([mpi / "bin/mpicc", "-O1", "-o", place / name, source, "-lm"], check=True)
+    mpi = ready(request.param, place)
     guard = ["cc", "-shared", "-fPIC", "-o", place / "guard.so", MODULEFILES / "launch_guard.c"]
     subprocess.run([*guard, "-ldl"], check=True)
     planned, tcp = planned_for(mpi), TCP.get(named(mpi)["Device"])
