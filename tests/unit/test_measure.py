@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from mvstack.measure import bench, mpis, statistics
 from mvstack.measure.applications import linked
 from mvstack.measure.bench import OPERATIONS, Wrong
-from mvstack.measure.compare import Rows, machine, rounds_of
+from mvstack.measure.compare import Over, Rows, machine, rounds_of
 from mvstack.measure.results import drawn_ratios, found, tables
 from mvstack.measure.statistics import Array, Interval, decide
 from mvstack.measure.tune import Request, Tuner, fault
 from mvstack.model.tuning import load_tuning
 from mvstack.support.console import table
 from mvstack.support.errors import CheckFailed, InvalidInput
+from mvstack.support.progress import Progress
 
 FIGURE = st.floats(1e-3, 1e6)
 ROUNDS = st.lists(FIGURE, min_size=1, max_size=12)
@@ -368,6 +369,26 @@ def test_an_application_confirms_what_was_found_and_can_only_speak_against_it(
     assert tuner.whole(gains).value == 1.5
     kept, why = decide({x: statistics.interval(y) for x, y in gains.items()}, tuner.whole(gains))
     assert not kept and "HPCC 1.5.0 on 2 ranks slower" in why
+
+
+def test_what_somebody_set_is_tried_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("optuna", reason="skipped: optuna, of `mvstack tune`, is not installed")
+    tried: list[dict[str, str]] = []
+
+    def score(_: object, settings: dict[str, str]) -> float:
+        tried.append(settings)
+        raise Over
+
+    monkeypatch.setattr(bench.Bench, "run", lambda *_: "right bcast")
+    monkeypatch.setattr(Tuner, "_check", lambda *_: None)
+    monkeypatch.setattr(Tuner, "_score", score)
+    row = {"module": "m", "product": "mvapich", "version": "4.0", "device": "ch4:ucx"}
+    request = Request(["bcast"], 2, 16, row | {"fabric": "shm"}, load_tuning())
+    for name, value in (("UCX_RNDV_THRESH", "64"), ("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "ring")):
+        mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {name: value}, "x")
+        tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 64)), request, tmp_path / name, 10)
+        tuner.search(Progress(mode="quiet"))
+        assert list(tried[-1]) == [name]
 
 
 HANGS = "it did not end within 21 s: it hangs, or is that slow"

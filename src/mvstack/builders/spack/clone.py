@@ -129,7 +129,7 @@ def _fetch(pin: Pin, place: str, folder: Path, target: Path, note: Note) -> None
 
 
 def _prove(pin: Pin, folder: Path) -> None:
-    """Refuse a clone that is not the pinned commit, or with files or settings of somebody's."""
+    """Refuse a clone that is not the pinned commit, or whose files or settings were changed."""
     found = git.commit_of(folder, "HEAD")
     if not found or not git.is_clone(folder):
         raise Refused(
