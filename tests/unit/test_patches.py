@@ -44,6 +44,7 @@ BOTH = {
         "mpit-finalize-within-mpi",
         "one-node-without-network",
         "one-sided-by-memory",
+        "pieces-ahead",
         "port-by-socket",
         "proxy-that-does-not-start",
         "reduce-of-odd-types",
