@@ -299,7 +299,7 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     patch("finalize-waits-for-all.patch", when="@4.0")
     patch("port-by-socket.patch", when="@4.0")
     patch("matched-receive-in-parts.patch", when="@4.0")
-    # Nor of these, which make it faster: docs/performance.md has by how much.
+    # Nor of these, which make it faster: docs/patches-for-speed.md has by how much.
     patch("yield-to-other-ranks.patch", when="@4.0")
     patch("fewer-steps.patch", when="@4.0")
     patch("shared-memory-collectives.patch", when="@4.0")
