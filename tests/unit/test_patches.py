@@ -25,6 +25,7 @@ BOTH = {
         "allreduce-by-shares",
         "bcast-by-pieces",
         "bcast-of-no-data",
+        "both-ways-at-once",
         "cells-in-turn",
         "copied-by-both",
         "copied-in-steps",
