@@ -23,6 +23,19 @@ def transports(said):
     return {name for row in rows for name in re.findall(r"(\w+)/\w+", row)}
 
 
+def ways(said):
+    """Which ways messages go, as src/identity.c and the MPI said, and on how many nodes ranks ran.
+
+    libfabric's provider, UCX's transports, ``memory`` where two ranks are on one node, ``network``
+    where two are not.
+    """
+    ranks = re.findall(r"^rank \d+ on (\S+):", said, re.M)
+    nodes = len({*ranks}) or 1
+    found = providers(said) | transports(said)
+    found |= {"memory"} if nodes < len(ranks) else set()
+    return found | ({"network"} if nodes > 1 else set()), nodes
+
+
 # The devices whose runtime says which provider or transports are in use, and where to look.
 SAYS = {
     "provider": ("ch4:ofi mtl:ofi", providers, "FI_PROVIDER and `fi_info -l`"),

@@ -18,7 +18,7 @@ from mvstack.measure import bench, mpis, statistics
 from mvstack.measure.applications import linked
 from mvstack.measure.bench import OPERATIONS, Wrong
 from mvstack.measure.compare import Over, Rows, machine, rounds_of
-from mvstack.measure.results import drawn_ratios, found, tables
+from mvstack.measure.results import drawn_ratios, found, steady, tables
 from mvstack.measure.statistics import Array, Interval, decide
 from mvstack.measure.tune import Request, Tuner, fault
 from mvstack.model.tuning import load_tuning
@@ -337,7 +337,7 @@ def test_a_build_that_is_wrong_with_other_ranks_is_not_tuned(
 ) -> None:
     """But one whose launcher starts no more ranks than the job has is, with fewer."""
 
-    def run(_: object, program: str, ranks: int, *words: str) -> str:
+    def run(_: object, program: str, ranks: int, *words: str, **more: object) -> str:
         if ranks == 16 and said.startswith("srun"):
             raise Wrong(said)
         return said if ranks == 16 else "right bcast"
@@ -354,10 +354,58 @@ def test_a_build_that_is_wrong_with_other_ranks_is_not_tuned(
             Tuner(built, request, tmp_path, 10)
 
 
+@pytest.mark.parametrize(
+    ("hosts", "ranks", "other", "crowded", "ways"),
+    [
+        (["a", "a"], 2, 4, False, {"memory", "tcp"}),
+        (["a", "b"], 2, 4, False, {"network", "tcp"}),
+        (["a", "b"] * 4, 8, 9, True, {"memory", "network", "tcp"}),
+    ],
+)
+def test_the_cores_of_all_nodes_of_the_ranks_count(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    hosts: list[str],
+    ranks: int,
+    other: int,
+    crowded: bool,
+    ways: set[str],
+) -> None:
+    """With those of one node, ranks of two that have a core each were too many to count."""
+    said = [f"rank {n} on {host}: 0 of 1 bytes over TCP" for n, host in enumerate(hosts)]
+    text = "\n".join(["libfabric provider: tcp - 10.77.0.0/24", *said])
+    monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: text)
+    monkeypatch.setattr(Tuner, "_check", lambda *_: None)
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    request = Request(["bcast"], ranks, 4, {"module": "m"}, load_tuning())
+    tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 64)), request, tmp_path, 10)
+    assert (tuner.other, tuner.crowded, tuner.nodes) == (other, crowded, len({*hosts}))
+    assert tuner.ways == ways
+
+
+@pytest.mark.parametrize(("node", "hop"), [("a", 30.0), ("b", 0.0)])
+def test_how_far_two_cores_are_apart_says_nothing_of_two_nodes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, node: str, hop: float
+) -> None:
+    said = f"# OSU \n8  1.5\nrank on a took 1.0 s\nrank on {node} took 1.0 s\n"
+    monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: said)
+    monkeypatch.setattr(bench.Bench, "hop", lambda _: 30.0)
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    seen = bench.Bench(mpi, tmp_path, (8, 8)).measure("latency", 2)
+    assert (seen["hop"], seen["values"]) == (hop, [(8, 1.5)])
+
+
+def test_runs_of_two_nodes_are_not_held_against_those_of_one() -> None:
+    far = [row(mpi, n, 1.0) | {"hop": 0.0, "op": "bw"} for n in (1, 2, 3, 4) for mpi in "ab"]
+    near = [row(mpi, n, 1.0) | {"hop": 30.0} for n in (1, 2) for mpi in "ab"]
+    moved = [row(mpi, 3, 9.0) | {"hop": 170.0} for mpi in "ab"]
+    assert steady([*far, *near, *moved]) == [*far, *near]
+
+
 def test_an_application_confirms_what_was_found_and_can_only_speak_against_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench.Bench, "run", lambda *_: "right bcast")
+    monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: "right bcast")
     monkeypatch.setattr(Tuner, "_check", lambda *_: None)
     mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
     request = Request(["bcast"], 2, 16, {"module": "m"}, load_tuning(), ("HPCC 1.5.0",))
@@ -379,7 +427,7 @@ def test_what_somebody_set_is_tried_first(monkeypatch: pytest.MonkeyPatch, tmp_p
         tried.append(settings)
         raise Over
 
-    monkeypatch.setattr(bench.Bench, "run", lambda *_: "right bcast")
+    monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: "right bcast")
     monkeypatch.setattr(Tuner, "_check", lambda *_: None)
     monkeypatch.setattr(Tuner, "_score", score)
     row = {"module": "m", "product": "mvapich", "version": "4.0", "device": "ch4:ucx"}

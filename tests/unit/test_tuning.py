@@ -174,6 +174,29 @@ def test_what_is_tried_fits_the_build(device: str, fabric: str, there: str, abse
     assert there in names and absent not in names
 
 
+@pytest.mark.parametrize(
+    ("ways", "there", "absent"),
+    [
+        ({"memory", "posix"}, "UCX_POSIX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE"),
+        ({"network", "tcp"}, "UCX_TCP_RX_SEG_SIZE", "UCX_POSIX_SEG_SIZE"),
+        ({"network", "rc_verbs"}, "UCX_ZCOPY_THRESH", "UCX_TCP_RX_SEG_SIZE"),
+    ],
+)
+def test_what_cannot_act_where_messages_go_is_not_tried(
+    ways: set[str], there: str, absent: str
+) -> None:
+    row = planned().as_dict()["mpi"][0] | {"device": "ch4:ucx", "fabric": "tcp", "version": "4.0"}
+    rows = Request(["latency"], 2, 8, row, load_tuning()).tunables
+    assert rows[there].tried(None, ways) and not rows[absent].tried(None, ways)
+    assert not rows[absent].tried("1", ways)  # though somebody set it
+
+
+def test_the_default_is_tried_where_another_value_is_set() -> None:
+    (row,) = (one for one in load_tuning().tuning if one.variable == "UCX_TCP_NODELAY")
+    ways = {"network", "tcp"}
+    assert (row.tried(None, ways), row.tried("n", ways), row.tried("y", ways)) == ([], ["y"], [])
+
+
 def test_what_gains_alone_is_put_together() -> None:
     values = {
         '{"A": "2"}': 1.2,
@@ -202,7 +225,7 @@ def test_what_gains_nothing_is_dropped_before_it_is_confirmed(
     monkeypatch.setattr(Tuner, "gains", gains)
     monkeypatch.setattr(Tuner, "_with", lambda self, settings: self.bench)
     tuner = object.__new__(Tuner)
-    tuner.other = 4
+    tuner.other, tuner.crowded = 4, False
     row = planned().as_dict()["mpi"][0] | {"device": "ch4:ucx", "fabric": "shm", "version": "4.0"}
     tuner.request, tuner.rejected = Request(["latency"], 2, 8, row, load_tuning()), []
     tuner.bench = SimpleNamespace(mpi=SimpleNamespace(name="x"))  # type: ignore[assignment]
@@ -217,7 +240,7 @@ def test_what_gains_nothing_is_dropped_before_it_is_confirmed(
 def test_a_resample_of_rounds_that_were_not_measured_is_left_out_without_a_word() -> None:
     """Of one operation the whole had nothing to average there, and numpy said so on the screen."""
     tuner = object.__new__(Tuner)
-    tuner.other, row = 4, {"module": "x"}
+    tuner.other, tuner.crowded, row = 4, False, {"module": "x"}
     tuner.request = Request(["put"], 2, 8, row, load_tuning())
     drawn = np.array([1.5, np.nan, 1.4, 1.6])
     assert tuner.whole({"put on 2 ranks": drawn}).value == pytest.approx(1.5)

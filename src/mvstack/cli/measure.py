@@ -227,20 +227,15 @@ def tune(
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
     tuner = Tuner(built, request, folder, limit)
-    found, on = tuner.run(shown), f"{ranks}, {tuner.other}"
+    found, on, nodes = tuner.run(shown), f"{ranks}, {tuner.other}", str(tuner.nodes)
     beneath = modules[module].get("transport", {}).get("library", "")
     versions = {x.name: f"{x.name} {x.version}" for x in seen.externals}
     data = {
         "mpi": module,
         "date": time.strftime("%F"),
-        "machine": {
-            "cpu": seen.cpu or "unknown",
-            "cores": str(seen.cores),
-            "os": str(seen.os),
-            "mpi": built.version(),
-            "transport": versions.get(beneath, beneath),
-        },
-        "measured": {"operations": " ".join(names), "ranks": on, "bytes": sizes},
+        "machine": {name: str(getattr(seen, name) or "unknown") for name in ("cpu", "cores", "os")}
+        | {"mpi": built.version(), "transport": versions.get(beneath, beneath)},
+        "measured": {"operations": " ".join(names), "ranks": on, "nodes": nodes, "bytes": sizes},
         **found,
     }
     Tuned.model_validate(data)

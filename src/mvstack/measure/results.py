@@ -49,12 +49,12 @@ def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, 
 def steady(rows: list[Row]) -> list[Row]:
     """Those that ran while the cores were as far apart as in most; the others' speed is another.
 
-    Of an operation of which an MPI would have none all count.
+    Of an operation of which an MPI would have none all count, and so does a hop of 0: unknown.
     """
     hops = np.array([row.get("hop", 0.0) for row in rows], dtype=float)
-    middle = np.nanmedian(hops) if np.isfinite(hops).any() else 0.0
+    middle = np.median(hops[hops > 0]) if (hops > 0).any() else 0.0
     low, high = middle / MOVED, middle * MOVED
-    kept = [low <= hop <= high for hop in hops]
+    kept = [hop == 0 or low <= hop <= high for hop in hops]
     pairs = [(row["op"], row["mpi"]) for row in rows]
     lost = {op for op, _ in {*pairs} - {pair for pair, one in zip(pairs, kept, strict=True) if one}}
     return [row for row, one in zip(rows, kept, strict=True) if one or row["op"] in lost]

@@ -39,6 +39,7 @@ TOP = 3  # candidates that are confirmed
 REPEATED = 30
 CROWD = 3072  # bytes of the largest message where there are more ranks than cores
 SAYS = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}  # what carries the messages
+FABRIC = runpy.run_path(str(CHECKS / "fabric.py"))
 VALUES = ("its results are wrong", "data arrived changed")  # how a reason of bench.py begins
 Settings = dict[str, str]
 
@@ -90,12 +91,13 @@ class Tuner:
         self.until = time.monotonic() + budget
         self.rejected: list[dict[str, Any]] = []
         self.tried, self.verified = 0, dict[tuple[Any, ...], list[dict[str, Any]]]()
-        self.bench = self._with({}, bench)
-        # the ranks of the confirmation beside those of the search
-        ranks = request.ranks
-        self.other: int = 2 * ranks if 2 * ranks <= request.cores else ranks + 1
+        self.bench, ranks = self._with({}, bench), request.ranks
         began = time.monotonic()
         try:
+            self.ways, self.nodes = FABRIC["ways"](self.bench.run("identity", ranks, more=SAYS))
+            cores = request.cores * self.nodes  # each node has as many as this one
+            # the ranks of the confirmation beside those of the search
+            self.other = 2 * ranks if 2 * ranks <= cores else ranks + 1
             self.right = {ranks: self._collectives(self.bench, ranks)}
             try:
                 self.right[self.other] = self._collectives(self.bench, self.other)
@@ -110,6 +112,7 @@ class Tuner:
             todo = "run it where mvstack test passes: in a job, over two nodes if it has a fabric"
             what = f"the build as it is: {wrong}"
             raise CheckFailed(what, request.row["module"], todo=todo) from None
+        self.crowded: bool = self.other > cores  # ranks that wait for a core take their time
         # of what takes so much longer than the build as it is, no more need be known
         limit = min(bench.limit, 15 + 2 * (time.monotonic() - began))
         self.bench = replace(self.bench, limit=limit)
@@ -132,10 +135,9 @@ class Tuner:
 
     def _check(self, bench: Bench, ranks: int) -> None:
         """Raise Wrong unless messages go as planned, and all collectives bring what they did."""
-        fabric = runpy.run_path(str(CHECKS / "fabric.py"))
         said, believe = bench.run("identity", 2, more=SAYS), self.request.row["believe"]
-        fault = fabric["fault"](said, self.request.row["device"], believe)
-        if fault := fault or fabric["over_tcp"](said, believe):
+        fault = FABRIC["fault"](said, self.request.row["device"], believe)
+        if fault := fault or FABRIC["over_tcp"](said, believe):
             raise Wrong(str(fault))
         if self._collectives(bench, ranks) != self.right[ranks]:
             raise Wrong("collectives that are right without it are not with it")
@@ -159,9 +161,7 @@ class Tuner:
             rows, right = comparison.kept(self.folder / "runs"), (PLAIN, ranks, sizes)
             rows.rows += self.verified.get(right, [])  # once is enough for the build as it is
             comparison.run(rows, Progress(mode="quiet"))
-            self.verified[right] = [
-                x for x in rows.rows if (x["kind"], x["mpi"]) == ("verified", PLAIN)
-            ]
+            self.verified[right] = [x for x in rows.rows if x["kind"] == "verified"]
             failed = [row for row in rows.rows if row["kind"] == "failed"]
             if wrong := fault(failed, with_.mpi.name, without.mpi.name):
                 raise Wrong(wrong)
@@ -185,25 +185,16 @@ class Tuner:
         if phase == "one" and self.crowded:
             return  # minutes for each variable; the whole set is measured there
         if many := [name for name in names if OPERATIONS[name].ranks != 2]:
-            # ranks that wait for a core take their time
             most, rounds = (min(high, CROWD), 3) if self.crowded else (high, 7)
             yield self.other, many, (low, max(low, most)), rounds
         if phase == "confirm" and self.request.applications:
             yield ranks, [*self.request.applications], (low, high), 7
 
-    @property
-    def crowded(self) -> bool:
-        """Whether those are more than there are cores."""
-        return self.other > self.request.cores
-
     def whole(self, gains: dict[str, Array]) -> Interval:
         """Over the operations. Applications, and those on more ranks than cores, only veto."""
         left_out = f" on {self.other} ranks" if self.crowded else "none"
-        counted = [
-            one
-            for label, one in gains.items()
-            if not label.endswith(left_out) and label.partition(" ")[0] in OPERATIONS
-        ]
+        known = {x: one for x, one in gains.items() if x.partition(" ")[0] in OPERATIONS}
+        counted = [one for label, one in known.items() if not label.endswith(left_out)]
         return interval(statistics.geometric_mean(np.array(counted).T))
 
     def run(self, progress: Progress) -> dict[str, Any]:
@@ -228,10 +219,10 @@ class Tuner:
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         rows, set_ = self.request.tunables, self.bench.mpi.environment
-        rows = {name: row for name, row in rows.items() if row.values != ["auto"] or name in set_}
+        tried = {name: row.tried(set_.get(name), self.ways) for name, row in rows.items()}
         # what somebody set goes first: it may be what is wrong, and the budget may end
-        rows = dict(sorted(rows.items(), key=lambda row: row[0] not in set_))
-        domains = {name: ["", *row.values] for name, row in rows.items()}
+        names = sorted(filter(tried.get, tried), key=lambda name: name not in set_)
+        domains = {name: ["", *tried[name]] for name in names}
         if not domains:
             todo = "add rows to environments/policy/tuning.yaml, or to your site's"
             raise Refused(f"nothing can be tuned of {self.request.row['module']}", todo=todo)
@@ -245,8 +236,9 @@ class Tuner:
             load_if_exists=True,
         )
         if not study.trials:  # each value alone and with its `also`, then what they say together
-            for name, row in rows.items():
-                for value, more in itertools.product(row.values, ({}, row.also)):
+            for name in names:
+                also = {x: y for x, y in rows[name].also.items() if y in domains.get(x, ())}
+                for value, more in itertools.product(tried[name], ({}, also)):
                     study.enqueue_trial({**dict.fromkeys(domains, ""), **more, name: value})
         known = {_words(one): one.value for one in study.trials if one.value is not None}
         spent = sum(one.duration.total_seconds() for one in study.trials if one.duration)

@@ -1,7 +1,7 @@
 """What may be tuned, what was found by measuring on one machine, and what may never be set."""
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -20,13 +20,21 @@ UNTUNED = "MVAPICH_STACK_UNTUNED"  # set to 1 before a module is loaded, it sets
 class Tunable(Reasoned):
     """A variable and the values that are tried beside leaving it alone, for builds of ``when``.
 
-    Each value is tried alone, and with those of ``also``.
+    Each value is tried alone, and with those of ``also``; ``default`` where another is set, and
+    none where messages do not go all the ways of ``over``.
     """
 
     variable: Variable
     when: When = When()
-    values: Annotated[list[Text], Field(min_length=1)]
+    over: list[Text] = Field(default_factory=list)
+    values: list[Text] = Field(default_factory=list)
+    default: Text | None = None
     also: dict[Variable, Text] = Field(default_factory=dict)
+
+    def tried(self, set_: str | None, ways: set[str]) -> list[str]:
+        """The values that are tried where it is ``set_`` and messages go these ``ways``."""
+        values = [*self.values, *([self.default] if self.default and set_ is not None else [])]
+        return [one for one in values if one != set_] if {*self.over} <= ways else []
 
 
 class Never(Reasoned):
@@ -60,7 +68,7 @@ class Tuning(Strict):
             for name, value in row.also.items():
                 if value not in known.get(name, []):
                     raise ValueError(f"tuning: {row.variable}: no row has {name}={value} of `also`")
-            for value in row.values:
+            for value in (*row.values, row.default or ""):
                 if why := self.forbidden({row.variable: value}):
                     raise ValueError(f"tuning: {row.variable}={value} is among `never`: {why}")
         return self
