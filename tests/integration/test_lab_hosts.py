@@ -219,6 +219,25 @@ def test_hosts_are_apart_and_nothing_stays(tmp_path):
     assert not list(tmp_path.glob("lab-*"))
 
 
+def test_each_host_has_cores_of_its_own(tmp_path):
+    if os.geteuid() or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("skipped: unreachable: needs root, and two processors")
+    say = "sed -n 's/^Cpus_allowed_list:\\s*//p' /proc/self/status"
+    one = [
+        str(HOSTS),
+        "-n",
+        "2",
+        "--own-cores",
+        "sh",
+        "-c",
+        f'{say}; ssh h1 "{say}"; ssh h2 "{say}"',
+    ]
+    done = subprocess.run(one, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    here, first, second = done.stdout.split()
+    assert here == first != second
+
+
 @pytest.mark.parametrize("words", [[], ["-n", "33", "true"], ["-n", "two", "true"], ["--x"]])
 def test_it_says_how_it_is_used(words):
     done = subprocess.run([str(HOSTS), *words], capture_output=True, text=True, check=False)
