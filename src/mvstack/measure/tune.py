@@ -95,6 +95,7 @@ class Tuner:
         began = time.monotonic()
         try:
             self.ways, self.nodes = FABRIC["ways"](self.bench.run("identity", ranks, more=SAYS))
+            self.ways |= {*request.operations}
             cores = request.cores * self.nodes  # each node has as many as this one
             # the ranks of the confirmation beside those of the search
             self.other = 2 * ranks if 2 * ranks <= cores else ranks + 1

@@ -21,7 +21,7 @@ class Tunable(Reasoned):
     """A variable and the values that are tried beside leaving it alone, for builds of ``when``.
 
     Each value is tried alone, and with those of ``also``; ``default`` where another is set, and
-    none where messages do not go all the ways of ``over``.
+    none where messages do not go all the ways of ``over``, or an operation in it is not measured.
     """
 
     variable: Variable
