@@ -357,7 +357,7 @@ def test_a_build_that_is_wrong_with_other_ranks_is_not_tuned(
 @pytest.mark.parametrize(
     ("hosts", "ranks", "other", "crowded", "ways"),
     [
-        (["a", "a"], 2, 4, False, {"memory", "tcp"}),
+        (["a", "a"], 2, 3, True, {"memory", "tcp"}),
         (["a", "b"], 2, 4, False, {"network", "tcp"}),
         (["a", "b"] * 4, 8, 9, True, {"memory", "network", "tcp"}),
     ],
@@ -377,7 +377,7 @@ def test_the_cores_of_all_nodes_of_the_ranks_count(
     monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: text)
     monkeypatch.setattr(Tuner, "_check", lambda *_: None)
     mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
-    request = Request(["bcast"], ranks, 4, {"module": "m"}, load_tuning())
+    request = Request(["bcast"], ranks, 2, {"module": "m"}, load_tuning())
     tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 64)), request, tmp_path, 10)
     assert (tuner.other, tuner.crowded, tuner.nodes) == (other, crowded, len({*hosts}))
     assert tuner.ways == ways | {"bcast"}
@@ -398,6 +398,7 @@ def test_how_far_two_cores_are_apart_says_nothing_of_two_nodes(
 def test_runs_of_two_nodes_are_not_held_against_those_of_one() -> None:
     far = [row(mpi, n, 1.0) | {"hop": 0.0, "op": "bw"} for n in (1, 2, 3, 4) for mpi in "ab"]
     near = [row(mpi, n, 1.0) | {"hop": 30.0} for n in (1, 2) for mpi in "ab"]
+    near += [row(mpi, 5, 1.0) | {"hop": 30.0, "op": "bw"} for mpi in "ab"]
     moved = [row(mpi, 3, 9.0) | {"hop": 170.0} for mpi in "ab"]
     assert steady([*far, *near, *moved]) == [*far, *near]
 
