@@ -7,6 +7,7 @@ import json
 import math
 import resource
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -461,6 +462,35 @@ def test_only_what_ends_without_it_too_is_forgiven(
     said = {"UCX_TLS=posix,self": mine, "plain": plain}
     rows = [{"op": "alltoall", "mpi": name, "why": why} for name, why in said.items() if why]
     assert fault(rows, "UCX_TLS=posix,self", "plain") == found
+
+
+@pytest.mark.parametrize(("why", "gain"), [(HANGS, 21 / 1.5), (DIES, None)])
+def test_what_does_not_end_without_a_setting_is_so_much_slower_at_least(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: str, gain: float | None
+) -> None:
+    """Sockets that wait for an acknowledgement took too long to be measured, and so stayed."""
+
+    def measure(self: bench.Bench, *_: object) -> dict[str, object]:
+        if self.mpi.name == "plain":
+            raise Wrong(why)
+        return {"values": [[8, 1.0]], "seconds": 1.5, "others": 0.0, "load": 0.0, "hop": 0.0}
+
+    monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: "right bcast")
+    monkeypatch.setattr(bench.Bench, "verify", lambda *_: None)
+    monkeypatch.setattr(bench.Bench, "measure", measure)
+    monkeypatch.setattr(Tuner, "_check", lambda *_: None)
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    request = Request(["latency"], 2, 16, {"module": "m"}, load_tuning())
+    tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 8), limit=21), request, tmp_path, 10)
+    tuner.bench = replace(tuner.bench, limit=21)
+    if gain is None:
+        with pytest.raises(Wrong, match="nothing can be measured against it"):
+            tuner.gains({"FI_TCP_NODELAY": "1"}, {}, "search")
+    else:
+        gains = tuner.gains({"FI_TCP_NODELAY": "1"}, {}, "search")
+        whole = tuner.whole(gains)
+        assert (whole.value, whole.low) == (pytest.approx(gain), pytest.approx(gain))
+        assert decide({x: statistics.interval(y) for x, y in gains.items()}, whole)[0]
 
 
 def test_a_program_that_wants_another_soname_finds_the_library_by_a_link(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ REPEATED = 30
 CROWD = 3072  # bytes of the largest message where there are more ranks than cores
 SAYS = {"MPIR_CVAR_DEBUG_SUMMARY": "1", "UCX_LOG_LEVEL": "info"}  # what carries the messages
 FABRIC = runpy.run_path(str(CHECKS / "fabric.py"))
+SLOW = "it did not end within"
 VALUES = ("its results are wrong", "data arrived changed")  # how a reason of bench.py begins
 Settings = dict[str, str]
 
@@ -166,10 +167,14 @@ class Tuner:
             failed = [row for row in rows.rows if row["kind"] == "failed"]
             if wrong := fault(failed, with_.mpi.name, without.mpi.name):
                 raise Wrong(wrong)
-            for name in (name for name in names if name not in {row["op"] for row in failed}):
-                ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
-                label = f"{name} on {with_.on(name, ranks)} ranks"
-                found[label] = statistics.geometric_mean(ratio)
+            why = {row["op"]: row["why"] for row in failed}
+            ran = {(x["op"], x["mpi"]): x["seconds"] for x in rows.rows if x["kind"] == "value"}
+            for name, label in ((one, f"{one} on {with_.on(one, ranks)} ranks") for one in names):
+                if name not in why:
+                    ratio = drawn_ratios(rows.rows, name, with_.mpi.name, without.mpi.name)
+                    found[label] = statistics.geometric_mean(ratio)
+                elif why[name].startswith(SLOW) and (took := ran.get((name, with_.mpi.name))):
+                    found[label] = np.full(statistics.DRAWS + 1, with_.limit / took)  # at least
         if not [one for one in found if one.partition(" ")[0] in OPERATIONS]:
             raise Wrong("nothing can be measured against it: every operation fails without it")
         return found
@@ -315,10 +320,7 @@ class Tuner:
         return {"sets": sets, "gain": self.whole(gains).as_dict(), "by": by}
 
     def _needed(self, settings: Settings, step: Step) -> Settings:
-        """``settings`` without those of which the rounds of the search see no gain.
-
-        A candidate has them by chance, and to confirm each takes minutes. Raises Over.
-        """
+        """``settings`` without those of which the search sees no gain: to confirm takes minutes."""
         for name in [*settings]:
             fewer = {key: value for key, value in settings.items() if key != name}
             step.note(name)
