@@ -123,7 +123,7 @@ def slower(found, every, spread):
 def title(kind, text):
     """The benchmark's name and version as the report shows them."""
     if kind == "osu":
-        version = re.search(r"^# OSU MPI .*?v([\d.]+)", text, re.M)
+        version = re.search(r"^# OSU MPI.*? v([\d.]+)", text, re.M)
         return f"OSU Micro-Benchmarks {version[1] if version else ''}".strip()
     if kind == "imb":
         version = re.search(r"Intel\(R\) MPI Benchmarks ([\d.]+)", text)

@@ -182,18 +182,23 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         self.executable = "env"
         self.executable_opts = ["LD_DEBUG=libs", "LD_DEBUG_OUTPUT=loader", *command]
 
-    def prove_traced(self):
-        """Fail unless each rank started by :meth:`trace_loader` loaded the MPI under test."""
-        traces = map(self.file, Path(self.stagedir).glob("loader.*"))
+    def prove_traced(self, program=""):
+        """Fail unless each rank started by :meth:`trace_loader` loaded the MPI under test.
+
+        Of a job that runs several programs: each rank of ``program``.
+        """
+        name = f"loader.{program}.*" if program else "loader.*"
+        traces = map(self.file, Path(self.stagedir).glob(name))
         ranks = [re.findall(r"calling init: (\S+)", trace) for trace in traces]
         ranks = [loaded for loaded in ranks if any(LIBMPI.search(path) for path in loaded)]
         if len(ranks) != self.num_tasks:
             raise SanityError(
                 f"{len(ranks)} of {self.num_tasks} processes loaded a libmpi: look at the files "
-                f"loader.* in {self.stagedir}"
+                f"{name} in {self.stagedir}"
             )
+        who = program or (self.executable_opts[-1] if self.executable_opts else "it")
         for loaded in ranks:
-            self.prove_libmpi(loaded, self.executable_opts[-1] if self.executable_opts else "it")
+            self.prove_libmpi(loaded, who)
 
     def record_figures(self, rows):
         """Hand ``(figure, bytes or None, value, unit)`` rows to ReFrame, with their references."""

@@ -10,16 +10,8 @@ case $measure in
     *)         echo "pick_benchmark.sh: unknown measure '$measure'" >&2; exit 2 ;;
 esac
 
-mpi_prefix=$(dirname "$(dirname "$(command -v mpicc)")")
-program=
-for folder in "$mpi_prefix"/libexec/osu-micro-benchmarks "${EBROOTOSUMINMICROMINBENCHMARKS:-}"/libexec/osu-micro-benchmarks
-do
-    # OMB 7 sorts its point-to-point programs one folder deeper than OMB 5.
-    for candidate in "$folder/mpi/$osu" "$folder/mpi/${osu%/*}/standard/${osu##*/}"; do
-        [ -z "$program" ] && [ -x "$candidate" ] && program=$candidate
-    done
-done
-[ -z "$program" ] && program=$(command -v "${osu##*/}" || true)
+source find_osu.sh
+program=$(find_osu "$osu")
 
 if [ -n "$program" ]; then
     case $measure in
