@@ -18,7 +18,7 @@ from mvapich_stack_mixin import MvapichStackMixin
 class BenchmarkGroup(MvapichStackMixin):
     """A check that runs ``launches``, each within ``limit`` seconds, and records their figures."""
 
-    limit = 120
+    limit = 240
     #: The package that brings them, where the MPI does not, and whose they are (figures.title).
     brought_by = kind = ""
     #: The command of a shell that prints where a program is.

@@ -15,6 +15,7 @@ _RATE = re.compile(r"/\s*s(ec)?$|flop|^[GMKT]?i?B/s", re.IGNORECASE)
 _BANDWIDTH = re.compile(r"bandwidth|(^|[_\W])(bi)?bw|mbytes|[KMGT]i?B/s", re.IGNORECASE)
 _COLLECTIVES = ("allreduce", "alltoall", "allgather", "bcast", "reduce", "barrier")
 _ORDER = ("latency", "bandwidth", "allreduce")
+_IN_WORDS = ("Tuned ", "OsuBenchmarks ", "ImbBenchmarks")  # by few sizes, over time
 # At least this many sizes make a curve; fewer are told in words beside the check.
 _LEAST = 2
 _Key = tuple[str, str, str]
@@ -107,7 +108,7 @@ def plots_of(counting: Iterable[tuple[Run, Case]], runs: list[Run]) -> tuple[Plo
     """The plots of the results that count (newest first): latency, bandwidth, allreduce, others."""
     chosen: dict[_Key, dict[tuple[str, int], tuple[Run, Case]]] = {}
     for run, case in counting:
-        drawn = sized(case) and case.result != "skip" and not case.check.startswith("Tuned ")
+        drawn = sized(case) and case.result != "skip" and not case.check.startswith(_IN_WORDS)
         for figure in case.figures if drawn else ():
             lines = chosen.setdefault((case.check, figure.name, figure.unit), {})
             lines.setdefault((case.mpi, case.ranks or 0), (run, case))
