@@ -105,7 +105,7 @@ def _imb(part, **tables):
         figures.append(Figure(name, heading, unit, ONE_ROW if one else TOLD, table))
     # sizes.txt holds TOLD. -iter: iterations of a size, and MiB that all of them may move; -time:
     # seconds that one size may take.
-    options = "-npmin {ranks} -msglen sizes.txt -iter 200,40 -time 30"
+    options = "-npmin {ranks} -msglen sizes.txt -iter 100,20 -time 30"
     return Launch(f"IMB-{part}", f"{' '.join(tables)} {options}", tuple(figures))
 
 
