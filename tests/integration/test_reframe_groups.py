@@ -116,7 +116,7 @@ def test_a_benchmark_that_is_not_there_is_told(group, plan, tmp_path):
 def test_a_wrong_value_is_told_by_the_benchmarks_own_validation(group, plan, tmp_path):
     fault = "an Allreduce that is wrong in its last element, to OSU's own validation"
     case = group("collective", interposed(plan, tmp_path, "allreduce"), fault)
-    assert re.search("osu_allreduce: its own validation says Fail at [48]...? bytes", case["why"])
+    assert re.search("osu_allreduce: its own validation says Fail at [48]... bytes", case["why"])
 
 
 def test_a_slow_put_is_told_by_its_reference(group, plan, tmp_path):

@@ -155,6 +155,11 @@ def read(launch, run, limit):
             f"{launch.name} did not end within {limit} s: {reached(launch, run.text)}. It hangs, "
             f"or the machine is far too busy; {alone}, and look where its ranks are (gdb -p)"
         )
+    if wrong := re.search(r"^(\d+)[ \t].*\bFail[ \t]*$", run.text, re.M):  # its status is 1 then
+        raise ValueError(
+            f"{launch.name}: its own validation says Fail at {wrong[1]} bytes: data arrived "
+            f"changed; the checks Messages and Collectives tell which; {alone}"
+        )
     if run.status != 0:
         raise ValueError(
             f"{launch.name} ended with status {run.status}: {reached(launch, run.text)}; its last "
@@ -260,12 +265,7 @@ def _rows(figure, tables):
 
 
 def _value(words, columns, at, where):
-    """The figure of one row, all of whose words must be numbers but for OSU's verdict."""
-    if words[-1] == "Fail":
-        raise ValueError(
-            f"its own validation says Fail{where}: data arrived changed; the checks Messages and "
-            f"Collectives tell which"
-        )
+    """The figure of one row, all of whose words are numbers but for OSU's verdict, Pass."""
     if any("time-out" in one for one in words):
         raise ValueError(f"it ran out of the time that one size may take{where}")
     try:
