@@ -169,5 +169,5 @@ def test_one_that_dies_is_told(status: int | None) -> None:
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_validation_that_fails_is_told_whatever_the_status(status: int) -> None:
     """OMB 7.5 ends with 1 after it."""
-    with pytest.raises(ValueError, match="^osu_bw: its own validation says Fail at 4 bytes: data"):
+    with pytest.raises(ValueError, match=r"^osu_bw: its own validation says Fail at 4 bytes: data"):
         told("osu_bw", lambda text: text.replace("Pass", "Fail", 1), status=status)
