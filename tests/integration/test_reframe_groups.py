@@ -108,7 +108,7 @@ def test_a_benchmark_without_our_mpi_is_told(group, plan, tmp_path):
     assert "0 of 2 processes loaded a libmpi: look at the files loader.osu_put_lat" in case["why"]
 
 
-def test_a_benchmark_that_is_not_there_is_told(group, plan, tmp_path):
+def test_worlds_of_one_are_told(group, plan, tmp_path):
     case = group("startup", through(plan, "env -u PMI_FD -u PMI_RANK -u PMI_SIZE"))
     assert "osu_init: it ran several times side by side" in case["why"]
 
