@@ -51,7 +51,7 @@ def _overlapping(program, arguments, sizes=POWERS):
     return Launch(program, arguments, (Figure(name, "Overall", "us", sizes), overlap))
 
 
-_FAST, _FEW = "-m 8:1048576 -i 200 -x 20", "-m 8:1048576 -i 50 -x 5 -c"
+_FAST, _FEW = "-m 8:1048576 -i 200 -x 20", "-m 8:1048576 -i 25 -x 3 -c"
 _WINDOWS = "-m 8:1048576 -i 10 -x 2"  # of 64 messages each
 _SMALL = "-i 1000 -x 100"
 OSU = {
