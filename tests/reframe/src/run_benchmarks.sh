@@ -10,8 +10,9 @@ run_benchmark() {
     elif [ -z "$hung" ]; then
         echo "begin $name $start $*"
         began=$(date +%s%N)
+        # In the foreground: whoever ends the job, by its process group, ends this, too.
         # shellcheck disable=SC2086  # a line of words
-        timeout -k 10 "$seconds" \
+        timeout --foreground -k 10 "$seconds" \
             $start env LD_DEBUG=libs LD_DEBUG_OUTPUT="loader.$name" "$@" || status=$?
         printf '\nend %s %s %s\n' "$name" "$status" $((($(date +%s%N) - began) / 1000000))
         case $status in 124 | 137) hung=$name ;; esac
