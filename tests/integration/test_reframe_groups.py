@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -139,3 +143,21 @@ def test_a_group_passes_as_it_is_and_gives_its_figures(group):
         ("osu_init", "ms"),
         ("osu_hello", "ms"),
     ]
+
+
+def test_a_job_that_is_ended_leaves_no_benchmark(tmp_path):
+    """ReFrame ends a job by its process group; `timeout` alone starts one of its own."""
+    pid, source = tmp_path / "pid", CHECKS / "src" / "run_benchmarks.sh"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 100\n")
+    program.chmod(0o755)
+    line = f"source {source}; run_benchmark it 100 '' {program}"
+    job = subprocess.Popen(["bash", "-c", line], start_new_session=True, cwd=tmp_path)
+    until = time.monotonic() + 20
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+    time.sleep(0.2)
+    stat = Path(f"/proc/{int(pid.read_text())}/stat")
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
