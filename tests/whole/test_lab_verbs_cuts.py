@@ -1,0 +1,126 @@
+"""tests/lab/verbs --slurm --rails 2: a link that is cut under a job that srun started.
+
+Slurm's messages and what the ranks print go by the first rail, MPI's by the second or by both. One
+of the links of h2 is taken down for three seconds amid the collectives: Slurm's, the one that MPI
+uses, one of the two that it uses. The MPIs are those of tests/whole/test_lab_verbs.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+from test_lab_verbs import (
+    MORE,
+    RAILS,
+    RDMA,
+    SETTINGS,
+    TESTS,
+    called,
+    named,
+    planned_for,
+    ready,
+    record,
+)
+from test_lab_verbs_slurm import STORY
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+CUT = r"""
+cut() { # cut NAME RAIL SETTINGS
+    (
+        until [[ $(grep -c ^right said/$1 2>/dev/null) -gt 50 ]]; do sleep 0.2; done
+        lab cut h2 3 $2 && sleep 1
+        timeout 1 bash -c "</dev/tcp/10.77.$2.2/22" 2>/dev/null || echo down >said/$1.down
+    ) &
+    local second=$(lab packets h1 1)
+    LIMIT=300 job $1 pmi2 "$3" ./collectives
+    wait
+    second=$(($(lab packets h1 1) - second))
+    local left waited
+    for ((waited = 0; waited < 30; waited++)); do # Slurm takes some seconds to tidy up
+        left="$(squeue -h | wc -l) $(sinfo -h -o %T,%D)"
+        [[ $left != "0 idle,2" ]] || break
+        sleep 1
+    done
+    echo $second $left >said/$1.after
+}
+"""
+# How a job ends that does not go on: the library says so, or, where it waits, our program.
+CAUSES = {
+    "ch4:ucx": "send completion with error",
+    "ch4:ofi": r"hung \w+ ",
+    "ch3:mrail": "Got FATAL event port error",
+}
+
+
+@dataclass(frozen=True)
+class Cut:
+    status: int
+    packets: tuple[int, int]  # of h1's first and second adapter
+    seconds: int
+    right: int
+    down: bool  # the link was seen down
+    left: str  # jobs that are left, and the nodes' states
+    said: str
+
+
+@pytest.fixture(scope="module", params=["", *map(str, MORE)], ids=lambda one: Path(one).name)
+def cuts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    place = tmp_path_factory.mktemp("cuts")
+    mpi = ready(request.param, place)
+    device = named(mpi)["Device"]
+    planned = planned_for(mpi)
+    _, second, both = RAILS[device]
+    lines = [
+        f"{SETTINGS}{STORY}{CUT}",
+        f"cut slurms 0 '{planned} {second}'",
+        f"cut only 1 '{planned} {second}'",
+        f"cut both 1 '{planned} {both}'" if device != "ch4:ofi" else "",  # which takes one
+    ]
+    (place / "story.sh").write_text("\n".join(lines) + "\n")
+    lab = [TESTS / "lab" / "verbs", "--slurm", "--rails", "2", "--see", str(mpi)]
+    done = subprocess.run([*lab, "bash", "story.sh"], cwd=place, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {path.stem: read(path) for path in (place / "said").glob("*.counts")}
+    if os.environ.get("MVSTACK_TEST_VERBS_RECORD"):
+        name = f"{called(mpi)}, srun --mpi=pmi2"
+        rows = [asdict(one) | {"mpi": name, "job": f"cut {job}"} for job, one in found.items()]
+        for row in rows:
+            del row["said"]
+        record(name, rows)
+    return device, found
+
+
+def read(counts: Path) -> Cut:
+    """What came of the job whose counts these are."""
+    status, first, seconds = map(int, counts.read_text().split())
+    second, left = counts.with_suffix(".after").read_text().split(maxsplit=1)
+    said = counts.with_suffix("").read_text()
+    right = len(re.findall("^right ", said, re.M))
+    down = counts.with_suffix(".down").exists()
+    return Cut(status, (first, int(second)), seconds, right, down, left.strip(), said)
+
+
+def test_slurms_link_does_not_matter_to_ranks_that_use_another(cuts):
+    job = cuts[1]["slurms"]
+    assert job.down and job.status == 0 and job.right == 705, job.said
+    assert job.packets[0] == 0 and job.packets[1] > RDMA
+
+
+@pytest.mark.parametrize("name", ["only", "both"])
+def test_a_cut_link_ends_the_job_with_its_cause_or_it_goes_on(cuts, name: str):
+    device, found = cuts
+    job = found.get(name) or pytest.skip("it takes one link, whatever it is told")
+    assert job.down and "wrong" not in job.said and job.right > 50, job.said
+    assert job.packets[1] > RDMA // 2
+    if not (job.status == 0 and job.right == 705):
+        assert job.status != 124 and re.search(f"^.*{CAUSES[device]}", job.said, re.M), job.said
+        assert job.right < 705
+
+
+def test_nothing_is_left_of_the_jobs(cuts):
+    assert {job.left for job in cuts[1].values()} == {"0 idle,2"}
