@@ -308,3 +308,18 @@ def test_what_it_cannot_do_it_refuses_at_once(words, folder, status, said):
     lab = [TESTS / "lab" / "verbs", *words]
     done = subprocess.run(lab, cwd=folder, capture_output=True, text=True, timeout=20)
     assert done.returncode == status and said in done.stdout + done.stderr
+
+
+def test_a_machine_that_does_not_come_up_says_why(tmp_path):
+    if os.geteuid():
+        pytest.skip("needs root: the machines have a network of their own")
+    fake = tmp_path / "qemu-system-x86_64"
+    fake.write_text("#!/bin/sh\necho no memory for a machine >&2\nexit 1\n")
+    fake.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    lab = [TESTS / "lab" / "verbs", "true"]
+    done = subprocess.run(
+        lab, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 125, done.stdout + done.stderr
+    assert "h1 does not come up" in done.stderr and "no memory for a machine" in done.stderr
