@@ -351,3 +351,11 @@ def test_a_field_of_the_wrong_kind_costs_its_record_and_is_named(tree):
     put(tree, "sources.jsonl", json.dumps({"file": "x.tar", "upstream": "yes"}) + "\n")
     (notice,) = gather(tree).notices
     assert (notice.where, "upstream: " in notice.message) == ("sources.jsonl:1", True)
+
+
+def test_checks_that_are_skipped_for_one_reason_are_told_with_it_once(tree):
+    cases = [case(f"OsuBenchmarks {one}", "skip", why="no OSU") for one in ("startup", "one-sided")]
+    put(tree, "results/2026-11-30T100000Z.json", run_at("2026-11-30T10:00:00Z", *cases))
+    told = [(one.what, one.why) for one in gather(tree).skipped if one.why == "no OSU"]
+    both = f"OsuBenchmarks startup with {PLANNED}, OsuBenchmarks one-sided with {PLANNED}"
+    assert told == [(both, "no OSU")]

@@ -183,7 +183,8 @@ def gather(tree: Path) -> Report:
         Notice(kind="slower", where=one.what, message=one.why, todo=todo)
         for one in (latest.slower if latest else ())
     ]
-    skips = [Reason(what=case.title, why=case.why) for case in cases if case.result == "skip"]
+    skips = [*(latest.skipped if latest else ())]
+    skips += [Reason(what=case.title, why=case.why) for case in cases if case.result == "skip"]
     told: tuple[Reason, ...] = ()
     with contextlib.suppress(MvstackError):  # `mvstack check` tells what is wrong with the file
         told = said_of(plan.system, plan.partition)
@@ -201,7 +202,7 @@ def gather(tree: Path) -> Report:
         latest=latest,
         runs=tuple(runs),
         cases=cases,
-        skipped=tuple(dict.fromkeys([*(latest.skipped if latest else ()), *skips])),
+        skipped=_each_reason_once(skips),
         told=told,
         plots=plots_of(counting, runs),
         courses=courses_of(tree, plan.release, runs),
@@ -299,6 +300,13 @@ def _other_bytes(
         Notice(kind="bytes", where=where, message=message, todo=why or "no reason is recorded")
         for where, why in reasons.items()
     ]
+
+
+def _each_reason_once(reasons: list[Reason]) -> tuple[Reason, ...]:
+    whats: dict[str, dict[str, None]] = {}
+    for one in reasons:
+        whats.setdefault(one.why, {})[one.what] = None
+    return tuple(Reason(what=", ".join(names), why=why) for why, names in whats.items())
 
 
 def _machine(plan: Plan, builds: tuple[Build, ...]) -> dict[str, str]:
