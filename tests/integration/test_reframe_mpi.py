@@ -389,6 +389,13 @@ def test_a_wrong_element_of_one_message_fails(check, plan, tmp_path):
     assert "of 709 elements" in why and "element 2124" in why
 
 
+def test_a_message_taken_before_its_turn_fails(check, plan, tmp_path):
+    assert check("messages")["Dialogue"]["result"] == "pass"
+    launch, fault = interposed(plan, tmp_path, "recv"), "a receive that takes any tag"
+    why = check("messages", launch=launch, fault=fault)["Dialogue"]["why"]
+    assert "brought a wrong value: a message behind another one, of 1 bytes: rank 1" in why
+
+
 def test_gpu_buffers_are_checked_by_value(check, plan, tmp_path):
     """By a runtime whose GPU memory is the host's, which every MPI takes."""
     if of_debian(plan):

@@ -32,3 +32,28 @@ class Messages(rfm.RegressionTest, MvapichStackMixin):
             where = f"{steps[-1]} elements" if steps else "MPI_Init"
             raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
         return True
+
+
+@rfm.simple_test
+class Dialogue(rfm.RegressionTest, MvapichStackMixin):
+    """Two ranks in turns, by MPI_Send and MPI_Recv: no message is taken before another one that was first."""
+
+    sourcepath = "dialogue.c"
+    tags = {"smoke", "correct"}
+    time_limit = "300s"
+
+    @run_after("init")
+    def ask_for_ranks(self):
+        """Two, which have a core each where any have: an MPI may wait for messages in another way then."""
+        self.num_tasks = 2
+
+    @sanity_function
+    def every_message_is_right(self):
+        text = self.output()
+        if found := re.search(r"^wrong: (.*)$", text, re.M):
+            raise SanityError(f"a message brought a wrong value: {found[1]}")
+        if not re.search(r"^right dialogue$", text, re.M):
+            steps = re.findall(r"^at (.*)$", text, re.M)
+            where = steps[-1] if steps else "MPI_Init"
+            raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
+        return True
