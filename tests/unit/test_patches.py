@@ -41,6 +41,7 @@ BOTH = {
         "large-messages-in-turn",
         "lost-host",
         "matched-receive-in-parts",
+        "messages-at-once",
         "messages-in-a-ring",
         "mpit-finalize-within-mpi",
         "one-node-without-network",
