@@ -10,14 +10,16 @@ DEEPEST = 2000
 """Brackets, and columns of a line: libyaml nests as deep as its text, whatever the stack holds."""
 
 UNLIKE = re.compile(
-    r"^(%|\.\.\.)|(^|\W)!|[\t\r\x85\u2028\u2029\ufeff]"  # directives, tags, ends of lines
-    r"|(?<![\w\\])[&*][\w-]*[:?]"  # an anchor that holds one of these, or ends before it
-    r"""|(^|[ "'\]]):[^ \n]|(^|[\[{, ])\?\s*[\]},:#]"""  # in brackets `"a":b`, a key of nothing
-    r"|[|>][-+\d]*#|^(---)? *(&[^ \n]+ +)?[|>]"  # comments in text after | and >
-    r"|[|>][-+\d]* *(#.*)?\n *\n",  # such text that begins with an empty line
-    re.MULTILINE,
+    r"\n(%|\.\.\.|(---)? *(&[^ \n]+ +)?[|>])|!(?<!\w!)"  # directives, text that begins here, tags
+    r"|\t|\r|\x85|\u2028|\u2029|\ufeff"  # ends of lines
+    r"|&(?<![\w\\]&)[\w-]*[:?]|\*(?<![\w\\]\*)[\w-]*[:?]"  # an anchor that ends before one of these
+    r"""|:(?<![^\n "'\]]:)[^ \n]|\?(?<![^\n\[{, ]\?)\s*[\]},:#]"""  # in brackets "a":b, no key
+    r"|\|[-+\d]*(#| *(#.*)?\n *\n)|>[-+\d]*(#| *(#.*)?\n *\n)",  # | and >, a comment, an empty line
 )
-"""What libyaml takes otherwise, or takes though it is no YAML."""
+"""What libyaml takes otherwise, or takes though it is no YAML, after a newline.
+
+Each begins with a character and not with a set: so Python looks from one of them to the next.
+"""
 
 LOADER: Any = getattr(yaml, "CSafeLoader", None)
 
@@ -36,7 +38,7 @@ for _versions, _tag, _pattern, _first in implicit_resolvers:
 def composed(text: str) -> Any:
     """The node of ``text`` as YAML 1.2; None if there is none, or Python's parser has to look."""
     deep = max(text.count("[") + text.count("{"), *map(len, text.split("\n")))
-    if deep > DEEPEST or UNLIKE.search(text) or not LOADER:
+    if deep > DEEPEST or UNLIKE.search(f"\n{text}") or not LOADER:
         return None
     try:
         return Composer(text).get_single_node()
