@@ -1,6 +1,5 @@
 """Looking at a machine: each reader in turn, and what none of them could see."""
 
-from functools import cache
 from pathlib import Path
 
 from mvstack.discover.capture import TIMED_OUT, Capture, must_be_new, read_capture, write_capture
@@ -15,8 +14,6 @@ from mvstack.discover.scheduler import BATCH, read_scheduler
 from mvstack.discover.system import note_limits, read_mounts, read_os
 from mvstack.discover.view import View
 from mvstack.model.load import load_policy
-from mvstack.model.policy import Policy
-from mvstack.support.home import home
 
 COMMANDS = (
     *("uname -m", "systemd-detect-virt --vm", "nvidia-smi -L", CAPABILITY, "df -Pk /dev/shm"),
@@ -50,7 +47,7 @@ def capture(file: Path) -> None:
 def examine(view: View) -> Machine:
     """``look`` through a view, which then knows all that was looked at."""
     machine = Machine()
-    policy = _policy(tuple(home().folders("policy")))
+    policy = load_policy()
     seen = [row.seen for row in policy.externals.values() if row.seen]
     view.ask_together([*COMMANDS, *(tool for one in seen for tool in one.tools)])
     read_os(view, machine)
@@ -71,8 +68,3 @@ def examine(view: View) -> Machine:
     for path in sorted(view.seen.denied):
         machine.note(f"no permission to read {path}: what it holds is not known")
     return machine
-
-
-@cache
-def _policy(_: tuple[Path, ...]) -> Policy:
-    return load_policy()

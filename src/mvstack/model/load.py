@@ -1,6 +1,7 @@
 """Find and read the hand-written files: systems, releases, policy."""
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,7 +131,11 @@ def _placed(release: R, file: YamlFile) -> R:
 
 def load_policy() -> Policy:
     """The policy tables, the site's rows before ours, with the errors of all of them at once."""
-    folders = home().folders("policy")
+    return _policy(tuple(home().folders("policy")))
+
+
+@cache
+def _policy(folders: tuple[Path, ...]) -> Policy:
     problems: list[Problem] = []
     parts: dict[str, Any] = {}
     for place in folders:
