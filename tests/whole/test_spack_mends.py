@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 from spack_here import run, spack_here
 
-from mvstack.builders.spack.isolated import own_repositories
+from mvstack.plan.spack import own_repositories
 
 RECIPES = own_repositories()["mvapich_stack"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.builders.spack.isolated import own_repositories
+from mvstack.plan.spack import own_repositories
 from mvstack.sources.recipes import specs_from_easyconfigs
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.tree.records import kept_plan

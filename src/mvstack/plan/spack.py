@@ -9,7 +9,7 @@ from mvstack.model.yamlfile import parse_yaml
 from mvstack.plan.graph import Graph, Node
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.support import hashes
-from mvstack.support.home import home
+from mvstack.support.home import DATA, home
 
 RECIPES = Path("spack-repo") / "spack_repo" / "mvapich_stack"
 MENDS = RECIPES.with_name("mvapich_stack_mends")
@@ -79,6 +79,12 @@ def site_repositories() -> dict[str, Path]:
     folders = home().folders("spack-repo")[:-1]
     found = [path.parent for one in folders for path in one.glob("spack_repo/*/repo.yaml")]
     return {path.name: path for path in sorted(found)}
+
+
+def own_repositories() -> dict[str, Path]:
+    """The package repositories of this one: the recipes, and the mends of builtin's."""
+    both = (DATA / MENDS, DATA / RECIPES)
+    return {path.name: path for path in both if (path / "repo.yaml").is_file()}
 
 
 def _recipes(repositories: list[Path]) -> dict[str, str]:

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mvstack.builders.spack.isolated import own_repositories
 from mvstack.model.constraint import sort_key
 from mvstack.model.policy import Policy
 from mvstack.model.release import Package, Release
 from mvstack.plan import easyconfigs
+from mvstack.plan.spack import own_repositories
 from mvstack.support.errors import InvalidInput, Problem, relative
 from mvstack.support.files import sha256_of
 from mvstack.support.words import listed, nearest

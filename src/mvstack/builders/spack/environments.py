@@ -8,13 +8,13 @@ from pathlib import Path
 
 from mvstack.builders.spack import lock
 from mvstack.builders.spack.clone import clones, home, present, python
-from mvstack.builders.spack.isolated import Isolated, own_repositories
+from mvstack.builders.spack.isolated import Isolated
 from mvstack.builders.spack.lock import Environment
 from mvstack.builders.spack.runner import Spack
 from mvstack.cache.use import Caches
 from mvstack.model.spack import spack_pins
 from mvstack.model.spack_lock import Lock, read_lock
-from mvstack.plan.spack import site_repositories
+from mvstack.plan.spack import own_repositories, site_repositories
 from mvstack.plan.types import MpiBuild, Package, Plan
 from mvstack.render.partition import render, write
 from mvstack.render.templates import generated, template

@@ -12,15 +12,8 @@ from mvstack.builders.following import inherited
 from mvstack.builders.spack.clone import Clones
 from mvstack.builders.spack.repositories import cache_of, prepare
 from mvstack.cache import gpg
-from mvstack.plan.spack import MENDS, RECIPES, site_repositories
+from mvstack.plan.spack import own_repositories, site_repositories
 from mvstack.support.files import write_atomically
-from mvstack.support.home import DATA
-
-
-def own_repositories() -> dict[str, Path]:
-    """The package repositories of this one: the recipes, and the mends of builtin's."""
-    both = (DATA / MENDS, DATA / RECIPES)
-    return {path.name: path for path in both if (path / "repo.yaml").is_file()}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from mvstack.builders.spack.clone import REQUIREMENTS
 from mvstack.builders.spack.gates import check
 from mvstack.builders.spack.gates.mpi import paired
 from mvstack.builders.spack.gates.planned import Case, gates_failed, request
-from mvstack.builders.spack.isolated import own_repositories
 from mvstack.builders.spack.repositories import contents
 from mvstack.builders.spack.resolve import read
 from mvstack.builders.spack.runner import INSIDE, Spack
@@ -20,7 +19,7 @@ from mvstack.model.gates import GATES, load_gates
 from mvstack.model.meaning import of_paths, of_texts
 from mvstack.model.spack import spack_pins
 from mvstack.model.spack_lock import Lock
-from mvstack.plan.spack import site_repositories
+from mvstack.plan.spack import own_repositories, site_repositories
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
 from mvstack.support.errors import BuildFailed
