@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
-from mvstack.model.base import Strict, first_error
+from mvstack.model.base import EMPTY_LIST, Strict, first_error
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 # Names that become files of a cache: nothing that could leave its folder.
@@ -64,7 +64,7 @@ class Manifest(Strict):
     tree: Annotated[str, StringConstraints(pattern=r"^/[^\x00]*[^/\x00]$")]
     module_file: Inside
     software: Inside
-    requires: list[Sha256] = Field(default_factory=list)
+    requires: list[Sha256] = EMPTY_LIST
     archive: Archive
     needs: list[Needed]
     build: dict[str, Any]

@@ -32,7 +32,7 @@ class Capture(BaseModel):
     processor.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     target: str = ""
     environment: dict[str, str] = Field(default_factory=dict)

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mvstack.model.base import EMPTY_LIST
 from mvstack.support.errors import Problem
 from mvstack.support.units import one_line
 
@@ -20,7 +21,7 @@ REQUIRED = (
 class Part(BaseModel):
     """A part of a machine; equal when all fields are."""
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, defer_build=True)
 
 
 class Accelerator(Part):
@@ -28,7 +29,7 @@ class Accelerator(Part):
 
     gpu: str
     count: int
-    models: list[str] = Field(default_factory=list)
+    models: list[str] = EMPTY_LIST
     arch: str = ""
     driver: str = ""
 
@@ -60,12 +61,12 @@ class Library(Part):
     version: str | None = None
     prefix: str
     headers: bool = True
-    providers: list[str] = Field(default_factory=list)
-    transports: list[str] = Field(default_factory=list)
-    mpi: list[str] = Field(default_factory=list)
+    providers: list[str] = EMPTY_LIST
+    transports: list[str] = EMPTY_LIST
+    mpi: list[str] = EMPTY_LIST
     variants: str = ""
     told: str = ""
-    idle: list[str] = Field(default_factory=list)
+    idle: list[str] = EMPTY_LIST
 
 
 TODO = {
@@ -97,18 +98,18 @@ class Machine(Part):
     gpu_buffers: str | None = None
     launcher: str | None = None
     pmi: str | None = None
-    file_systems: list[str] = Field(default_factory=list)
+    file_systems: list[str] = EMPTY_LIST
     compiler: Compiler | None = None
-    externals: list[Library] = Field(default_factory=list)
-    programs: list[Library] = Field(default_factory=list)
+    externals: list[Library] = EMPTY_LIST
+    programs: list[Library] = EMPTY_LIST
 
     os_title: str = ""
     whole: dict[Literal["cores", "memory_gb"], int] = Field(default_factory=dict)
     hypervisor: str = ""
     cpu: str = ""
-    accelerators: list[Accelerator] = Field(default_factory=list)
-    compilers: list[Compiler] = Field(default_factory=list)
-    notes: list[str] = Field(default_factory=list)
+    accelerators: list[Accelerator] = EMPTY_LIST
+    compilers: list[Compiler] = EMPTY_LIST
+    notes: list[str] = EMPTY_LIST
     how: dict[str, str] = Field(default_factory=dict)
 
     def note(self, text: str) -> None:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
 from mvstack.image.globs import matcher
 from mvstack.image.walk import Node, unreadable, walk
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Missing, Problem, relative
 from mvstack.support.files import write_atomically
@@ -87,7 +87,7 @@ class Declared(Strict):
 
 
 class _File(Strict):
-    not_reproducible: list[Declared] = Field(default_factory=list)
+    not_reproducible: list[Declared] = EMPTY_LIST
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.image import Cloud, Family, GpuStack, NicStack, Sha256
 from mvstack.model.vocabulary import Fabric, Launcher
 from mvstack.model.yamlfile import read_yaml
@@ -17,18 +17,18 @@ HttpsUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$")]
 class ImageWhen(Strict):
     """A condition. A field that is left out holds for every image; lists mean *one of*."""
 
-    cloud: list[Cloud] = Field(default_factory=list)
-    family: list[Family] = Field(default_factory=list)
-    os: list[str] = Field(default_factory=list)
-    fabric: list[Fabric] = Field(default_factory=list)
-    nic_stack: list[NicStack] = Field(default_factory=list)
-    gpu_stack: list[GpuStack] = Field(default_factory=list)
-    machine: list[str] = Field(default_factory=list)
-    launcher: list[Launcher] = Field(default_factory=list)
+    cloud: list[Cloud] = EMPTY_LIST
+    family: list[Family] = EMPTY_LIST
+    os: list[str] = EMPTY_LIST
+    fabric: list[Fabric] = EMPTY_LIST
+    nic_stack: list[NicStack] = EMPTY_LIST
+    gpu_stack: list[GpuStack] = EMPTY_LIST
+    machine: list[str] = EMPTY_LIST
+    launcher: list[Launcher] = EMPTY_LIST
 
 
 class _Row(Strict):
-    when: ImageWhen = ImageWhen()
+    when: ImageWhen = Field(default_factory=ImageWhen)
     why: str
     source: str
 
@@ -94,9 +94,9 @@ class Packages(_Row):
     while the test in the image runs, and are taken away again.
     """
 
-    debian: list[str] = Field(default_factory=list)
-    ubuntu: list[str] = Field(default_factory=list)
-    rhel: list[str] = Field(default_factory=list)
+    debian: list[str] = EMPTY_LIST
+    ubuntu: list[str] = EMPTY_LIST
+    rhel: list[str] = EMPTY_LIST
     early: bool = False
     test: bool = False
 

@@ -10,12 +10,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
 from mvstack.image import osv
 from mvstack.image.packages import Distribution, Manager, Package, distribution, installed, manager
 from mvstack.image.severity import ORDER, Band, Severity, severity
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.files import write_atomically
@@ -74,12 +74,12 @@ class Report(Strict):
     threshold: Band
     asked: date
     database: Database | None = None
-    vulnerabilities: list[Vulnerability] = Field(default_factory=list)
-    blocking: list[str] = Field(default_factory=list)
-    accepted: list[str] = Field(default_factory=list)
-    expired: list[str] = Field(default_factory=list)
-    unused: list[str] = Field(default_factory=list)
-    notes: list[str] = Field(default_factory=list)
+    vulnerabilities: list[Vulnerability] = EMPTY_LIST
+    blocking: list[str] = EMPTY_LIST
+    accepted: list[str] = EMPTY_LIST
+    expired: list[str] = EMPTY_LIST
+    unused: list[str] = EMPTY_LIST
+    notes: list[str] = EMPTY_LIST
 
     def write(self, path: Path) -> None:
         """Write vulnerabilities.json."""
@@ -87,7 +87,7 @@ class Report(Strict):
 
 
 class _File(Strict):
-    accepted: list[Accepted] = Field(default_factory=list)
+    accepted: list[Accepted] = EMPTY_LIST
 
 
 def read_accepted(path: Path = ACCEPTED) -> list[Accepted]:

@@ -5,12 +5,15 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from mvstack.model.text import Text, expected
 from mvstack.model.yamlfile import Place, YamlFile
 from mvstack.support.errors import InvalidInput, Problem
 from mvstack.support.words import listed, nearest
+
+EMPTY_LIST: Any = Field(default_factory=lambda: [])
+"""A field's default. For `list` itself pydantic parses Python's words on it: 0.2 ms a field."""
 
 
 class Strict(BaseModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import InvalidInput, relative
 
@@ -32,9 +32,9 @@ class Runners(Strict):
     pipeline builds is signed, so it must not run where merge requests could have left something.
     """
 
-    build: list[Tag] = Field(default_factory=list)
-    cluster: list[Tag] = Field(default_factory=list)
-    protected: list[Tag] = Field(default_factory=list)
+    build: list[Tag] = EMPTY_LIST
+    cluster: list[Tag] = EMPTY_LIST
+    protected: list[Tag] = EMPTY_LIST
     trusted: list[Tag] = Field(default_factory=lambda: ["protected"])
 
 
@@ -61,8 +61,8 @@ class Images(Strict):
     vulnerabilities: Folder | Literal["unknown"]
     to: Folder | None = None
     settings: Word | None = None
-    regions: list[Word] = Field(default_factory=list)
-    share: list[Word] = Field(default_factory=list)
+    regions: list[Word] = EMPTY_LIST
+    share: list[Word] = EMPTY_LIST
     budget: Annotated[float, Field(gt=0)] | None = None
     audience: Word | None = None
 
@@ -78,9 +78,9 @@ class Site(Strict):
     """
 
     system: Word
-    partitions: list[Word] = Field(default_factory=list)
-    runners: Runners = Runners()
-    variables: Variables = Variables()
+    partitions: list[Word] = EMPTY_LIST
+    runners: Runners = Field(default_factory=Runners)
+    variables: Variables = Field(default_factory=Variables)
     staging: Folder
     root: Folder | None = None
     compilers: Folder | None = None
@@ -98,10 +98,10 @@ class Settings(Strict):
     """
 
     systems: Annotated[list[Site], Field(min_length=1)]
-    caches: list[Word] = Field(default_factory=list)
+    caches: list[Word] = EMPTY_LIST
     push: Word | None = None
-    trust: list[Word] = Field(default_factory=list)
-    mirrors: list[Word] = Field(default_factory=list)
+    trust: list[Word] = EMPTY_LIST
+    mirrors: list[Word] = EMPTY_LIST
     locks: Word | None = None
     solve: bool = False
     image: Image | None = None

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
-from mvstack.model.base import Reasoned, Strict
+from mvstack.model.base import EMPTY_LIST, Reasoned, Strict
 from mvstack.model.rules import (
     Believe,
     Beneath,
@@ -126,10 +126,10 @@ class FabricRow(Row):
 
     title: Text
     loud: Text = ""
-    devices: list[Literal["ch4:ofi", "ch4:ucx"]] = Field(default_factory=list)
+    devices: list[Literal["ch4:ofi", "ch4:ucx"]] = EMPTY_LIST
     libfabric: Libfabric | None = None
     ucx: Ucx | None = None
-    seen: list[Seen] = Field(default_factory=list)
+    seen: list[Seen] = EMPTY_LIST
 
     @model_validator(mode="after")
     def _devices_have_libraries(self) -> Self:
@@ -192,7 +192,7 @@ class SchedulerRow(Row):
     submit: Text = ""
     script: Literal["job.sh", "job.yaml"] = "job.sh"
     directive: Text = ""
-    header: list[Annotated[Text, HEADER]] = Field(default_factory=list)
+    header: list[Annotated[Text, HEADER]] = EMPTY_LIST
     first: Text = ""
     hosts: Text = "hostname"
     look: Annotated[Text, LOOK] = "on a node of it: sh -c {line}"
@@ -207,14 +207,14 @@ class SchedulerRow(Row):
 class PmiRow(Row):
     """A PMI, and the names by which ``srun --mpi=list`` offers it."""
 
-    plugins: list[Name] = Field(default_factory=list)
+    plugins: list[Name] = EMPTY_LIST
 
 
 class FileSystemRow(Row):
     """A driver of ROMIO, the types of mounts that lead to it, the products that lack it."""
 
-    mounts: list[Name] = Field(default_factory=list)
-    not_in: list[Product] = Field(default_factory=list)
+    mounts: list[Name] = EMPTY_LIST
+    not_in: list[Product] = EMPTY_LIST
 
 
 class Place(Strict):
@@ -227,8 +227,8 @@ class Place(Strict):
 
     header: Text = ""
     pc: Text = ""
-    tools: list[Text] = Field(default_factory=list)
-    prefixes: list[Folder] = Field(default_factory=list)
+    tools: list[Text] = EMPTY_LIST
+    prefixes: list[Folder] = EMPTY_LIST
     usual: bool = True
 
 
@@ -243,7 +243,7 @@ class External(Row):
 
     packages: list[PackageName] | None = None
     parameter: Variable | None = None
-    when: When = When()
+    when: When = Field(default_factory=When)
     default: Folder = "/usr"
     seen: Place | None = None
 
@@ -263,13 +263,13 @@ class Policy(Strict):
     drivers: dict[Name, Name] = Field(default_factory=dict)
     gpus: dict[Name, GpuRow] = Field(default_factory=dict)
     interfaces: dict[Name, Text] = Field(default_factory=dict)
-    builds: list[BuildRow] = Field(default_factory=list)
-    launchers: list[LauncherRow] = Field(default_factory=list)
+    builds: list[BuildRow] = EMPTY_LIST
+    launchers: list[LauncherRow] = EMPTY_LIST
     programs: dict[Name, Program] = Field(default_factory=dict)
     pmis: dict[Name, PmiRow] = Field(default_factory=dict)
     schedulers: dict[Name, SchedulerRow] = Field(default_factory=dict)
-    refusals: list[RefusalRow] = Field(default_factory=list)
-    rails: list[RailRow] = Field(default_factory=list)
+    refusals: list[RefusalRow] = EMPTY_LIST
+    rails: list[RailRow] = EMPTY_LIST
     products: dict[Name, ProductRow] = Field(default_factory=dict)
     file_systems: dict[Name, FileSystemRow] = Field(default_factory=dict)
     externals: dict[Name, External] = Field(default_factory=dict)

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.vocabulary import PROFILES, Profile
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.errors import Missing
@@ -22,7 +22,7 @@ class Needed(Strict):
     package: str
     why: str
     profile: Profile = "default"
-    easybuild: list[str] = Field(default_factory=list)
+    easybuild: list[str] = EMPTY_LIST
     command: str = ""
     without: str = ""
     planned: bool = False
@@ -38,7 +38,7 @@ class Family(Strict):
     update: str
     install: str
     present: str
-    packages: list[Needed] = Field(default_factory=list)
+    packages: list[Needed] = EMPTY_LIST
     named_as: str = Field("", alias="as")
     names: dict[str, str] = Field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from mvstack.model.base import Strict
+from mvstack.model.base import EMPTY_LIST, Strict
 from mvstack.model.constraint import Spec, SpecWords
 from mvstack.model.system import Compiler, External, System, Wish
 from mvstack.model.text import ModuleName, Name, PackageName, Page, Suffix, Text, Version, matching
@@ -69,10 +69,10 @@ class Where(Strict):
     on where a partition over the system's compiler asks for it (`mpi: {transport: built}`).
     """
 
-    gpu: list[GpuKind] = Field(default_factory=list)
+    gpu: list[GpuKind] = EMPTY_LIST
     builder: Literal["", "easybuild", "spack"] = ""
     gcc: Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)*)?$", max_length=20)] = ""
-    generations: list[Version] = Field(default_factory=list)
+    generations: list[Version] = EMPTY_LIST
     transport: Literal["", "built"] = ""
 
 
@@ -95,11 +95,11 @@ class Package(Strict):
     toolchain: Literal["", "gcc", "gmvapich", "mvfoss"] = "gmvapich"
     suffix: Suffix = ""
     easybuild: Text = ""
-    only_over: list[Product] = Field(default_factory=list)
+    only_over: list[Product] = EMPTY_LIST
     instead: Literal[""] | Name = ""
     module: ModuleName = ""
     spack: Spec = ""
-    variants: list[Variant] = Field(default_factory=list)
+    variants: list[Variant] = EMPTY_LIST
     gpu: GpuVariant | None = None
     where: Where = Field(default_factory=Where)
     licence: Licence = "open"
@@ -173,7 +173,7 @@ class Release(Strict):
     builder: Builder | None = None
     systems: dict[Name, dict[Name, Then]] = Field(default_factory=dict)
     mpi: dict[Product, list[MpiVersion]]
-    packages: list[Package] = Field(default_factory=list)
+    packages: list[Package] = EMPTY_LIST
 
     @model_validator(mode="after")
     def _has_an_mpi(self) -> Self:
@@ -212,4 +212,4 @@ class Addition(Strict):
     status: Status | None = None
     title: Text = ""
     mpi: dict[Product, list[MpiVersion]] = Field(default_factory=dict)
-    packages: list[Package] = Field(default_factory=list)
+    packages: list[Package] = EMPTY_LIST

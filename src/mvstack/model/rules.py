@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, Field
 
-from mvstack.model.base import Reasoned, Strict
+from mvstack.model.base import EMPTY_LIST, Reasoned, Strict
 from mvstack.model.text import Count, Device, Name, Text, Variable
 from mvstack.model.vocabulary import Fabric, Gpu, Launcher, Pmi, Product, Provision
 
@@ -52,19 +52,19 @@ class When(Strict):
     ``provided``: whether the site has the MPI already. ``cma``: as in a partition.
     """
 
-    fabric: list[Fabric] = Field(default_factory=list)
-    nic: list[Text] = Field(default_factory=list)
-    gpu: list[Gpu] = Field(default_factory=list)
+    fabric: list[Fabric] = EMPTY_LIST
+    nic: list[Text] = EMPTY_LIST
+    gpu: list[Gpu] = EMPTY_LIST
     gpu_buffers: Literal["direct", "staged"] | None = None
-    launcher: list[Launcher] = Field(default_factory=list)
-    pmi: list[Pmi] = Field(default_factory=list)
-    os: list[Text] = Field(default_factory=list)
-    not_os: list[Text] = Field(default_factory=list)
-    arch: list[Text] = Field(default_factory=list)
-    not_arch: list[Text] = Field(default_factory=list)
-    product: list[Product] = Field(default_factory=list)
+    launcher: list[Launcher] = EMPTY_LIST
+    pmi: list[Pmi] = EMPTY_LIST
+    os: list[Text] = EMPTY_LIST
+    not_os: list[Text] = EMPTY_LIST
+    arch: list[Text] = EMPTY_LIST
+    not_arch: list[Text] = EMPTY_LIST
+    product: list[Product] = EMPTY_LIST
     version: Annotated[Text, AfterValidator(_condition)] | None = None
-    device: list[Text] = Field(default_factory=list)
+    device: list[Text] = EMPTY_LIST
     libfabric: Provision | None = None
     fallback: bool | None = None
     provided: bool | None = None
@@ -75,7 +75,7 @@ class Setting(Reasoned):
     """A variable that the MPI's module sets, with the reason, for builds that ``when`` is of."""
 
     value: Text
-    when: When = When()
+    when: When = Field(default_factory=When)
 
 
 class Transport(Strict):
@@ -102,9 +102,9 @@ class Believe(Strict):
     ``transports`` carry messages over the fabric, ``memory`` are those that reach GPU buffers.
     """
 
-    providers: list[Text] = Field(default_factory=list)
-    transports: list[Text] = Field(default_factory=list)
-    memory: list[Text] = Field(default_factory=list)
+    providers: list[Text] = EMPTY_LIST
+    transports: list[Text] = EMPTY_LIST
+    memory: list[Text] = EMPTY_LIST
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class BuildRow(Reasoned):
     when: When
     by_name: bool = False
     use: Use
-    believe: Believe = Believe()
+    believe: Believe = Field(default_factory=Believe)
 
 
 class LauncherRow(Reasoned):

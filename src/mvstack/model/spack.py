@@ -3,9 +3,9 @@
 from functools import cache
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import StringConstraints
 
-from mvstack.model.base import Reasoned, Strict, validated
+from mvstack.model.base import EMPTY_LIST, Reasoned, Strict, validated
 from mvstack.model.text import Name, Text, Version
 from mvstack.model.yamlfile import read_yaml
 from mvstack.support.home import home
@@ -44,8 +44,8 @@ class SpackPins(Strict):
 
     spack: Pin
     packages: Pin
-    requirements: list[Requirement] = Field(default_factory=list)
-    operating_systems: list[OperatingSystem] = Field(default_factory=list)
+    requirements: list[Requirement] = EMPTY_LIST
+    operating_systems: list[OperatingSystem] = EMPTY_LIST
 
     @property
     def repositories(self) -> dict[str, Pin]:

@@ -33,7 +33,7 @@ FLAGS = ("cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs")
 Value = bool | str | tuple[str, ...]
 
 # what a file says beyond these parts of it is of no interest
-AS_WRITTEN = ConfigDict(populate_by_name=True)
+AS_WRITTEN = ConfigDict(populate_by_name=True, defer_build=True)
 
 
 def _value(value: Any) -> Any:

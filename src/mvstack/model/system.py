@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 import archspec.cpu
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from mvstack.model.base import Strict
+from mvstack.model.base import EMPTY_LIST, Strict
 from mvstack.model.image import ImageSpec
 from mvstack.model.text import (
     CompilerName,
@@ -55,9 +55,9 @@ class External(Strict):
 
     version: Version | None = None
     prefix: Folder
-    providers: list[Provider] = Field(default_factory=list)
-    transports: list[Name] = Field(default_factory=list)
-    mpi: list[Name] = Field(default_factory=list)
+    providers: list[Provider] = EMPTY_LIST
+    transports: list[Name] = EMPTY_LIST
+    mpi: list[Name] = EMPTY_LIST
     variants: Text = ""
 
 
@@ -98,9 +98,9 @@ class Network(Strict):
 
     rails: Annotated[int, Field(ge=1, le=64)] | None = None
     gbps: Count | None = None
-    hcas: list[HcaName] = Field(default_factory=list)
+    hcas: list[HcaName] = EMPTY_LIST
     topology: Text = ""
-    torus: Annotated[list[Count], Field(max_length=6)] = Field(default_factory=list)
+    torus: Annotated[list[Count], Field(max_length=6)] = EMPTY_LIST
     oversubscription: Ratio | None = None
     pkey: Text = ""
     key: Annotated[int, Field(ge=2, le=0xFFFE)] | None = None
@@ -140,22 +140,22 @@ class Partition(Strict):
     target: Text
     fabric: Fabric
     nic: Name | None = None
-    network: Network = Network()
+    network: Network = Field(default_factory=Network)
     gpu: Gpu = "none"
     gpus: Annotated[int, Field(ge=0, le=1024)] = 0
     gpu_model: Text = ""
     gpu_arch: GpuArch | None = None
     gpu_buffers: Literal["direct", "staged"] = "direct"
-    near: list[Near] = Field(default_factory=list)
+    near: list[Near] = EMPTY_LIST
     launcher: Launcher
     pmi: Pmi | None = None
     scheduler: Scheduler | None = None
     os: Name | None = None
-    scheduler_options: list[Text] = Field(default_factory=list)
-    file_systems: list[Name] = Field(default_factory=list)
+    scheduler_options: list[Text] = EMPTY_LIST
+    file_systems: list[Name] = EMPTY_LIST
     compiler: Compiler
     externals: dict[ExternalName, External] = Field(default_factory=dict)
-    mpi: Wish = Wish()
+    mpi: Wish = Field(default_factory=Wish)
     profile: Profile | None = None
     without: dict[PackageName, Text] = Field(default_factory=dict)
     image: ImageSpec | None = None
@@ -233,9 +233,9 @@ class System(Strict):
     os: Name | None = None
     scheduler: Scheduler = "none"
     discover: bool = False
-    install: Install = Install()
+    install: Install = Field(default_factory=Install)
     source: Text = ""
-    sources: list[Document] = Field(default_factory=list)
+    sources: list[Document] = EMPTY_LIST
     confirm: dict[Text, Text] = Field(default_factory=dict)
     partitions: dict[Name, Partition] = Field(default_factory=dict)
     not_offered: dict[Name, NotOffered] = Field(default_factory=dict)

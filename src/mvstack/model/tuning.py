@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from mvstack.model.base import Reasoned, Strict, validated
+from mvstack.model.base import EMPTY_LIST, Reasoned, Strict, validated
 from mvstack.model.rules import When
 from mvstack.model.text import ModuleName, Text, Variable
 from mvstack.model.yamlfile import read_yaml
@@ -25,9 +25,9 @@ class Tunable(Reasoned):
     """
 
     variable: Variable
-    when: When = When()
-    over: list[Text] = Field(default_factory=list)
-    values: list[Text] = Field(default_factory=list)
+    when: When = Field(default_factory=When)
+    over: list[Text] = EMPTY_LIST
+    values: list[Text] = EMPTY_LIST
     default: Text | None = None
     also: dict[Variable, Text] = Field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class Never(Reasoned):
 
     variable: Variable
     at_least: int | None = None
-    values: list[Text] = Field(default_factory=list)
+    values: list[Text] = EMPTY_LIST
 
     def forbids(self, variable: str, value: str) -> bool:
         """Whether it is one of them."""
@@ -107,7 +107,7 @@ class Tuned(Strict):
     gain: Gain | None = None
     by: dict[Text, Gain] = Field(default_factory=dict)
     tried: int
-    rejected: list[Rejected] = Field(default_factory=list)
+    rejected: list[Rejected] = EMPTY_LIST
 
 
 def load_tuning() -> Tuning:

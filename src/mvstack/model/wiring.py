@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from mvstack.model.base import Strict
+from mvstack.model.base import EMPTY_LIST, Strict
 from mvstack.model.text import Count, Name, Text, matching
 
 LANES = {"SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64, "EDR": 25.0}
@@ -64,7 +64,7 @@ class Wiring(Strict):
     tree: Tree | None = None
     torus: Torus | None = None
     names: Names
-    others: list[Text] = Field(default_factory=list)
+    others: list[Text] = EMPTY_LIST
     source: Text
     assumed: Text = ""
 

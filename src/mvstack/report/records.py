@@ -42,7 +42,7 @@ Number = Annotated[float | None, BeforeValidator(_finite)]
 class Record(BaseModel):
     """A part of a record. Times are in seconds, sizes in bytes; ``None`` means: not recorded."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class Notice(Record):
@@ -127,7 +127,7 @@ class Plan(Record):
     os: Text = ""
     target: Text = ""
     cores: int | None = None
-    compiler: Compiler = Compiler()
+    compiler: Compiler = Field(default_factory=Compiler)
     fallback: Text = ""
     mpi: tuple[Mpi, ...] = ()
     packages: tuple[Package, ...] = ()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from mvstack.model.base import Strict, first_error
+from mvstack.model.base import EMPTY_LIST, Strict, first_error
 from mvstack.model.load import load_system, system_names
 from mvstack.model.text import Name, Text
 from mvstack.model.yamlfile import read_yaml
@@ -44,7 +44,7 @@ class Saying(Strict):
     benchmark: Text
     mpi: Text = ""
     parameters: dict[Text, Any] = Field(default_factory=dict)
-    figures: list[Told] = Field(default_factory=list)
+    figures: list[Told] = EMPTY_LIST
     note: Text = ""
     source: Text
 

@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
 from ruamel.yaml import YAML
 
-from mvstack.model.base import Strict, validated
+from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.yamlfile import read_yaml
 from mvstack.sources.spec import SHA256, SourceSpec
 from mvstack.sources.store import Entry, Store
@@ -48,7 +47,7 @@ _HEAD = """\
 
 
 class _File(Strict):
-    accepted: list[Accepted] = Field(default_factory=list)
+    accepted: list[Accepted] = EMPTY_LIST
 
 
 def state_dir() -> Path:
