@@ -81,8 +81,8 @@ def sayings(path: Path) -> list[Saying]:
 
 def check_references(path: Path) -> None:
     """Refuse figures of a system or of partitions that there are not."""
-    if path.stem not in system_names():
-        close = nearest(path.stem, system_names())
+    if path.stem not in (known := system_names()):
+        close = nearest(path.stem, known)
         todo = "call the file after the system (`mvstack list systems`)"
         what = f"there is no system {path.stem}"
         raise InvalidInput(what, relative(path), nearest=close, todo=todo)

@@ -60,7 +60,7 @@ class Home:
             for odd in folder.glob("*.yml") if pattern.endswith(".yaml") else ():
                 what, todo = "nothing reads a file of this name", f"call it {odd.stem}.yaml"
                 raise InvalidInput(what, relative(odd), todo=todo)
-            found |= {path.name: path for path in sorted(folder.glob(pattern))}
+            found |= {path.name: path for path in sorted(folder.glob(pattern), key=str)}
         return dict(sorted(found.items()))
 
     def file(self, kind: str, name: str) -> Path:
