@@ -404,6 +404,13 @@ def test_runs_of_two_nodes_are_not_held_against_those_of_one() -> None:
     assert steady([*far, *near, *moved]) == [*far, *near]
 
 
+def test_runs_of_unknown_distance_do_not_move_the_middle() -> None:
+    unknown = [row("ours", n, 1.0) | {"hop": 0.0} for n in range(1, 6)]
+    near = [row("ours", n, 1.0) | {"hop": 30.0} for n in (6, 7)]
+    moved = [row("ours", 8, 9.0) | {"hop": 170.0}]
+    assert steady([*unknown, *near, *moved]) == [*unknown, *near]
+
+
 def test_an_application_confirms_what_was_found_and_can_only_speak_against_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
