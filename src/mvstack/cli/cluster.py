@@ -12,7 +12,7 @@ from mvstack.image import store, testing, virtual
 from mvstack.image.cluster import Cluster, Place, cluster_files, make_cluster
 from mvstack.image.flow import Asked
 from mvstack.support.console import say
-from mvstack.support.errors import CheckFailed, InvalidInput, Problem
+from mvstack.support.errors import CheckFailed, InvalidInput
 from mvstack.support.files import write_atomically
 
 app = options.commands(__doc__)
@@ -112,5 +112,5 @@ def run(
     work = folder / "clusters" / cluster.image.name
     status = virtual.run_cluster(cluster, disk, work, use, options.progress(False))
     if status and not (words or shell):
-        raise CheckFailed(Problem("the first job failed", cluster.of, found=f"status {status}"))
+        raise CheckFailed("the first job failed", cluster.of, found=f"status {status}")
     sys.exit(status)

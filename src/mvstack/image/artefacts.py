@@ -46,4 +46,4 @@ def sha256(path: Path) -> str:
     try:
         return sha256_of(path)
     except OSError as error:
-        raise Missing(Problem(f"cannot be read: {error.strerror}", relative(path))) from None
+        raise Missing(f"cannot be read: {error.strerror}", relative(path)) from None

@@ -14,7 +14,7 @@ from pathlib import Path
 from mvstack.image import tools
 from mvstack.image.disks import mounted
 from mvstack.support import hashes, locks
-from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.errors import BuildFailed
 from mvstack.support.processes import run
 
 #: What a disk needs to start and be provisioned; all else the provisioning brings.
@@ -172,7 +172,7 @@ def _partition(raw: Path, root: Path, of: Base, log: Path) -> None:
     table = f"label: dos\nlabel-id: 0x6d766170\nstart={START}MiB, type=83, bootable\n"
     done = run(["/usr/sbin/sfdisk", "--quiet", raw], data=table.encode())
     if not done.ok:
-        raise BuildFailed(Problem("the disk could not be partitioned", str(raw), found=done.errors))
+        raise BuildFailed("the disk could not be partitioned", str(raw), found=done.errors)
     command: list[str | Path] = [
         "mkfs.ext4", "-q", "-F", "-L", "root", "-U", str(_UUID),
         # extlinux of Debian 12 reads no 64bit and no metadata_csum_seed

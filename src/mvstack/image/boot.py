@@ -82,7 +82,7 @@ def boot_test(
 def _cost(image: ImagePlan, site: dict[str, Any], spend: Spend) -> float:
     """What it can cost at most, in the currency of the site's prices."""
     if image.cloud == "qemu":
-        raise Refused(Problem("an image for QEMU is started here", todo="mvstack image test"))
+        raise Refused("an image for QEMU is started here", todo="mvstack image test")
     price = (site.get("prices") or {}).get(image.machine)
     lacking = [one for one in _NETWORK[image.cloud] if not site.get(one)]
     if price is None:

@@ -19,7 +19,7 @@ from mvstack.image.plan import ImagePlan
 from mvstack.image.render import image_files
 from mvstack.plan.types import Plan
 from mvstack.support import hashes
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 from mvstack.support.files import sha256_of
 from mvstack.support.progress import Progress
 
@@ -209,17 +209,15 @@ def read_packages(path: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InvalidInput(
-            Problem(f"the list of packages cannot be read: {why}", relative(path), todo=todo)
+            f"the list of packages cannot be read: {why}", relative(path), todo=todo
         ) from None
     for number, line in enumerate(text.splitlines() or [""], start=1):
         if not re.fullmatch(r"[\w.+-]+[:.]\w+=\S+", line):
             raise InvalidInput(
-                Problem(
-                    "is no line of a list of packages",
-                    f"{relative(path)}:{number}",
-                    found=line[:80] or "an empty line",
-                    allowed="name:architecture=version",
-                    todo=todo,
-                )
+                "is no line of a list of packages",
+                f"{relative(path)}:{number}",
+                found=line[:80] or "an empty line",
+                allowed="name:architecture=version",
+                todo=todo,
             )
     return text

@@ -93,12 +93,10 @@ def make_cluster(of: str, image: ImagePlan, nodes: int, place: Place) -> Cluster
     where = f"{image.system}/{image.partition}"
     if not any(" srun " in f" {row['launch']} " for row in image.launch):
         raise Refused(
-            Problem(
-                "a cluster runs jobs by Slurm, and this image holds none",
-                where,
-                found=f"launch lines: {', '.join(row['launch'] for row in image.launch)}",
-                todo="name a partition with `launcher: srun`, e.g. qemu-debian12/cluster",
-            )
+            "a cluster runs jobs by Slurm, and this image holds none",
+            where,
+            found=f"launch lines: {', '.join(row['launch'] for row in image.launch)}",
+            todo="name a partition with `launcher: srun`, e.g. qemu-debian12/cluster",
         )
     if not 2 <= nodes <= MOST:
         raise InvalidInput(f"{nodes} nodes", where, allowed=f"2 to {MOST}", todo="--nodes N")

@@ -9,7 +9,7 @@ from typing import Any
 
 from mvstack.plan.spack import own_repositories
 from mvstack.sources.recipes import specs_from_easyconfigs
-from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.errors import InvalidInput, relative
 from mvstack.tree.records import kept_plan
 
 Row = dict[str, Any]
@@ -78,7 +78,7 @@ def components(tree: Path, facts: Facts = Facts()) -> list[Component]:
         plan = kept_plan(tree)
     except (OSError, ValueError) as error:
         raise InvalidInput(
-            Problem(f"is no tree of a release: {error}", relative(tree / "records" / "plan.json"))
+            f"is no tree of a release: {error}", relative(tree / "records" / "plan.json")
         ) from None
     titles = {(str(row.get("software") or row.get("name")), str(row.get("version"))): row
               for row in [*plan["mpi"], *plan["packages"]]}  # fmt: skip
@@ -111,11 +111,9 @@ def _builds(tree: Path) -> list[Row]:
                 last[str(row.get("easyconfig") or row["hash"])] = row
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
-            Problem(
-                f"the records of the tree cannot be read: {error}",
-                relative(path),
-                because="an SBOM that leaves something out is worse than none",
-            )
+            f"the records of the tree cannot be read: {error}",
+            relative(path),
+            because="an SBOM that leaves something out is worse than none",
         ) from None
     return [row for key, row in last.items() if not row.get("easyconfig") or key in installed]
 

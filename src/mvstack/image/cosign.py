@@ -10,7 +10,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from mvstack.support.errors import Missing, Problem, Refused, relative
+from mvstack.support.errors import Missing, Refused, relative
 from mvstack.support.processes import run
 
 PREFIX = "cosign:"
@@ -31,7 +31,7 @@ def own(key: str) -> str:
     name = _name(_said("public-key", "--key", key), key)
     if name not in _trusted():
         todo = f"{TRUSTED}=FILE[:FILE…] names public keys: cosign public-key --key {key} >FILE"
-        raise Refused(Problem("the key that signs is not among those trusted", key, todo=todo))
+        raise Refused("the key that signs is not among those trusted", key, todo=todo)
     return name
 
 
@@ -56,12 +56,10 @@ def signer(text: bytes, bundle: Path) -> str:
         else:
             return name
     raise Refused(
-        Problem(
-            "the build is not signed by a key of cosign's that is trusted here",
-            relative(bundle),
-            found=said or "no key is trusted",
-            todo=f"{TRUSTED}=FILE[:FILE…] names the public keys of those you trust",
-        )
+        "the build is not signed by a key of cosign's that is trusted here",
+        relative(bundle),
+        found=said or "no key is trusted",
+        todo=f"{TRUSTED}=FILE[:FILE…] names the public keys of those you trust",
     )
 
 
@@ -72,13 +70,13 @@ def _trusted() -> dict[str, str]:
         return {_name(Path(file).read_text(), file): file for file in files}
     except OSError as error:
         said = f"{TRUSTED} names a file that cannot be read: {error.strerror}"
-        raise Missing(Problem(said, str(error.filename))) from None
+        raise Missing(said, str(error.filename)) from None
 
 
 def _name(text: str, where: str) -> str:
     """What a key in PEM is called: the SHA-256 of its DER, as sigstore's tools print it."""
     if not (found := _PEM.search(text)):
-        raise Refused(Problem("is no public key in PEM", where, found=text[:80]))
+        raise Refused("is no public key in PEM", where, found=text[:80])
     return f"cosign {hashlib.sha256(base64.b64decode(found[1])).hexdigest()}"
 
 
@@ -87,7 +85,7 @@ def _said(*words: str, data: bytes = b"") -> str:
         done = run(["cosign", *words], data=data)
     except FileNotFoundError:
         todo = "install it (docs.sigstore.dev), or sign by GPG: leave --key cosign:… out"
-        raise Missing(Problem("cosign is not installed", todo=todo)) from None
+        raise Missing("cosign is not installed", todo=todo) from None
     if not done.ok:
-        raise Refused(Problem(f"cosign {words[0]} failed", found=done.errors.strip()[-300:]))
+        raise Refused(f"cosign {words[0]} failed", found=done.errors.strip()[-300:])
     return done.text

@@ -35,9 +35,7 @@ def volumes(disk: Path) -> list[Volume]:
     """
     done = run(["/usr/sbin/sfdisk", "--json", disk])
     if not done.ok:
-        raise BuildFailed(
-            Problem("the disk has no partition table", str(disk), found=done.errors.strip())
-        )
+        raise BuildFailed("the disk has no partition table", str(disk), found=done.errors.strip())
     table = json.loads(done.text)["partitiontable"]
     sector = int(table.get("sectorsize", 512))
     found = []
@@ -73,12 +71,10 @@ def mounted(disk: Path, read_only: bool = False) -> Iterator[Path]:
             raise
         if said := _unmounted(name):
             raise BuildFailed(
-                Problem(
-                    "a disk could not be unmounted, and what is on it may not be whole",
-                    name,
-                    found=said,
-                    todo="see who uses it (fuser -m), then run the same command again",
-                )
+                "a disk could not be unmounted, and what is on it may not be whole",
+                name,
+                found=said,
+                todo="see who uses it (fuser -m), then run the same command again",
             )
     finally:
         with contextlib.suppress(OSError):
@@ -132,7 +128,7 @@ def _mount_root(disk: Path, parts: list[Volume], place: Path, read_only: bool) -
         if len(candidates) == 1 or (place / "etc").is_dir():
             return one
         run(["umount", place])
-    raise CheckFailed(Problem("no partition of the disk holds a system's /etc", str(disk)))
+    raise CheckFailed("no partition of the disk holds a system's /etc", str(disk))
 
 
 def _mount(disk: Path, part: Volume, place: Path, read_only: bool) -> None:
@@ -141,12 +137,10 @@ def _mount(disk: Path, part: Volume, place: Path, read_only: bool) -> None:
     done = run(["mount", "-t", part.kind, "-o", options, disk, place])
     if not done.ok:
         raise Missing(
-            Problem(
-                "a disk could not be mounted through a loop device",
-                str(disk),
-                found=done.errors.strip(),
-                todo="run it where root may use /dev/loop-control; a container needs it passed",
-            )
+            "a disk could not be mounted through a loop device",
+            str(disk),
+            found=done.errors.strip(),
+            todo="run it where root may use /dev/loop-control; a container needs it passed",
         )
 
 

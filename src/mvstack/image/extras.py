@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 from mvstack.support.home import DATA
 
 _INSTALL = """set -euo pipefail; top=$1; source "$top/requirements/setup.sh"; set_up_images"""
@@ -28,11 +28,9 @@ def need(*modules: str) -> None:
         lacking = [name for name in modules if not _there(name)]
     if lacking:
         raise Missing(
-            Problem(
-                f"Python packages for images are not installed: {', '.join(lacking)}",
-                sys.prefix,
-                todo=f"{sys.executable} -m pip install 'mvapich-stack[images]'",
-            )
+            f"Python packages for images are not installed: {', '.join(lacking)}",
+            sys.prefix,
+            todo=f"{sys.executable} -m pip install 'mvapich-stack[images]'",
         )
 
 

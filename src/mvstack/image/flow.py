@@ -24,7 +24,7 @@ from mvstack.install import stages
 from mvstack.install.flow import Request, install
 from mvstack.plan.make import split_name
 from mvstack.plan.types import Plan
-from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.support.errors import CheckFailed, InvalidInput, Missing, Refused
 from mvstack.support.files import full
 from mvstack.support.progress import Progress
 
@@ -112,9 +112,7 @@ def _can_begin(
     vulnerabilities.read_accepted()
     database = os.environ.get("MVSTACK_OSV", "")
     if database and not Path(database).exists():
-        raise Missing(
-            Problem("there is no such database", database, todo="set MVSTACK_OSV right, or not")
-        )
+        raise Missing("there is no such database", database, todo="set MVSTACK_OSV right, or not")
     if key:
         sign.own_key(key)
     return there
@@ -124,14 +122,12 @@ def _plain_path(folder: Path) -> None:
     """Refuse a path that qemu, ssh, mmdebstrap and Packer would not all take whole."""
     if odd := sorted(set(re.findall(r"[^\w/.+~@=-]", str(folder)))):
         raise InvalidInput(
-            Problem(
-                "the folder of images must be a plain path",
-                str(folder),
-                found=" ".join(map(repr, odd)),
-                allowed="letters, digits and / . _ + ~ @ = -",
-                because="the programs that make a disk end a path at other characters",
-                todo="give another with --images or MVSTACK_IMAGES",
-            )
+            "the folder of images must be a plain path",
+            str(folder),
+            found=" ".join(map(repr, odd)),
+            allowed="letters, digits and / . _ + ~ @ = -",
+            because="the programs that make a disk end a path at other characters",
+            todo="give another with --images or MVSTACK_IMAGES",
         )
 
 

@@ -10,7 +10,7 @@ from mvstack.image.clouds import Cloud
 from mvstack.image.flow import Asked
 from mvstack.image.plan import ImagePlan
 from mvstack.image.site import cloud, read_site
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 
 
 def replicate_image(
@@ -37,7 +37,7 @@ def deprecate_image(
     that is not published.
     """
     if last < datetime.now(UTC).date():
-        raise InvalidInput(Problem("that day is over", "--last", found=str(last)))
+        raise InvalidInput("that day is over", "--last", found=str(last))
     image, there = _at(asked, site, regions, "deprecate")
     where = there.deprecate(image.name, version, last)
     for one in store.versions(asked.folder(), image=image.name):
@@ -60,10 +60,8 @@ def _at(
     _, image = asked.plan(what)
     if image.cloud == "qemu":
         raise InvalidInput(
-            Problem(
-                f"{image.name} is published to a folder, not to a cloud",
-                todo="remove the folder of the version",
-            )
+            f"{image.name} is published to a folder, not to a cloud",
+            todo="remove the folder of the version",
         )
     known = read_site(site)
     copied = [*(known.get("aws_copy_regions") or []), *regions]

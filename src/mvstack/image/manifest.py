@@ -22,7 +22,7 @@ from mvstack.image.globs import matcher
 from mvstack.image.walk import Node, unreadable, walk
 from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput, Missing, Problem, relative
+from mvstack.support.errors import InvalidInput, Missing, relative
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 
@@ -171,17 +171,15 @@ def read(path: Path) -> list[Entry]:
     try:
         lines = path.read_text(encoding="ascii").split("\n")
     except OSError as error:
-        raise Missing(Problem(f"cannot be read: {error.strerror}", relative(path))) from None
+        raise Missing(f"cannot be read: {error.strerror}", relative(path)) from None
     except UnicodeDecodeError:
-        raise InvalidInput(Problem("is no manifest: it is not ASCII", relative(path))) from None
+        raise InvalidInput("is no manifest: it is not ASCII", relative(path)) from None
     if lines[0] != HEAD or lines[-1] != "":
         raise InvalidInput(
-            Problem(
-                "is no whole manifest of this version",
-                relative(path),
-                found=lines[0][:80],
-                allowed=f"{HEAD}, and a line break at the end",
-            )
+            "is no whole manifest of this version",
+            relative(path),
+            found=lines[0][:80],
+            allowed=f"{HEAD}, and a line break at the end",
         )
     return [_parsed(line, f"{relative(path)}:{n}") for n, line in enumerate(lines[1:-1], start=2)]
 
@@ -190,7 +188,7 @@ def _parsed(line: str, where: str) -> Entry:
     match = _LINE.fullmatch(line)
     kind = next((kind for kind in _KINDS.values() if match and match["kind"] == kind), None)
     if match is None or kind is None:
-        raise InvalidInput(Problem("is no line of a manifest", where, found=line[:80]))
+        raise InvalidInput("is no line of a manifest", where, found=line[:80])
     try:
         attributes = [one.rpartition("=") for one in match["attributes"].split()]
         return Entry(
@@ -204,7 +202,7 @@ def _parsed(line: str, where: str) -> Entry:
             tuple((unescaped(name), value) for name, _, value in attributes),
         )
     except ValueError as error:
-        raise InvalidInput(Problem(f"is no line of a manifest: {error}", where)) from None
+        raise InvalidInput(f"is no line of a manifest: {error}", where) from None
 
 
 def read_declared(path: Path = DECLARED) -> list[Declared]:

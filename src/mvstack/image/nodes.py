@@ -13,7 +13,7 @@ from mvstack.image import kit
 from mvstack.image.job import Job
 from mvstack.image.plan import ImagePlan
 from mvstack.image.vm import Machine
-from mvstack.support.errors import BuildFailed, CheckFailed, Problem
+from mvstack.support.errors import BuildFailed, CheckFailed
 from mvstack.support.processes import Limits, TimedOut, follow, started
 
 THERE = "/tmp/mvapich-stack-test"
@@ -37,7 +37,7 @@ def smoke(job: Job, machines: Sequence[Machine], work: Path, note: Note) -> dict
         brought = one.run(f"mkdir -p {THERE} && tar -C {THERE} -xf -", data=archive)
         if not brought.ok:
             said = brought.errors.strip()[-300:]
-            raise CheckFailed(Problem("the test could not be copied there", one.where, found=said))
+            raise CheckFailed("the test could not be copied there", one.where, found=said)
     log = work / ("nodes.log" if several else "smoke.log")
     command = f"sudo bash {THERE}/provision/smoke"
     with contextlib.ExitStack() as stack:
@@ -69,9 +69,9 @@ def _nodes(machines: Sequence[Machine]) -> bytes:
         rows.append(done.text.strip())
         if len(rows[-1].split()) != 2 or " 127." in rows[-1]:
             what = "it does not say at which address the others reach it"
-            raise CheckFailed(Problem(what, one.where, found=done.said.strip()[-300:]))
+            raise CheckFailed(what, one.where, found=done.said.strip()[-300:])
     if len({row.split()[0] for row in rows}) < len(rows):
-        raise CheckFailed(Problem("two machines have the same host name", found="; ".join(rows)))
+        raise CheckFailed("two machines have the same host name", found="; ".join(rows))
     return "".join(f"{row}\n" for row in rows).encode()
 
 
@@ -95,7 +95,7 @@ def _ready(log: Path, process: subprocess.Popen[bytes], note: Note) -> None:
     while "ready" not in (said := log.read_text(errors="replace")).splitlines():
         if process.poll() is not None or time.monotonic() - began > SILENCE:
             found = said.strip()[-600:]
-            raise CheckFailed(Problem("a machine cannot run ranks", str(log), found=found))
+            raise CheckFailed("a machine cannot run ranks", str(log), found=found)
         note("the other machines get ready")
         time.sleep(1)
 
@@ -114,9 +114,7 @@ def followed(
             return follow(command, env, line=line, limits=Limits(silence=SILENCE))
         except TimedOut:
             raise CheckFailed(
-                Problem(
-                    f"a test said nothing for {SILENCE / 60:.0f} minutes, and was ended",
-                    str(log),
-                    todo="see what it did last: a collective that hangs looks like this",
-                )
+                f"a test said nothing for {SILENCE / 60:.0f} minutes, and was ended",
+                str(log),
+                todo="see what it did last: a collective that hangs looks like this",
             ) from None

@@ -36,7 +36,7 @@ def read(path: Path) -> Contents:
     cannot be read might be the one that matters.
     """
     if not path.exists():
-        raise Missing(Problem("there is no such database", relative(path)))
+        raise Missing("there is no such database", relative(path))
     entries, problems, digest = [], [], hashlib.sha256()
     for name, text in _files(path):
         digest.update(f"{name}\0{hashlib.sha256(text).hexdigest()}\n".encode())
@@ -47,7 +47,7 @@ def read(path: Path) -> Contents:
     if problems:
         raise InvalidInput(*problems[:10], outcome="Get the database again.")
     if not entries:
-        raise Missing(Problem("there is no entry in the database", relative(path)))
+        raise Missing("there is no entry in the database", relative(path))
     return Contents(entries, max(entry["modified"] for entry in entries), digest.hexdigest())
 
 
@@ -62,7 +62,7 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
                 if name.endswith(".json"):
                     yield name, archive.read(name)
     except (zipfile.BadZipFile, OSError) as error:
-        raise InvalidInput(Problem(f"is no zip: {error}", relative(path))) from None
+        raise InvalidInput(f"is no zip: {error}", relative(path)) from None
 
 
 def _entry(text: bytes) -> Row:

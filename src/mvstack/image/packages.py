@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from mvstack.image.walk import inside
-from mvstack.support.errors import CheckFailed, Missing, Problem
+from mvstack.support.errors import CheckFailed, Missing
 from mvstack.support.processes import run
 
 Manager = Literal["dpkg", "rpm"]
@@ -69,7 +69,7 @@ def distribution(root: Path) -> Distribution:
             identity = known.get("ID", "linux")
             name = known.get("PRETTY_NAME", identity)
             return Distribution(identity, known.get("VERSION_ID", ""), name)
-    raise Missing(Problem("there is no os-release in the image", str(root)))
+    raise Missing("there is no os-release in the image", str(root))
 
 
 def manager(root: Path) -> Manager | None:
@@ -88,11 +88,9 @@ def installed(root: Path) -> list[Package]:
     kind = manager(root)
     if kind is None:
         raise Missing(
-            Problem(
-                "there is no package database in the image",
-                str(root),
-                allowed=", ".join([DPKG_STATUS, *RPM_FOLDERS]),
-            )
+            "there is no package database in the image",
+            str(root),
+            allowed=", ".join([DPKG_STATUS, *RPM_FOLDERS]),
         )
     return sorted(_dpkg(root) if kind == "dpkg" else _rpm(root))
 
@@ -168,11 +166,9 @@ def _ask_rpm(root: Path, *words: str) -> str:
     program = shutil.which("rpm")
     if program is None or folder is None:
         raise Missing(
-            Problem(
-                "rpm is not installed, and the image's packages are RPM's",
-                str(root),
-                todo="Debian: apt-get install rpm; RHEL has it",
-            )
+            "rpm is not installed, and the image's packages are RPM's",
+            str(root),
+            todo="Debian: apt-get install rpm; RHEL has it",
         )
     with tempfile.TemporaryDirectory(prefix="mvstack-") as copy:
         for path in folder.iterdir():
@@ -182,6 +178,6 @@ def _ask_rpm(root: Path, *words: str) -> str:
         done = run([program, "--dbpath", copy, *words], env=environment)
     if not done.ok:
         raise CheckFailed(
-            Problem("rpm cannot read the image's database", str(folder), found=done.errors[-300:])
+            "rpm cannot read the image's database", str(folder), found=done.errors[-300:]
         )
     return done.stdout.decode("utf-8", "surrogateescape")

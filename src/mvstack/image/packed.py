@@ -27,9 +27,9 @@ def pack(plan: Plan, to: Path, key: str, progress: Progress) -> dict[str, str]:
     tree = Path(plan.tree)
     if not (tree / "records" / "plan.json").is_file():
         todo = f"mvstack install {where}   (on a machine of {plan.os})"
-        raise Missing(Problem("the release is not installed here", str(tree), todo=todo))
+        raise Missing("the release is not installed here", str(tree), todo=todo)
     if to.exists():
-        raise Refused(Problem("this folder is there already", str(to), todo="name a new one"))
+        raise Refused("this folder is there already", str(to), todo="name a new one")
     to.mkdir(parents=True)
     with progress.step("pack", f"{where}, release {plan.release}") as step:
         digest = kit.release_archive(tree, to / ARCHIVE, step.note, to / "log")
@@ -50,7 +50,7 @@ def archive_of(folder: Path, plan: Plan) -> Path:
         found: dict[str, Any] = json.loads(done.text)
     except ValueError:
         raise Refused(
-            Problem("this is no packed release", str(archive), found=done.errors.strip()[:300])
+            "this is no packed release", str(archive), found=done.errors.strip()[:300]
         ) from None
     wanted = plan.as_dict()
     other = [

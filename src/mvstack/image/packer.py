@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from mvstack.support.errors import BuildFailed, InvalidInput, Missing, Problem, Refused
+from mvstack.support.errors import BuildFailed, InvalidInput, Missing, Refused
 from mvstack.support.home import DATA
 from mvstack.support.processes import run, started
 
@@ -47,11 +47,9 @@ def version() -> tuple[int, int, int]:
         major, minor, patch = map(int, found.groups())
         return major, minor, patch
     raise Missing(
-        Problem(
-            "Packer is not installed",
-            found=said.strip()[:200],
-            todo="apt-get install -y packer   (or https://developer.hashicorp.com/packer/install)",
-        )
+        "Packer is not installed",
+        found=said.strip()[:200],
+        todo="apt-get install -y packer   (or https://developer.hashicorp.com/packer/install)",
     )
 
 
@@ -71,12 +69,10 @@ def check(cloud: str) -> None:
     """Raise Missing when the Packer on PATH cannot make an image for ``cloud``."""
     if why := too_old(cloud):
         raise Missing(
-            Problem(
-                why,
-                because="older ones do not know its security settings (IMDSv2, trusted launch)",
-                todo="install it (https://developer.hashicorp.com/packer/install), then, once: "
-                "packer init images",
-            ),
+            why,
+            because="older ones do not know its security settings (IMDSv2, trusted launch)",
+            todo="install it (https://developer.hashicorp.com/packer/install), then, once: "
+            "packer init images",
             outcome="Nothing was built.",
         )
     if cloud != "qemu" and version() >= _PLUGINS_SINCE:  # older ones have them built in
@@ -85,11 +81,9 @@ def check(cloud: str) -> None:
         name = {"aws": "amazon"}.get(cloud, cloud)
         if lacking := [one for one in needed if one.endswith(f"/{name}") and one not in there]:
             raise Missing(
-                Problem(
-                    "Packer's plugin is not installed",
-                    found=", ".join(lacking),
-                    todo="packer init images   (once; it needs the network)",
-                ),
+                "Packer's plugin is not installed",
+                found=", ".join(lacking),
+                todo="packer init images   (once; it needs the network)",
                 outcome="Nothing was built.",
             )
 
@@ -118,20 +112,16 @@ def validate(folder: Path, source: str, files: list[Path], variables: dict[str, 
         said = done.said.strip()
         if "packer init" in said:
             raise Missing(
-                Problem(
-                    "Packer's plugins are not installed",
-                    found=" ".join(said.split())[:600],
-                    todo="packer init images   (once; it needs the network)",
-                )
+                "Packer's plugins are not installed",
+                found=" ".join(said.split())[:600],
+                todo="packer init images   (once; it needs the network)",
             )
         raise InvalidInput(
-            Problem(
-                f"packer validate refuses the templates for {source}",
-                str(folder),
-                found=" ".join(said.split())[:1500],
-                todo="see whether the site's file has what it wants (--settings); else correct "
-                "images/*.pkr.hcl",
-            )
+            f"packer validate refuses the templates for {source}",
+            str(folder),
+            found=" ".join(said.split())[:1500],
+            todo="see whether the site's file has what it wants (--settings); else correct "
+            "images/*.pkr.hcl",
         )
 
 
@@ -237,21 +227,21 @@ def _failure(lines: list[str], status: int, source: str, log: Path) -> BuildFail
     shown = said or " | ".join(filter(None, (_bare(text) for text in lines[-4:])))
     kept = [_bare(text) for text in lines if "FAILED" in text or "REFUSED" in text]
     detail = "; ".join(dict.fromkeys([shown, *kept]))[:1500]
-    problem = Problem(
-        f"Packer could not build {source} (status {status})",
-        str(log),
-        found=detail,
-        todo="read the log named above; `mvstack image clean` shows whether anything was left",
-    )
     outcome = "Nothing was published; Packer removes what it made (mvstack image clean looks)."
     if re.search(r"is used by an existing AMI|already exists", shown):
-        taken = Problem(
+        return Refused(
             "an image of that name and version exists already",
             str(log),
             found=shown[:600],
             because="a version of an image never changes once it is made",
             todo="one whose build did not end: `mvstack image clean --cloud …` removes it; "
             "else name the next number with --version",
+            outcome=outcome,
         )
-        return Refused(taken, outcome=outcome)
-    return BuildFailed(problem, outcome=outcome)
+    return BuildFailed(
+        f"Packer could not build {source} (status {status})",
+        str(log),
+        found=detail,
+        todo="read the log named above; `mvstack image clean` shows whether anything was left",
+        outcome=outcome,
+    )

@@ -109,14 +109,12 @@ def _same_packages(job: Job) -> None:
     if wanted != there:
         lacking, more = sorted(wanted - there), sorted(there - wanted)
         raise CheckFailed(
-            Problem(
-                "the image holds other packages than the list that it was to be built from",
-                str(job.wanted.packages),
-                found=", ".join(more[:20]) or "nothing more",
-                allowed=", ".join(lacking[:20]) or "nothing less",
-                because="the distribution's mirror has those versions no more",
-                todo="build from a snapshot of the mirror, or without --packages",
-            )
+            "the image holds other packages than the list that it was to be built from",
+            str(job.wanted.packages),
+            found=", ".join(more[:20]) or "nothing more",
+            allowed=", ".join(lacking[:20]) or "nothing less",
+            because="the distribution's mirror has those versions no more",
+            todo="build from a snapshot of the mirror, or without --packages",
         )
 
 

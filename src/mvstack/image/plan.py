@@ -9,7 +9,7 @@ from mvstack.image.policy import ImagePolicy, ImageWhen, Packages
 from mvstack.model.image import Cloud, Family, ImageSpec
 from mvstack.model.system import Partition, System
 from mvstack.plan.types import Plan
-from mvstack.support.errors import InvalidInput, Problem, Refused
+from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.words import listed, nearest
 
 #: The source block of images/*.pkr.hcl that builds for a cloud.
@@ -93,18 +93,16 @@ def make_image(system: System, plan: Plan, policy: ImagePolicy) -> ImagePlan:
         if part.image_from:
             todo = f"name {part.image_from}, whose image serves these machines, too (`--size`)"
         file = f"environments/systems/{system.name}.yaml"
-        raise Refused(Problem(f"{where} has no image", file, todo=todo))
+        raise Refused(f"{where} has no image", file, todo=todo)
     spec = part.image
     family = family_of(plan.os, policy)
     if family is None:
         known = sorted(word for one in policy.families.values() for word in one.like)
         raise Refused(
-            Problem(
-                f"no image can be made of {plan.os}",
-                where,
-                allowed=", ".join(known),
-                todo="add the family to environments/policy/images.yaml, with its packages",
-            )
+            f"no image can be made of {plan.os}",
+            where,
+            allowed=", ".join(known),
+            todo="add the family to environments/policy/images.yaml, with its packages",
         )
     asked = _Facts(spec, family, plan.os, part)
     rows = [row for row in policy.packages if _holds(row.when, asked)]

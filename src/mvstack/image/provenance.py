@@ -12,7 +12,7 @@ from typing import Any
 
 from mvstack.image.artefacts import NOT_SIGNED, artefacts
 from mvstack.image.components import Component
-from mvstack.support.errors import Problem, Refused, relative
+from mvstack.support.errors import Refused, relative
 from mvstack.support.files import write_atomically
 
 FILE = "provenance.json"
@@ -81,7 +81,7 @@ def provenance(folder: Path, build: Build) -> Document:
     """
     subjects = artefacts(folder, {*NOT_SIGNED, FILE})
     if not subjects:
-        raise Refused(Problem("there is no artefact to tell the origin of", relative(folder)))
+        raise Refused("there is no artefact to tell the origin of", relative(folder))
     return {
         "_type": STATEMENT,
         "subject": [{"name": name, "digest": {"sha256": sha}} for name, sha in subjects.items()],

@@ -92,12 +92,10 @@ def _may_be_published(version: Version, image: ImagePlan, unknown_is_fine: bool)
     problems = []
     if version.state == "published":
         raise Refused(
-            Problem(
-                f"{version.title} is published already",
-                str(version.folder),
-                because="a published version never changes",
-                todo=f"mvstack image build {image.system}/{image.partition}   (the next version)",
-            ),
+            f"{version.title} is published already",
+            str(version.folder),
+            because="a published version never changes",
+            todo=f"mvstack image build {image.system}/{image.partition}   (the next version)",
             outcome="Nothing was changed.",
         )
     if version.state != "tested":
@@ -149,12 +147,10 @@ def _to_folder(version: Version, to: Path) -> dict[str, str]:
             sign.verify(target)  # it was cut off after the copy, and before that was kept
             return {"folder": str(target)}
         raise Refused(
-            Problem(
-                f"{version.title} is there already",
-                str(target),
-                because="a published version never changes",
-                todo="build the next version",
-            ),
+            f"{version.title} is there already",
+            str(target),
+            because="a published version never changes",
+            todo="build the next version",
             outcome="Nothing was changed.",
         )
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from mvstack.image import sbom_cyclonedx
 from mvstack.image.components import Component
 from mvstack.image.extras import load
 from mvstack.image.packages import distribution, installed
-from mvstack.support.errors import CheckFailed, Problem
+from mvstack.support.errors import CheckFailed
 from mvstack.support.files import write_atomically
 from mvstack.support.processes import run
 
@@ -104,7 +104,7 @@ def _syft(folder: Path, words: Sequence[str], to: str, root: Path) -> Document:
     done = run([program, *words, "--quiet", "-o", to], env=environment, cwd=folder)
     if not done.ok:
         found = done.errors[-500:]
-        raise CheckFailed(Problem("syft cannot describe the image", str(root), found=found))
+        raise CheckFailed("syft cannot describe the image", str(root), found=found)
     document: Document = json.loads((folder / to.rpartition("=")[2]).read_text("utf-8"))
     return document
 
@@ -136,7 +136,7 @@ def _same(root: Path, cyclonedx: Document) -> None:
     ]
     if lacking := there - {(row["name"], row.get("version")) for row in rows}:
         names = ", ".join(sorted(name for name, _ in lacking)[:5])
-        raise CheckFailed(Problem(f"syft left out {len(lacking)} packages", str(root), found=names))
+        raise CheckFailed(f"syft left out {len(lacking)} packages", str(root), found=names)
     refs = {row["bom-ref"] for row in rows} | {cyclonedx["metadata"]["component"]["bom-ref"]}
     cyclonedx["dependencies"] = [
         {**row, "dependsOn": [ref for ref in row.get("dependsOn", []) if ref in refs]}

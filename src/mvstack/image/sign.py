@@ -44,7 +44,7 @@ def sign(folder: Path, key: str = "") -> Verified:
     signer = own_key(key)
     files = artefacts(folder)
     if not files:
-        raise Refused(Problem("there is nothing to sign", relative(folder)))
+        raise Refused("there is nothing to sign", relative(folder))
     text = "".join(f"{digest}  {name}\n" for name, digest in files.items())
     reference = cosign.reference(key)
     signed = cosign.sign(text, reference) if reference else gpg.sign(text, signer, detached=True)
@@ -70,12 +70,10 @@ def verify(folder: Path) -> Verified:
     for path in (sums, by):
         if not path.is_file():
             raise Refused(
-                Problem(
-                    "the build is not signed",
-                    relative(path),
-                    found="there is no such file",
-                    todo="mvstack image build signs what it has built and tested",
-                )
+                "the build is not signed",
+                relative(path),
+                found="there is no such file",
+                todo="mvstack image build signs what it has built and tested",
             )
     text = sums.read_bytes()
     try:
@@ -86,11 +84,9 @@ def verify(folder: Path) -> Verified:
         )
     except gpg.BadSignature as error:
         raise Refused(
-            Problem(
-                f"the build cannot be believed: {error}",
-                relative(by),
-                todo=error.todo if "not trusted" in str(error) else _AGAIN,
-            )
+            f"the build cannot be believed: {error}",
+            relative(by),
+            todo=error.todo if "not trusted" in str(error) else _AGAIN,
         ) from None
     files = _parsed(text.decode("utf-8", "replace"), sums)
     problems = [*_differing(folder, files), *_extra(folder, files)]
@@ -105,7 +101,7 @@ def _parsed(text: str, path: Path) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None or match[2] in NOT_SIGNED:
             where = f"{relative(path)}:{number}"
-            raise Refused(Problem("is no line that mvstack signs", where, found=line[:80]))
+            raise Refused("is no line that mvstack signs", where, found=line[:80])
         files[match[2]] = match[1]
     return files
 

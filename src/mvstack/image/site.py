@@ -1,6 +1,5 @@
 """The site's own file of Packer variables (``--settings``), and the cloud that it describes."""
 
-import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from mvstack.image.clouds.azure import Azure
 from mvstack.image.extras import need
 from mvstack.image.packer import templates
 from mvstack.support.errors import InvalidInput, Problem, relative
+from mvstack.support.words import nearest
 
 _TODO = 'write {"azure_subscription": "…", …}; variables: images/variables.pkr.hcl'
 _LISTS = ("aws_copy_regions", "azure_regions")
@@ -35,14 +35,14 @@ def read_site(path: Path | None) -> dict[str, Any]:
         found = json.loads(path.read_text())
     except OSError as error:
         raise InvalidInput(
-            Problem(f"the site's file cannot be read: {error.strerror}", relative(path), todo=_TODO)
+            f"the site's file cannot be read: {error.strerror}", relative(path), todo=_TODO
         ) from None
     except ValueError as error:
         raise InvalidInput(
-            Problem(f"the site's file is no JSON: {error}", relative(path), todo=_TODO)
+            f"the site's file is no JSON: {error}", relative(path), todo=_TODO
         ) from None
     if not isinstance(found, dict):
-        raise InvalidInput(Problem("the site's file is no JSON object", relative(path), todo=_TODO))
+        raise InvalidInput("the site's file is no JSON object", relative(path), todo=_TODO)
     if problems := _problems(found, relative(path)):
         raise InvalidInput(*problems)
     return found
@@ -56,7 +56,7 @@ def _problems(found: dict[str, Any], where: str) -> list[Problem]:
             "there is no such variable",
             where,
             found=name,
-            nearest=", ".join(difflib.get_close_matches(name, known, 1)),
+            nearest=nearest(name, known),
             todo="images/variables.pkr.hcl has them all",
         )
         for name in found
@@ -102,13 +102,11 @@ def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
     """
     if name not in CLOUDS:
         raise InvalidInput(
-            Problem(
-                "there is no such cloud",
-                "--cloud",
-                found=name,
-                allowed=", ".join(CLOUDS),
-                todo="name one of these; without --cloud it is about this machine",
-            )
+            "there is no such cloud",
+            "--cloud",
+            found=name,
+            allowed=", ".join(CLOUDS),
+            todo="name one of these; without --cloud it is about this machine",
         )
     if name == "aws":
         need(*_SDK[name])
@@ -121,11 +119,9 @@ def cloud(name: str, site: dict[str, Any], share: Sequence[str] = ()) -> Cloud:
     lacking = [one for one in names if not site.get(one)]
     if lacking:
         raise InvalidInput(
-            Problem(
-                f"the site's file says nothing of {', '.join(lacking)}",
-                "--settings",
-                todo="a JSON file with these variables of images/variables.pkr.hcl",
-            )
+            f"the site's file says nothing of {', '.join(lacking)}",
+            "--settings",
+            todo="a JSON file with these variables of images/variables.pkr.hcl",
         )
     need(*_SDK[name])
     group, gallery, subscription = (str(site[one]) for one in names)

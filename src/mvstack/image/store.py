@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mvstack.support import locks
-from mvstack.support.errors import InvalidInput, Locked, Missing, Problem, Refused
+from mvstack.support.errors import InvalidInput, Locked, Missing, Refused
 from mvstack.support.files import full, write_atomically
 
 STATES = ("building", "candidate", "tested", "published")
@@ -147,16 +147,14 @@ def begin(
         same = [one for one in there if one.version == asked]
         if same and (not same[0].goes_on or same[0].data["inputs"] != inputs):
             raise Refused(
-                Problem(
-                    f"{same[0].title} is there already",
-                    str(same[0].folder),
-                    found=same[0].state,
-                    because="a version of an image never changes"
-                    if not same[0].goes_on
-                    else "it was begun from other inputs",
-                    todo="leave --version out for the next number, or "
-                    "`mvstack image clean` to remove what was not finished",
-                )
+                f"{same[0].title} is there already",
+                str(same[0].folder),
+                found=same[0].state,
+                because="a version of an image never changes"
+                if not same[0].goes_on
+                else "it was begun from other inputs",
+                todo="leave --version out for the next number, or "
+                "`mvstack image clean` to remove what was not finished",
             )
         if same:
             return same[0]
@@ -175,13 +173,11 @@ def check(version: str, release: str) -> None:
     rest = version.removeprefix(f"{release}.")
     if rest == version or not re.fullmatch(r"0|[1-9][0-9]{0,5}", rest):
         raise InvalidInput(
-            Problem(
-                "this is not a version of an image of this release",
-                "--version",
-                found=version,
-                allowed=f"{release}.0, {release}.1, …",
-                because="galleries want three numbers, and the first two are the release",
-            )
+            "this is not a version of an image of this release",
+            "--version",
+            found=version,
+            allowed=f"{release}.0, {release}.1, …",
+            because="galleries want three numbers, and the first two are the release",
         )
 
 
@@ -195,13 +191,11 @@ def _new(
         place.mkdir()  # one of two builds that begin at the same time gets the number
     except FileExistsError:
         raise Refused(
-            Problem(
-                f"{image} {version} is there already",
-                str(place),
-                found="a folder without a record that can be read, or a build that begins now",
-                todo="the same command again takes the next number; look into the folder, and "
-                "remove it when nobody needs it",
-            )
+            f"{image} {version} is there already",
+            str(place),
+            found="a folder without a record that can be read, or a build that begins now",
+            todo="the same command again takes the next number; look into the folder, and "
+            "remove it when nobody needs it",
         ) from None
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     made = Version(
@@ -232,11 +226,9 @@ def writable(folder: Path) -> None:
         why = str(error.strerror)
     if why:
         raise Missing(
-            Problem(
-                f"images cannot be kept there: {why}",
-                str(folder),
-                todo="name another folder with --images or MVSTACK_IMAGES",
-            )
+            f"images cannot be kept there: {why}",
+            str(folder),
+            todo="name another folder with --images or MVSTACK_IMAGES",
         )
 
 
@@ -248,12 +240,10 @@ def locked(version: Version) -> Iterator[None]:
             stack.enter_context(locks.hold(work_folder(version) / ".lock", wait=False))
         except locks.Held as held:
             raise Locked(
-                Problem(
-                    f"{version.title} is being worked on by another process",
-                    str(version.folder),
-                    found=held.holder,
-                    todo="wait until it has ended",
-                )
+                f"{version.title} is being worked on by another process",
+                str(version.folder),
+                found=held.holder,
+                todo="wait until it has ended",
             ) from None
         # what another process did of it until now
         version.data.update(_record(version.folder) or {})
@@ -278,18 +268,16 @@ def find(
     if chosen:
         return chosen[-1]
     raise Refused(
-        Problem(
-            f"there is no version of {image} that is {' or '.join(states)}",
-            str(folder),
-            found=", ".join(
-                [
-                    *(f"{one.version} ({one.state})" for one in fitting),
-                    *(f"{one.name} (damaged)" for one in damaged(folder, release, image)),
-                ]
-            )
-            or "none",
-            todo=f"mvstack image build {_asked(image)}",
+        f"there is no version of {image} that is {' or '.join(states)}",
+        str(folder),
+        found=", ".join(
+            [
+                *(f"{one.version} ({one.state})" for one in fitting),
+                *(f"{one.name} (damaged)" for one in damaged(folder, release, image)),
+            ]
         )
+        or "none",
+        todo=f"mvstack image build {_asked(image)}",
     )
 
 

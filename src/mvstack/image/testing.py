@@ -33,11 +33,9 @@ def whole(version: Version) -> Path:
     disk = version.folder / "disk.qcow2"
     if not disk.is_file():
         raise Missing(
-            Problem(
-                f"the disk of {version.title} is not there",
-                str(disk),
-                todo="bring it back, or build the image again",
-            )
+            f"the disk of {version.title} is not there",
+            str(disk),
+            todo="bring it back, or build the image again",
         )
     return disk
 
@@ -47,20 +45,16 @@ def ready(title: str, image: ImagePlan, there: Sequence[Machine] = ()) -> None:
     if image.cloud == "qemu":
         if there:
             raise Refused(
-                Problem(
-                    "an image for QEMU is started here",
-                    found=there[0].name,
-                    todo="leave --host out",
-                )
+                "an image for QEMU is started here",
+                found=there[0].name,
+                todo="leave --host out",
             )
         tools.need(tools.FOR_TEST, "starting an image")
     elif not there:
         raise Refused(
-            Problem(
-                f"{title} is an image of {image.cloud}, and cannot be started here",
-                todo=f"mvstack image boot-test {image.system}/{image.partition}; or start "
-                f"{image.machine} from it, and name it: --host NAME (docs/images.md)",
-            )
+            f"{title} is an image of {image.cloud}, and cannot be started here",
+            todo=f"mvstack image boot-test {image.system}/{image.partition}; or start "
+            f"{image.machine} from it, and name it: --host NAME (docs/images.md)",
         )
     else:
         tools.need(("ssh",), "testing a machine")
@@ -147,13 +141,11 @@ def _is_of(machine: Machine, version: Version) -> None:
         found = {}
     if found != wanted:
         raise Refused(
-            Problem(
-                f"this machine was not started from {version.title}",
-                machine.where,
-                found=f"/etc/mvapich-stack/image.json: {text.strip()[:300] or 'not there'}",
-                allowed=json.dumps(wanted),
-                todo="start one from that version, and name it",
-            )
+            f"this machine was not started from {version.title}",
+            machine.where,
+            found=f"/etc/mvapich-stack/image.json: {text.strip()[:300] or 'not there'}",
+            allowed=json.dumps(wanted),
+            todo="start one from that version, and name it",
         )
 
 
@@ -193,12 +185,10 @@ def _testinfra(
     # 1 is pytest's "tests failed"; what it says and its report must be the same
     if "pass" not in results or (status == 1) != ("fail" in results):
         raise CheckFailed(
-            Problem(
-                "the tests of the machine did not run to their end",
-                str(work / "testinfra.log"),
-                found=f"pytest ended with status {status}; {len(found)} results",
-                todo="read the log named above",
-            )
+            "the tests of the machine did not run to their end",
+            str(work / "testinfra.log"),
+            found=f"pytest ended with status {status}; {len(found)} results",
+            todo="read the log named above",
         )
     return found
 
@@ -239,7 +229,7 @@ def _reframe(
     archive.unlink()
     if not done.ok:
         said = done.errors.strip()[-300:]
-        raise CheckFailed(Problem("ReFrame could not be copied to the machine", found=said))
+        raise CheckFailed("ReFrame could not be copied to the machine", found=said)
     # emulated processors say nothing of speed, and ranks that wait by spinning take minutes there
     tag = "" if vm.accelerator() == "kvm" else "correct"
     line = (
@@ -253,7 +243,7 @@ def _reframe(
         results = json.loads(brought.text)
     except ValueError:
         raise CheckFailed(
-            Problem("the release's checks did not run in the image", str(work / "reframe.log"))
+            "the release's checks did not run in the image", str(work / "reframe.log")
         ) from None
     rows = [
         {
@@ -265,11 +255,9 @@ def _reframe(
     ]
     if not rows or (status and all(row["result"] in ("pass", "skip") for row in rows)):
         raise CheckFailed(
-            Problem(
-                "ReFrame's end in the image does not fit its report",
-                str(work / "reframe.log"),
-                found=f"status {status}, {len(rows)} checks",
-            )
+            "ReFrame's end in the image does not fit its report",
+            str(work / "reframe.log"),
+            found=f"status {status}, {len(rows)} checks",
         )
     if tag:
         why = "emulated: its figures would say nothing"

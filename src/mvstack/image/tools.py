@@ -90,10 +90,8 @@ def run(
         status = follow(words, {**os.environ, "PATH": path, **(env or {})}, line=line, cwd=cwd)
     if status:
         raise BuildFailed(
-            Problem(
-                f"{what} failed: {words[0]} ended with status {status}",
-                str(log),
-                found=" | ".join(last[-4:])[:1000],
-                todo="read the log named above, then run the same command again",
-            )
+            f"{what} failed: {words[0]} ended with status {status}",
+            str(log),
+            found=" | ".join(last[-4:])[:1000],
+            todo="read the log named above, then run the same command again",
         )

@@ -17,7 +17,7 @@ from mvstack.image.cluster import MUNGE_MARK, Cluster, address, cluster_files
 from mvstack.image.plan import distribution_of
 from mvstack.image.vm import Machine
 from mvstack.support import locks
-from mvstack.support.errors import BuildFailed, InvalidInput, Locked, Missing, Problem
+from mvstack.support.errors import BuildFailed, InvalidInput, Locked, Missing
 from mvstack.support.processes import follow
 from mvstack.support.progress import Progress
 
@@ -46,11 +46,9 @@ def can_run(cluster: Cluster) -> None:
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     if wanted > there:
         raise Missing(
-            Problem(
-                f"{cluster.nodes} machines need {wanted} GB of memory",
-                found=f"{there:.0f} GB",
-                todo="start fewer: --nodes N",
-            )
+            f"{cluster.nodes} machines need {wanted} GB of memory",
+            found=f"{there:.0f} GB",
+            todo="start fewer: --nodes N",
         )
 
 
@@ -66,9 +64,7 @@ def run_cluster(
         try:
             stack.enter_context(locks.hold(folder / ".lock", wait=False))
         except locks.Held as held:
-            raise Locked(
-                Problem("this cluster runs already", str(folder), found=held.holder)
-            ) from None
+            raise Locked("this cluster runs already", str(folder), found=held.holder) from None
         with progress.step("cluster", f"{cluster.nodes} machines") as step:
             machines = stack.enter_context(_started(cluster, disk, folder))
             for name, machine in zip(cluster.names, machines, strict=True):
@@ -149,11 +145,9 @@ def _wait(cluster: Cluster, machines: Sequence[Machine], note: Callable[[str], N
         look = "sudo tail -n 5 /var/log/cloud-init-output.log /var/log/slurm/*.log"
         lines.append(f"{name}: {machine.run(look, limit=120).text.strip()[-800:]}")
     raise BuildFailed(
-        Problem(
-            f"Slurm did not have its {cluster.nodes} nodes within {PATIENCE:.0f} s",
-            cluster.of,
-            found=f"sinfo: {said}\n" + "\n".join(lines),
-        )
+        f"Slurm did not have its {cluster.nodes} nodes within {PATIENCE:.0f} s",
+        cluster.of,
+        found=f"sinfo: {said}\n" + "\n".join(lines),
     )
 
 
@@ -170,7 +164,7 @@ def first_job(cluster: Cluster, line: Callable[[str], object]) -> Callable[[Mach
                 tar.addfile(info, io.BytesIO(files[name].encode()))
         done = head.run("mkdir -p first && tar -C first -xf -", data=stream.getvalue())
         if not done.ok:
-            raise BuildFailed(Problem("the job could not be copied there", found=done.said))
+            raise BuildFailed("the job could not be copied there", found=done.said)
         return follow(head.ssh(_FIRST), os.environ, line=line)
 
     return use

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mvstack.image import tools
 from mvstack.support import processes
-from mvstack.support.errors import BuildFailed, Problem
+from mvstack.support.errors import BuildFailed
 from mvstack.support.processes import Done, run
 
 #: Seconds until an emulated machine answers; a quiet one took 28, a busy one with two cores 120.
@@ -128,9 +128,7 @@ class Machine:
         """
         done = run(self.ssh(command), data=data, limit=limit)
         if done.timed_out:
-            raise BuildFailed(
-                Problem(f"the machine did not answer within {limit:.0f} s", self.where)
-            )
+            raise BuildFailed(f"the machine did not answer within {limit:.0f} s", self.where)
         return done
 
     def reboot(self, note: Callable[[str], None]) -> None:
@@ -156,13 +154,11 @@ class Machine:
         there = self.console is not None and self.console.exists()
         tail = self.console.read_text(errors="replace")[-1500:] if there and self.console else ""
         raise BuildFailed(
-            Problem(
-                f"the machine could not be reached by ssh within {PATIENCE} s"
-                + (" of being started again" if before else ""),
-                self.where,
-                found=f"{said}; console: {tail or 'not to be had'}",
-                todo="read its console; a first start without a key lets nobody in",
-            )
+            f"the machine could not be reached by ssh within {PATIENCE} s"
+            + (" of being started again" if before else ""),
+            self.where,
+            found=f"{said}; console: {tail or 'not to be had'}",
+            todo="read its console; a first start without a key lets nobody in",
         )
 
     @property

@@ -17,7 +17,7 @@ from mvstack.image.packages import Distribution, Manager, Package, distribution,
 from mvstack.image.severity import ORDER, Band, Severity, severity
 from mvstack.model.base import EMPTY_LIST, Strict, validated
 from mvstack.model.yamlfile import read_yaml
-from mvstack.support.errors import InvalidInput, Problem
+from mvstack.support.errors import InvalidInput
 from mvstack.support.files import write_atomically
 from mvstack.support.home import DATA
 
@@ -113,9 +113,7 @@ def find(
                     fixed = osv.affects(affected, version, by)
                 except (ValueError, TypeError, AttributeError) as error:
                     where = f"{entry['id']}, {name}"
-                    raise InvalidInput(
-                        Problem(f"its versions cannot be used: {error}", where)
-                    ) from None
+                    raise InvalidInput(f"its versions cannot be used: {error}", where) from None
                 if fixed is not None:
                     found[entry["id"], name, version] = Vulnerability(
                         id=entry["id"],

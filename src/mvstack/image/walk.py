@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mvstack.support.errors import Missing, Problem
+from mvstack.support.errors import Missing
 
 CAPABILITY = "security.capability"
 
@@ -102,10 +102,8 @@ def inside(root: Path, path: str) -> Path | None:
 def unreadable(path: str, error: OSError) -> Missing:
     """What to raise for a path of an image that this user cannot read."""
     return Missing(
-        Problem(
-            f"cannot be read: {error.strerror or error}",
-            path,
-            because="a list of an image with gaps would say that nothing is there",
-            todo="read the image's file tree as root",
-        )
+        f"cannot be read: {error.strerror or error}",
+        path,
+        because="a list of an image with gaps would say that nothing is there",
+        todo="read the image's file tree as root",
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from mvstack.image.plan import ImagePlan
-from mvstack.support.errors import Problem, Refused
+from mvstack.support.errors import Refused
 
 State = Literal["building", "candidate", "published"]
 
@@ -170,12 +170,10 @@ def when(build: str) -> str:
 def never_built(image: str, version: str, where: str) -> Refused:
     """The error for a version that is not there."""
     return Refused(
-        Problem(
-            f"version {version} of {image} was never built",
-            where,
-            found=f"nothing there is called {image_name(image, version)}",
-            todo="`mvstack image list` shows what there is; `mvstack image build` builds",
-        ),
+        f"version {version} of {image} was never built",
+        where,
+        found=f"nothing there is called {image_name(image, version)}",
+        todo="`mvstack image list` shows what there is; `mvstack image build` builds",
         outcome="Nothing was published.",
     )
 
@@ -183,12 +181,10 @@ def never_built(image: str, version: str, where: str) -> Refused:
 def published_already(image: str, version: str, where: str) -> Refused:
     """The error for a version that may not be changed any more."""
     return Refused(
-        Problem(
-            f"version {version} of {image} is published already",
-            where,
-            because="a published version never changes: whoever started it can start it again",
-            todo="build and publish the next version",
-        ),
+        f"version {version} of {image} is published already",
+        where,
+        because="a published version never changes: whoever started it can start it again",
+        todo="build and publish the next version",
         outcome="Nothing was changed.",
     )
 
@@ -199,14 +195,12 @@ def must_be_candidate(image: str, version: str, state: str, where: str) -> None:
         raise published_already(image, version, where)
     if state != "candidate":
         raise Refused(
-            Problem(
-                f"version {version} of {image} is no candidate",
-                where,
-                found=f"{STATE} = {state}" if state else f"no tag {STATE}",
-                allowed=f"{STATE} = candidate",
-                because="its build has not ended, or its tests did not pass",
-                todo="see how the build ended; `mvstack image clean` removes what it left",
-            ),
+            f"version {version} of {image} is no candidate",
+            where,
+            found=f"{STATE} = {state}" if state else f"no tag {STATE}",
+            allowed=f"{STATE} = candidate",
+            because="its build has not ended, or its tests did not pass",
+            todo="see how the build ended; `mvstack image clean` removes what it left",
             outcome="Nothing was published.",
         )
 
@@ -215,12 +209,10 @@ def must_be_published(image: str, version: str, state: str, where: str) -> None:
     """Raise Refused when a version in that state has no users yet."""
     if state != "published":
         raise Refused(
-            Problem(
-                f"version {version} of {image} is not published",
-                where,
-                found=f"{STATE} = {state}" if state else f"no tag {STATE}",
-                todo="`mvstack image clean` removes what builds left",
-            ),
+            f"version {version} of {image} is not published",
+            where,
+            found=f"{STATE} = {state}" if state else f"no tag {STATE}",
+            todo="`mvstack image clean` removes what builds left",
             outcome="Nothing was changed.",
         )
 
@@ -234,7 +226,10 @@ def not_over(what: str, end: str, where: str) -> None:
     """Raise Refused for a version past its last day, which nobody should begin to use."""
     if is_over(end):
         raise Refused(
-            Problem(f"{what} is past its last day", where, found=end, todo="build a newer one"),
+            f"{what} is past its last day",
+            where,
+            found=end,
+            todo="build a newer one",
             outcome="Nothing was changed.",
         )
 
@@ -243,12 +238,10 @@ def must_be_over(image: str, version: str, end: str, where: str) -> None:
     """Raise Refused unless the last day of a version, ``end``, is over (UTC)."""
     if not is_over(end):
         raise Refused(
-            Problem(
-                f"version {version} of {image} may still be used",
-                where,
-                found=f"its last day is {end}" if end else "it is not deprecated",
-                because="clusters that start machines of it would stop growing",
-                todo="delete it after that day" if end else "mvstack image deprecate … --last DAY",
-            ),
+            f"version {version} of {image} may still be used",
+            where,
+            found=f"its last day is {end}" if end else "it is not deprecated",
+            because="clusters that start machines of it would stop growing",
+            todo="delete it after that day" if end else "mvstack image deprecate … --last DAY",
             outcome="Nothing was deleted.",
         )

@@ -33,7 +33,7 @@ from mvstack.image.clouds import (
 from mvstack.image.clouds.aws_ec2 import Ec2, snapshots_of, tags_of
 from mvstack.image.clouds.aws_leftovers import find, remove
 from mvstack.image.clouds.disks import Note, bring
-from mvstack.support.errors import MvstackError, Problem, Refused
+from mvstack.support.errors import MvstackError, Refused
 
 
 class Aws:
@@ -116,7 +116,7 @@ class Aws:
             got = ebs.call("get_snapshot_block", **named)
             data = got["BlockData"].read()
             if b64encode(sha256(data).digest()).decode() != got["Checksum"]:
-                raise MvstackError(Problem(f"block {index} came damaged", snapshot))
+                raise MvstackError(f"block {index} came damaged", snapshot)
             return index * page["BlockSize"], data
 
         bring(to, page["VolumeSize"] << 30, blocks, read, note)
@@ -152,12 +152,10 @@ class Aws:
         lacking = [one for one in dict.fromkeys([self.region, *regions]) if one not in self.keys]
         if share and lacking:
             raise Refused(
-                Problem(
-                    "AWS shares no image that is encrypted with its own key for EBS",
-                    ", ".join(lacking),
-                    todo="name a key of your account for each region in the site's file: "
-                    'aws_kms_key (where it is built), aws_copy_keys {"region": "key"}',
-                ),
+                "AWS shares no image that is encrypted with its own key for EBS",
+                ", ".join(lacking),
+                todo="name a key of your account for each region in the site's file: "
+                'aws_kms_key (where it is built), aws_copy_keys {"region": "key"}',
                 outcome="Nothing was published.",
             )
         where = {self.region: str(home["ImageId"])}

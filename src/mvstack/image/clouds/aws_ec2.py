@@ -53,7 +53,7 @@ class Ec2:
         """The only item of a describe operation. Raises MvstackError when there is none."""
         if found := self.all(operation, **arguments):
             return found[0]
-        raise MvstackError(Problem("AWS does not show what was there", self.region, str(arguments)))
+        raise MvstackError("AWS does not show what was there", self.region, str(arguments))
 
     def gone(self, operation: str, **arguments: Any) -> bool:
         """One request that removes something; False where it is gone already, which is no error."""
@@ -71,7 +71,7 @@ class Ec2:
                 if time.monotonic() - begin > LIMIT:
                     said = f"{what} did not end within {LIMIT:.0f} s"
                     todo = "run the same command again later: it goes on"
-                    raise MvstackError(Problem(said, self.region, todo=todo))
+                    raise MvstackError(said, self.region, todo=todo)
                 time.sleep(self.pause)
         except _NotFound:
             return
@@ -89,25 +89,21 @@ class Ec2:
             return ask()
         except (errors.NoCredentialsError, errors.PartialCredentialsError) as error:
             raise Missing(
-                Problem(
-                    "AWS's credentials were not found",
-                    where,
-                    found=str(error),
-                    todo="set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-                )
+                "AWS's credentials were not found",
+                where,
+                found=str(error),
+                todo="set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
             ) from None
         except errors.ClientError as error:
             raise _as_ours(error, where, operation) from None
         except errors.WaiterError as error:
-            raise MvstackError(Problem("AWS did not do it", where, found=str(error))) from None
+            raise MvstackError("AWS did not do it", where, found=str(error)) from None
         except (errors.BotoCoreError, ValueError) as error:
             raise MvstackError(
-                Problem(
-                    "AWS could not be asked",
-                    where,
-                    found=str(error),
-                    todo="see that the network, the region and AWS_ENDPOINT_URL are right",
-                )
+                "AWS could not be asked",
+                where,
+                found=str(error),
+                todo="see that the network, the region and AWS_ENDPOINT_URL are right",
             ) from None
 
 

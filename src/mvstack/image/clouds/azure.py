@@ -32,7 +32,7 @@ from mvstack.image.clouds import (
 )
 from mvstack.image.clouds.disks import Note
 from mvstack.image.extras import load
-from mvstack.support.errors import Missing, MvstackError, Problem, Refused
+from mvstack.support.errors import Missing, MvstackError, Refused
 from mvstack.support.home import DATA
 
 ENDPOINT, AUTHORITY = "MVSTACK_AZURE_ARM_ENDPOINT", "MVSTACK_AZURE_AUTHORITY"
@@ -111,8 +111,7 @@ class Azure:
             try:
                 azure_disk.read(address, to, note)
             except OSError as error:
-                problem = Problem("the disk could not be read", found=str(error))
-                raise MvstackError(problem) from error
+                raise MvstackError("the disk could not be read", found=str(error)) from error
 
     def accept(self, image: str, version: str) -> None:
         """See :class:`Cloud`."""
@@ -239,10 +238,8 @@ class Azure:
         if name not in self._made:
             if not self.subscription:
                 raise Missing(
-                    Problem(
-                        "no subscription of Azure is named",
-                        todo="set AZURE_SUBSCRIPTION_ID, or name it in the site's file",
-                    )
+                    "no subscription of Azure is named",
+                    todo="set AZURE_SUBSCRIPTION_ID, or name it in the site's file",
                 )
             endpoint = os.environ.get(ENDPOINT, _PUBLIC).rstrip("/")
             self._made[name] = getattr(load(name), kind)(
@@ -300,26 +297,20 @@ class Azure:
             yield
         except errors.ClientAuthenticationError as error:
             raise Missing(
-                Problem(
-                    "Azure does not let us in",
-                    doing,
-                    found=_first_line(error),
-                    todo="az login, or set AZURE_CLIENT_ID, AZURE_TENANT_ID and "
-                    "AZURE_CLIENT_SECRET",
-                )
+                "Azure does not let us in",
+                doing,
+                found=_first_line(error),
+                todo="az login, or set AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET",
             ) from error
         except errors.HttpResponseError as error:
             kind = Refused if error.status_code in _REFUSED else MvstackError
-            problem = Problem("Azure refuses it", doing, found=_first_line(error))
-            raise kind(problem) from error
+            raise kind("Azure refuses it", doing, found=_first_line(error)) from error
         except errors.AzureError as error:
             raise MvstackError(
-                Problem(
-                    "Azure could not be asked",
-                    doing,
-                    found=_first_line(error),
-                    todo=f"see that the network (and {ENDPOINT}, if set) is right",
-                )
+                "Azure could not be asked",
+                doing,
+                found=_first_line(error),
+                todo=f"see that the network (and {ENDPOINT}, if set) is right",
             ) from error
 
 
