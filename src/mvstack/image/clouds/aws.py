@@ -64,11 +64,9 @@ class Aws:
         self._clients: dict[str, Ec2] = {}
 
     def leftovers(self) -> list[Leftover]:
-        """See :class:`Cloud`."""
         return [found for region in self.regions for found in find(self._ec2(region))]
 
     def remove(self, leftover: Leftover) -> None:
-        """See :class:`Cloud`."""
         remove(self._ec2(leftover.region), leftover)
 
     def images(self) -> list[CloudImage]:

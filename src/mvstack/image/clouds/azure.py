@@ -71,7 +71,6 @@ class Azure:
         return [_leftover(kind, one) for kind, one in found if _state(one) == "building"]
 
     def remove(self, leftover: Leftover) -> None:
-        """See :class:`Cloud`."""
         parts = leftover.id.split("/")
         group = parts[4]
         with self._told(f"removing {leftover.id}"), self._gone_is_good():
@@ -84,7 +83,6 @@ class Azure:
                 raise ValueError(f"Azure has no {leftover.kind}")
 
     def images(self) -> list[CloudImage]:
-        """See :class:`Cloud`."""
         found = []
         for one in self._versions():
             if (state := _state(one)) in ("candidate", "published"):
@@ -114,7 +112,6 @@ class Azure:
                 raise MvstackError("the disk could not be read", found=str(error)) from error
 
     def accept(self, image: str, version: str) -> None:
-        """See :class:`Cloud`."""
         found = self._version(image, version)
         if _state(found) == "published":
             raise published_already(image, version, self._where)
@@ -204,7 +201,6 @@ class Azure:
                 groups.begin_delete(group).result()
 
     def deprecate(self, image: str, version: str, last: date) -> dict[str, str]:
-        """See :class:`Cloud`."""
         found = self._version(image, version)
         must_be_published(image, version, _state(found), self._where)
         profile = found.publishing_profile
@@ -216,7 +212,6 @@ class Azure:
         return dict.fromkeys(_regions(found), str(found.id))
 
     def delete(self, image: str, version: str) -> dict[str, str]:
-        """See :class:`Cloud`."""
         found = self._version(image, version)
         must_be_over(image, version, (found.tags or {}).get(END, ""), self._where)
         self.remove(_leftover("gallery image version", found))
