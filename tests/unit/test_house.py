@@ -28,7 +28,7 @@ AREAS = {
     "measure": ("measure", "tuning", "history"),
     "the rest": (),
 }
-LINES = {"images": 8_440, "fabric": 1_009, "measure": 1_990, "the rest": 25_050}
+LINES = {"images": 8_313, "fabric": 1_009, "measure": 1_990, "the rest": 25_049}
 MODULE = 400  # lines of one module, which has one job
 PARAMETERS = 6
 IMPORTS = (ast.Import, ast.ImportFrom)

@@ -63,7 +63,7 @@ def make(asked: Request, target: Path, binaries: bool, progress: Progress) -> di
     with progress.step("bundle", f"the builder, {system.builder}") as step:
         builder.tools(plans[0], target, step.note)
     about = _about(plans, *own)
-    fetcher, mirror = stages.fetcher_for(plans[0].root, progress), target / "sources"
+    fetcher, mirror = stages.fetcher_for(plans[0].root), target / "sources"
     for spec in lmod.specs():  # a machine without Lmod builds one
         carried(fetcher, Store(mirror), spec)
     if binaries:

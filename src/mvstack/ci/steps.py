@@ -162,7 +162,7 @@ def build(
     :meth:`mvstack.builders.base.Builder.install` raises.
     """
     wanted, builder = frozenset(nodes), builder_of(plan.builder)
-    fetcher = fetcher_for(plan.root, progress)
+    fetcher = fetcher_for(plan.root)
     with given.opened() as caches:
         only = None if WHOLE in wanted else wanted
         run = Run(fetcher, progress, jobs=jobs, caches=caches, wanted=only, lock=given.lock)
@@ -202,7 +202,7 @@ def stage(plan: Plan, given: Given, progress: Progress, site: Install = DEFAULTS
                 outcome="Nothing was installed.",
             )
         run = Run(
-            fetcher_for(plan.root, progress),
+            fetcher_for(plan.root),
             progress,
             umask=site.umask,
             group=site.group,
@@ -265,7 +265,7 @@ def _compiler_job(job: Job, what: Building) -> list[Row]:
     lock.over_compilers(first, job.compilers)  # raises where no folder is named
     plan = lock.of_compiler(first, job.compilers)
     share_builder(plan)
-    fetcher, install = fetcher_for(plan.root, job.progress), system.install
+    fetcher, install = fetcher_for(plan.root), system.install
     told = (fetcher, job.progress, what.jobs, install.umask, install.group)
     return builder_of(plan.builder).install(plan, Run(*told, wanted=COMPILER))
 

@@ -9,7 +9,7 @@ import typer
 from mvstack.cli import options
 from mvstack.fabric.judge import fault_policy
 from mvstack.image.policy import image_policy
-from mvstack.install.local import find_local
+from mvstack.install.local import seen
 from mvstack.model.ci_policy import ci_policy
 from mvstack.model.gates import load_gates
 from mvstack.model.load import load_policy, load_release, load_system, release_names, system_names
@@ -18,7 +18,7 @@ from mvstack.model.release import Release
 from mvstack.model.spack import spack_pins
 from mvstack.model.system import System
 from mvstack.model.tuning import load_tuning
-from mvstack.plan.make import make_plan, partitions_of, split_name
+from mvstack.plan.make import make_plan, split_name
 from mvstack.plan.offers import doubts, system_doubts, variant_doubts
 from mvstack.plan.types import Given
 from mvstack.recipes.rows import check_rows
@@ -67,9 +67,7 @@ def check(systems: options.Systems = None, as_json: options.Json = False) -> Non
             system = load_system(named)
             if not system.discover and not system.partitions and not partition:
                 continue  # nothing is offered there, and the file says why
-            if system.discover:
-                system = find_local(system)
-            partitions = partitions_of(system, partition)
+            system, partitions = seen(system, partition)
             for partition in partitions:
                 _served(system, partition)
                 fallback = Given(fallback=system.discover)

@@ -12,7 +12,7 @@ from mvstack.cache.use import Caches, site_caches
 from mvstack.discover import look
 from mvstack.install import stages
 from mvstack.install.lmod import build_lmod
-from mvstack.install.local import as_seen, can_do_without, same_machine
+from mvstack.install.local import as_seen, can_do_without, same_machine, seen
 from mvstack.install.prerequisites import Lacking, install_missing, lacking, refuse
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Release
@@ -75,7 +75,7 @@ def plan(
         _prepare(asked, request, largest, progress)
     with step("discover", request.name):
         only = request.caches is not None and request.caches.only
-        system, partitions = stages.seen(asked, partition, whole=only)
+        system, partitions = seen(asked, partition, whole=only)
         one = stages.only_one(request.name, partitions, command)
     with step("choose", f"the MPI for {system.name}/{one}"):
         extent = _extent(request, system, one, names) if names else Extent(request.profile)
@@ -117,7 +117,7 @@ def install(request: Request, progress: Progress) -> list[Row]:
 def carry_out(system: System, made: Plan, request: Request, progress: Progress) -> list[Row]:
     """Install what is planned."""
     run = Run(
-        stages.fetcher_for(made.root, progress),
+        stages.fetcher_for(made.root),
         progress,
         jobs=request.jobs,
         umask=system.install.umask,

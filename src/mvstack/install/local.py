@@ -22,7 +22,7 @@ from mvstack.model.policy import Policy
 from mvstack.model.release import Release
 from mvstack.model.system import Partition, System
 from mvstack.plan import easyconfigs
-from mvstack.plan.make import make_plan
+from mvstack.plan.make import make_plan, partitions_of
 from mvstack.plan.types import Given, Package, Plan
 from mvstack.support.errors import Missing, Problem, Refused
 from mvstack.support.processes import run
@@ -83,6 +83,16 @@ def find_local(site: System, whole: bool = False) -> System:
         parts = found.partitions.items()
         decided["partitions"] = {name: without_root(part, there) for name, part in parts}
     return found.model_copy(update=decided)
+
+
+def seen(system: System, partition: str = "", *, whole: bool = False) -> tuple[System, list[str]]:
+    """``system``, with what is found by looking if it is this machine; the partitions meant.
+
+    ``whole`` as in :func:`find_local`.
+    """
+    if system.discover:
+        system = find_local(system, whole)
+    return system, partitions_of(system, partition)
 
 
 def without_root(part: Partition, there: Set[str]) -> Partition:

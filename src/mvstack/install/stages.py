@@ -8,7 +8,7 @@ from typing import Any
 
 from mvstack.builders.easybuild.install import specs_of
 from mvstack.cache.use import Caches, offered, site_caches
-from mvstack.install.local import find_local, own_python, plan_local, python_of_wheels
+from mvstack.install.local import own_python, plan_local, python_of_wheels, seen
 from mvstack.model.load import load_policy, load_release, load_system
 from mvstack.model.release import Release
 from mvstack.model.system import System
@@ -21,7 +21,6 @@ from mvstack.sources.store import Store
 from mvstack.support.errors import InvalidInput, Refused
 from mvstack.support.files import full
 from mvstack.support.home import home
-from mvstack.support.progress import Progress
 from mvstack.support.words import listed
 from mvstack.tree.records import in_place, kept_plan
 
@@ -64,16 +63,6 @@ def load(name: str, release: str | None = None) -> tuple[System, list[str]]:
     return seen(load_release(release).then(load_system(system_name)), partition)
 
 
-def seen(system: System, partition: str = "", *, whole: bool = False) -> tuple[System, list[str]]:
-    """``system``, with what is found by looking if it is this machine; the partitions meant.
-
-    ``whole`` as in :func:`find_local`.
-    """
-    if system.discover:
-        system = find_local(system, whole)
-    return system, partitions_of(system, partition)
-
-
 def only_one(name: str, partitions: list[str], command: str) -> str:
     """The partition meant by ``name``; InvalidInput when there are several to choose from."""
     if len(partitions) > 1:
@@ -92,7 +81,7 @@ def command_for(command: str, name: str) -> str:
     return f"{'… | ' if name.startswith('-') else ''}mvstack {site}{command} {name}"
 
 
-def fetcher_for(root: str, progress: Progress | None = None) -> Fetcher:
+def fetcher_for(root: str) -> Fetcher:
     """The fetcher over the source mirror of ``root``."""
     return Fetcher(Store(Path(root) / "sources"), site_mirrors())
 
