@@ -114,6 +114,7 @@ ODD = (
     *("a: |\n \n  x\n", "a: > # c\n  \n\n    x\n", "- |\n \n\n  x\n"),  # empty lines
     *('["a":b]', '["a" :b]', "[[a]:b]", "[{a}:b]", "[&x a, *x :b]"),  # keys
     *("[?]\n]", "[a, ? ]]", "[\n?\n# c\n]]", "{?\n}"),  # a bracket is skipped, the line another
+    *("!", "- 1\n...\n...", "b\t", "\x85- ", "\u2028- "),  # tags, ends of files and of lines
 )
 
 
