@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from install_tree import plan_in
 
-from mvstack.builders.spack import isolated, lock
+from mvstack.builders.spack import lock
 from mvstack.builders.spack.environments import overlay
 from mvstack.builders.spack.resolve import installed, pending, read
 from mvstack.builders.spack.sources import source_of
@@ -52,7 +52,7 @@ def test_recipes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = tmp_path / "packages" / "a" / "package.py"
     recipe.parent.mkdir(parents=True)
     (tmp_path / "repo.yaml").write_text("repo: {}\n")
-    monkeypatch.setattr(isolated, "RECIPES", tmp_path)
+    monkeypatch.setattr("mvstack.plan.spack.RECIPES", tmp_path)
     found = []
     for text in ("version('1')\n", "# why\nversion('1')\n", "version('2')\n"):
         recipe.write_text(text)

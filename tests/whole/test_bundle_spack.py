@@ -33,7 +33,7 @@ def bundled(here: Here, target: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
     monkeypatch.setattr(
         "mvstack.bundle.make.gather", lambda to, _names, note: gather(to, ("spack.txt",), note)
     )
-    monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
+    monkeypatch.setattr("mvstack.plan.spack.RECIPES", RECIPES)
     try:
         asked = Request(str(here.system), root=here.root, caches=Caches())
         return make(asked, target, True, Progress(mode="quiet"))

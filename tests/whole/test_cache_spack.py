@@ -26,8 +26,8 @@ from mvstack.support.progress import Progress
 INSTALL = """
 import json, sys
 from pathlib import Path
-from mvstack.builders.spack import isolated
-isolated.RECIPES = Path(sys.argv[1])
+from mvstack.plan import spack
+spack.RECIPES = Path(sys.argv[1])
 from mvstack.install import stages
 from mvstack.cache.use import site_caches
 from mvstack.support.errors import MvstackError
@@ -111,7 +111,7 @@ def test_from_one_root_into_another(
     monkeypatch.setenv("MVSTACK_GNUPGHOME", str(site))
     key = gpg.create("Site of the tests", "a@example.org")
     plan = json.loads((here.tree / "records" / "plan.json").read_text())
-    monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
+    monkeypatch.setattr("mvstack.plan.spack.RECIPES", RECIPES)
     rows = push(plan, place(str(cache)), key, Progress(mode="quiet"))
     assert {"mvapich", "hpcc"} <= {row["package"] for row in rows}
     assert {row["result"] for row in rows} == {"pushed"}

@@ -46,7 +46,7 @@ class Jobs:
 
     def __init__(self, here: Here, patch: pytest.MonkeyPatch) -> None:
         self.here, self.folder, self.compilers = here, here.folder, ""
-        patch.setattr("mvstack.builders.spack.isolated.RECIPES", RECIPES)
+        patch.setattr("mvstack.plan.spack.RECIPES", RECIPES)
         patch.setenv("HOME", str(here.folder / "home"))
         patch.setenv("XDG_STATE_HOME", str(here.folder / "state"))
         patch.setenv("MVSTACK_GNUPGHOME", str(here.folder / "site-keys"))

@@ -44,8 +44,8 @@ partitions:
 INSTALL = """
 import json, os, sys
 from pathlib import Path
-from mvstack.builders.spack import isolated
-isolated.RECIPES = Path(sys.argv[1])
+from mvstack.plan import spack
+spack.RECIPES = Path(sys.argv[1])
 from mvstack.install import stages
 from mvstack.support.errors import MvstackError
 from mvstack.builders.base import Run

@@ -32,7 +32,7 @@ def test_the_indexes_of_one_checkout_are_not_taken_for_those_of_another(
     file.parent.mkdir()
     file.write_text(PACKAGE)
     os.utime(file, (0, 0))
-    monkeypatch.setattr("mvstack.builders.spack.isolated.RECIPES", there)
+    monkeypatch.setattr("mvstack.plan.spack.RECIPES", there)
     theirs = spack_here(tmp_path / "theirs")
     done = run(theirs, "tags", "only-there")
     assert done.stdout.split()[-1] == "only-there", done.stdout + done.stderr
