@@ -2,8 +2,8 @@
  *
  *     mpicc truncated_over_tcp.c -o truncated && mpiexec -ppn 1 -n 2 ./truncated
  *
- * Right: "right". Wrong: "the next message: …" (libfabric 1.17.0, FI_PROVIDER=tcp: the connection is gone), or the
- * program ends. */
+ * Right: "right". Wrong: "the next message: …" (libfabric 1.17.0, FI_PROVIDER=tcp: the connection is gone), or
+ * the program waits or ends. */
 #include <mpi.h>
 #include <stdio.h>
 
