@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,55 @@ def test_the_version_that_is_named_is_measured(world: Path) -> None:
     data = compared(world, "--app", "ring 2.0")
     (fault,) = data["faults"]  # the rate of that one is zero, which is no figure
     assert fault["op"] == "ring 2.0" and "a figure is not above zero: rate" in fault["why"]
+
+
+def without_fortran(folder: Path) -> Path:
+    """Debian's MPICH with libmpich alone, as the one that PyPI has."""
+    library = Path("/usr/lib/x86_64-linux-gnu/libmpich.so.12")
+    for name, file in {
+        "bin/mpicc": "/usr/bin/mpicc.mpich",
+        "bin/mpiexec": "/usr/bin/mpiexec.hydra",
+        "bin/hydra_pmi_proxy": "/usr/bin/hydra_pmi_proxy",
+        f"lib/{library.name}": library,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / name)
+    return folder
+
+
+def test_a_program_in_fortran_is_not_measured_over_an_mpi_without_it(world: Path) -> None:
+    """With a RUNPATH, or Debian's MPICH, the loader finds the library of another MPI for it."""
+    tree = world / "root" / "2026.11" / "local" / "software"
+    ring = tree / "ring"
+    words = ["mpicc.mpich", str(ring / "ring.c"), "-o", str(ring / "bin" / "ring"), "-ldl"]
+    subprocess.run([*words, "-Wl,--no-as-needed", "-lmpichfort"], check=True)
+    data = compared(world, "--app", "ring", "--peer", f"prefix:{without_fortran(world / 'bare')}")
+    (fault,) = data["faults"]
+    assert (
+        fault["mpi"].startswith("prefix:")
+        and "the MPI that is measured comes without libmpifort: a program in Fortran cannot run "
+        "over it"
+        in fault["why"]
+    )
+    (one,) = data["operations"]
+    assert [*one["figures"]] == [data["mpis"][0]["name"]]
+
+
+def test_each_build_of_ours_runs_what_is_installed_over_the_first(world: Path) -> None:
+    """Applications are built with the first MPI build of a partition alone."""
+    tree = world / "root" / "2026.11" / "local"
+    file = tree / "records" / "plan.json"
+    plan = json.loads(file.read_text())
+    other = {**plan["mpi"][0], "module": "mpich/4.0.2-ofi"}
+    plan["mpi"].append(other)
+    file.write_text(json.dumps(plan))
+    shutil.copytree(tree / "software" / "mpich", tree / "software" / "other", symlinks=True)
+    folder = tree / "modules" / "Core"
+    text = (folder / "mpich" / "4.0.2-ucx.lua").read_text()
+    changed = text.replace("software/mpich", "software/other").replace('"none"', '"percoll"')
+    (folder / "mpich" / "4.0.2-ofi.lua").write_text(changed)
+    data = compared(world, "--app", "ring")
+    assert data["faults"] == []
+    assert [*data["operations"][0]["figures"]] == ["mpich/4.0.2-ucx", "mpich/4.0.2-ofi"]
+    seen = (world / "seen").read_text().splitlines()
+    assert sum("/software/other/lib/libmpich.so.12, set" in line for line in seen) == 3

@@ -27,6 +27,11 @@ from planned_launcher import PlannedLauncher
 
 # The libraries that are MPI itself; Debian's MPICH calls its own libmpich.
 LIBMPI = re.compile(r"/libmpi(ch)?\.so[.\d]*$")
+# What an MPI that is measured may come without, as PyPI's MPICH does.
+LACKING = {
+    "libmpifort": "a program in Fortran cannot run over it",
+    "libmpicxx": "a program with MPI's C++ bindings cannot run over it",
+}
 # The last line of a job script; not every scheduler tells how a job ended.
 ENDED = "job-script-ended"
 # Launchers that come with the MPI, so that the right one lies in its tree.
@@ -36,6 +41,11 @@ OWN_LAUNCHERS = ("mpiexec", "mpirun", "mpirun_rsh")
 def tail(text):
     """The last lines of ``text`` as one."""
     return " / ".join(line for line in text.splitlines()[-3:]) or "nothing"
+
+
+def library_name(path):
+    """``libmpifort`` of .../libmpifort.so.12, and of Debian's .../libmpichfort.so.12."""
+    return Path(path).name.partition(".so")[0].replace("libmpich", "libmpi")
 
 
 class MvapichStackMixin(rfm.RegressionTestPlugin):
@@ -161,7 +171,13 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         mpi = sorted({path for path in loaded if LIBMPI.search(path)})
         place = self.mpi.get("provided") or self.tree
         for path in loaded:
-            wanted = self.mpi.get("loads", {}).get(re.sub(r"(ch)?\.so.*", "", Path(path).name))
+            library = library_name(path)
+            wanted = self.mpi.get("loads", {}).get(library)
+            if wanted and not Path(wanted).exists():
+                raise SanityError(
+                    f"{who} loaded {path}, and the MPI that is measured comes without {library}: "
+                    f"{LACKING[library]}"
+                )
             if wanted and os.path.realpath(path) != wanted:
                 raise SanityError(
                     f"{who} loaded {path}, and not {wanted} of the MPI that is measured: a program "

@@ -30,6 +30,7 @@ from mvstack.tree.records import Records
 Plan = dict[str, Any]
 # libmpi of MPICH's ABI: MPICH's, Intel MPI's and MVAPICH's to 3.0; MVAPICH 4.0's; Debian's MPICH's
 ABI = ("libmpi.so.12", "libmpi.so.0", "libmpich.so.12")
+BENEATH = ("libucp", "libfabric")
 
 
 def applications(words: list[str], plan: Plan, ranks: int) -> dict[str, Check]:
@@ -155,12 +156,12 @@ class AppBench(Bench):
         return {**seen, **used}
 
     def _linked_with(self, name: str) -> Bench:
-        """The MPI of ours that the application is linked with, for a peer the first. Wrong."""
+        """The MPI of ours that the application is linked with, for others the first. Wrong."""
         rows = [one for one in self.plan["packages"] if title(one) == name]
         over = [one for one in self.own if {one, "", None} & {x.get("mpi") for x in rows}]
         mine = self.mpi.name.partition(" over ")[0]
-        if not over or (mine in {row["module"] for row in self.plan["mpi"]} and mine not in over):
-            raise Wrong("it is not installed over it")
+        if not over:
+            raise Wrong("the MPI that it is linked with does not load")
         return self.own[mine if mine in over else over[0]]
 
     def _row(self, of: Bench, ranks: int) -> Plan:
@@ -172,13 +173,15 @@ class AppBench(Bench):
         # what it finds by a RUNPATH with $ORIGIN it does not find beside a link
         beside = [one.parent for one in loaded if prefix in Path(os.path.realpath(one)).parents]
         folders = [first, *(beside if prefix != Path("/usr") else ())]
-        loads = {re.sub(r"(ch)?\.so.*", "", one.name): os.path.realpath(one) for one in loaded}
+        names = {one: one.name.partition(".so")[0] for one in (*loaded, *first.iterdir())}
+        loads = {x.replace("mpich", "mpi"): os.path.realpath(one) for one, x in names.items()}
         return {
             **next(row for row in self.plan["mpi"] if row["module"] == of.mpi.name),
             "ranks": ranks,
             "launch": f"{mpi.launch.removesuffix(bare)}bash {shlex.quote(str(BOUND))} {bare}",
             "provided": str(prefix),
-            "loads": {x: y for x, y in loads.items() if x in ("libmpi", "libucp", "libfabric")},
+            # libmpifort, too: of an MPI that has none another's would be loaded
+            "loads": {x: y for x, y in loads.items() if x.startswith(("libmpi", *BENEATH))},
             "instead": instead(mpi, of.mpi, folders),
         }
 
