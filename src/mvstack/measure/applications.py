@@ -30,7 +30,6 @@ from mvstack.tree.records import Records
 Plan = dict[str, Any]
 # libmpi of MPICH's ABI: MPICH's, Intel MPI's and MVAPICH's to 3.0; MVAPICH 4.0's; Debian's MPICH's
 ABI = ("libmpi.so.12", "libmpi.so.0", "libmpich.so.12")
-BENEATH = ("libucp", "libfabric")
 
 
 def applications(words: list[str], plan: Plan, ranks: int) -> dict[str, Check]:
@@ -65,11 +64,10 @@ def title(package: Plan) -> str:
 
 def with_applications(benches: list[Bench], plan: Plan, checks: dict[str, Check]) -> list[Bench]:
     """``benches`` that run these applications, too. Raises Missing without an MPI of ours."""
-    own = {one.mpi.name: one for one in benches if one.mpi.ours}
-    if checks and not own:
-        raise Missing("applications need the MPI that they are linked with, and it does not load")
     if not checks:
         return benches
+    if not (own := {one.mpi.name: one for one in benches if one.mpi.ours}):
+        raise Missing("applications need the MPI that they are linked with, and it does not load")
     files = [*CHECKS.glob("*.py"), *{one.file for one in checks.values()}]
     content = hashes.of(hashes.of_files(sorted(files)), Records(Path(plan["tree"])).hashes())
     basis = [(one.mpi, one.folder, one.sizes, one.limit) for one in benches]
@@ -80,8 +78,7 @@ def libraries(bench: Bench) -> list[Path]:
     """What programs of ``bench`` load, libmpi first. Raises Wrong."""
     said = run(["ldd", bench.folder / "verify"], env=bench.mpi.environment).text
     found = [Path(one) for one in re.findall(r"=> (/\S+)", said)]
-    mpi = [one for one in found if re.match(r"libmpi(ch)?\.so", one.name)]
-    if not mpi:
+    if not (mpi := [one for one in found if re.match(r"libmpi(ch)?\.so", one.name)]):
         raise Wrong("its programs load no libmpi")
     return [*mpi, *found]
 
@@ -138,12 +135,11 @@ class AppBench(Bench):
         """On how many ranks it runs."""
         return super().on(name, ranks) if name in OPERATIONS else ranks
 
-    def verify(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> None:
-        """See that an operation or application gives what is known of it. Raises Wrong."""
+    def verify(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> float:
+        """As that of an operation; an application is verified whenever it is measured. Wrong."""
         if name in OPERATIONS:
-            super().verify(name, ranks, more)
-        else:
-            self._figures(name, ranks)
+            return super().verify(name, ranks, more)
+        return float(self.measure(name, ranks)["seconds"])
 
     def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
         """As that of an operation; instead of sizes an application has its figures. Wrong."""
@@ -165,7 +161,7 @@ class AppBench(Bench):
         return self.own[mine if mine in over else over[0]]
 
     def _row(self, of: Bench, ranks: int) -> Plan:
-        """The plan's row of ``of``, with this MPI in its place."""
+        """The plan's row of ``of``, with this MPI in its place: its libmpifort, if any, too."""
         loaded, mpi, bare = libraries(self), self.mpi, "{program}"
         first = linked(loaded[0], libraries(of)[0].name, self.folder / "app-libraries")
         mpicc = run(["bash", "-c", f"command -v {shlex.quote(mpi.cc)}"], env=mpi.environment)
@@ -180,8 +176,7 @@ class AppBench(Bench):
             "ranks": ranks,
             "launch": f"{mpi.launch.removesuffix(bare)}bash {shlex.quote(str(BOUND))} {bare}",
             "provided": str(prefix),
-            # libmpifort, too: of an MPI that has none another's would be loaded
-            "loads": {x: y for x, y in loads.items() if x.startswith(("libmpi", *BENEATH))},
+            "loads": {x: y for x, y in loads.items() if re.match("libmpi|libucp|libfabric", x)},
             "instead": instead(mpi, of.mpi, folders),
         }
 

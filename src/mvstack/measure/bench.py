@@ -204,8 +204,8 @@ class Bench:
         """On how many ranks it runs."""
         return OPERATIONS[name].on(ranks)
 
-    def verify(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> None:
-        """See that an operation brings the right values. Raises Wrong."""
+    def verify(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> float:
+        """See that an operation brings the right values: its seconds, or 0 if not timed. Wrong."""
         operation = OPERATIONS[name]
         on = operation.on(ranks)
         said = "" if operation.checked else self.run("verify", on, more=more)
@@ -215,6 +215,7 @@ class Bench:
             raise Wrong("its results are wrong")
         words = operation.words(self.sizes, check=True)
         operation.read(self.run(operation.program, on, *words, more=more))
+        return 0.0
 
     def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
         """``values`` by size, ``hop`` (None if it changed), what :func:`watched` saw. Wrong."""
