@@ -87,6 +87,11 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         return self.current_environ.extras["mpi"]
 
     @property
+    def under_test(self):
+        """What people call it: a peer that is measured has the row of the MPI that it replaces."""
+        return self.mpi.get("peer") or self.mpi["module"]
+
+    @property
     def tree(self):
         """The folder below which everything under test was installed."""
         return self.current_environ.extras["tree"]
@@ -131,8 +136,9 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
             )
         if found and Path(launcher).name in OWN_LAUNCHERS and not self.below_tree(found[1]):
             raise SanityError(
-                f"{found[1]} is not the launcher of the MPI under test: it lies outside "
-                f"{self.tree}. Another {launcher} comes first on PATH, and programs started by "
+                f"{found[1]} is not the launcher of the MPI under test ({self.under_test}): it "
+                f"lies outside {self.mpi.get('provided') or self.tree}. Another {launcher} comes "
+                f"first on PATH, and programs started by "
                 f"it may each see a world of 1: look at the modules that are loaded, and at "
                 f"`module show {self.mpi['module']}`"
             )
@@ -189,7 +195,7 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
         for path in mpi:
             if not self.below_tree(path, [place]):
                 raise SanityError(
-                    f"{who} loaded {path}, which is not the MPI under test ({self.mpi['module']} "
+                    f"{who} loaded {path}, which is not the MPI under test ({self.under_test} "
                     f"below {place}): look at LD_LIBRARY_PATH and at `ldd` of the program"
                 )
 
@@ -212,7 +218,8 @@ class MvapichStackMixin(rfm.RegressionTestPlugin):
                 f"{len(ranks)} of {self.num_tasks} processes loaded a libmpi: look at the files "
                 f"{name} in {self.stagedir}"
             )
-        who = program or (self.executable_opts[-1] if self.executable_opts else "it")
+        words = [one for one in self.executable_opts if "=" not in one]
+        who = program or (words[0] if words else "it")
         for loaded in ranks:
             self.prove_libmpi(loaded, who)
 

@@ -174,6 +174,7 @@ class AppBench(Bench):
         return {
             **next(row for row in self.plan["mpi"] if row["module"] == of.mpi.name),
             "ranks": ranks,
+            "peer": mpi.name,
             "launch": f"{mpi.launch.removesuffix(bare)}bash {shlex.quote(str(BOUND))} {bare}",
             "provided": str(prefix),
             "loads": {x: y for x, y in loads.items() if re.match("libmpi|libucp|libfabric", x)},
