@@ -274,3 +274,19 @@ def test_each_build_of_ours_runs_what_is_installed_over_the_first(world: Path) -
     assert [*data["operations"][0]["figures"]] == ["mpich/4.0.2-ucx", "mpich/4.0.2-ofi"]
     seen = (world / "seen").read_text().splitlines()
     assert sum("/software/other/lib/libmpich.so.12, set" in line for line in seen) == 2
+
+
+def test_the_files_of_one_that_failed_are_left_where_it_says(world: Path) -> None:
+    """Another application over the same MPI took their folder."""
+    text = (world / "site" / "checks" / "ring.py").read_text()
+    for old, new in {"class Ring": "class Rong", '"ring"\n': '"rong"\n', "0 or ranks": "7"}.items():
+        text = text.replace(old, new)
+    (world / "site" / "checks" / "rong.py").write_text(text)
+    file = world / "root" / "2026.11" / "local" / "records" / "plan.json"
+    plan = json.loads(file.read_text())
+    plan["packages"].append({**plan["packages"][0], "name": "rong"})
+    file.write_text(json.dumps(plan))
+    data = compared(world, "--app", "rong", "--app", "ring")
+    (fault,) = data["faults"]
+    assert fault["op"] == "rong 1.0"
+    assert Path(fault["why"].partition("Its output is in ")[2].partition(";")[0]).is_dir()

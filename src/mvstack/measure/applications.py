@@ -187,7 +187,7 @@ class AppBench(Bench):
         others = {x["name"] for x in self.plan["packages"] if title(x) == name}
         packages = [x for x in self.plan["packages"] if title(x) == name or x["name"] not in others]
         plan = {**self.plan, **here, "mpi": [row], "packages": packages}
-        out = self.folder / f"app.{platform.node()}.{os.getpid()}"
+        out = self.folder / f"app.{platform.node()}.{os.getpid()}.{self.checks[name].name}"
         try:
             results = run_checks(plan, out, [], only=self.checks[name])
         except MvstackError as error:
