@@ -74,11 +74,11 @@ def test_ranks_that_are_nobodys_children_say_what_they_took(
     seen = []
 
     @contextlib.contextmanager
-    def watched() -> Iterator[dict[str, float]]:
-        seen.append({"load": 0.0, "seconds": 1.0, "others": 0.0})
+    def watched(_: bench.Bench) -> Iterator[dict[str, float]]:
+        seen.append({"load": 0.0, "seconds": 1.0, "others": 0.0, "hop": 0.0})
         yield seen[-1]
 
-    monkeypatch.setattr(bench, "watched", watched)
+    monkeypatch.setattr(bench.Bench, "watched", watched)
     line = f"{starter} mpiexec -n {{ranks}} {{program}}"
     data = compared(world, tmp_path, "--ops", "latency", "--launcher", line)
     assert data["faults"] == []
@@ -269,6 +269,22 @@ def test_ranks_are_bound_to_cores_of_their_own() -> None:
     if len(ours) > 1:
         assert all(len(one) == 1 for one in seen) and len({one[0] for one in seen}) == len(seen)
         assert seen[0] == ours[:1] and seen[1][0] > ours[0]
+
+
+def test_a_launcher_that_brings_no_variables_along_does_not_change_what_is_measured(
+    tmp_path: Path,
+) -> None:
+    """As ssh: `compare` measured ours without what its module sets, and `tune` found nothing."""
+    brings = {"PATH": os.environ["PATH"], "UCX_TLS": "tcp"}
+    line = "env -i " + " ".join(f"{name}={value}" for name, value in brings.items())
+    sets = {"UCX_TLS": "^tcp", "FI_PROVIDER": "verbs;ofi_rxm", "LD_LIBRARY_PATH": "/a/b=c"}
+    mpi = mpis.Mpi("m", "mpicc", f"{line} {{program}}", {**sets, "HOME": "/nowhere"}, "x")
+    program = tmp_path / "a=b"
+    program.symlink_to("/usr/bin/env")
+    said = subprocess.check_output(mpi.command(2, program, "A=1", hosts=tmp_path), text=True)
+    found = dict(row.split("=", 1) for row in said.splitlines())
+    assert {name: found[name] for name in sets} == {**sets, "UCX_TLS": "tcp"}  # what it brings
+    assert "HOME" not in found and found["A"] == "1"
 
 
 @pytest.mark.parametrize(("far", "cores"), [("", [1024, 1025, 1026]), ("far", [1024, 1031, 1025])])

@@ -296,7 +296,7 @@ def test_another_job_is_another_machine() -> None:
     ],
 )
 def test_ranks_that_srun_starts_are_no_others(
-    monkeypatch: pytest.MonkeyPatch, ranks: float, children: float, others: float
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ranks: float, children: float, others: float
 ) -> None:
     now = {"time": 10.0, "all": 5.0, resource.RUSAGE_SELF: 1.0, resource.RUSAGE_CHILDREN: 1.0}
     times = types.SimpleNamespace(_asdict=lambda: {"user": now["all"]})
@@ -304,7 +304,9 @@ def test_ranks_that_srun_starts_are_no_others(
     monkeypatch.setattr("time.monotonic", lambda: now["time"])
     monkeypatch.setattr("psutil.cpu_times", lambda: times)
     monkeypatch.setattr("resource.getrusage", lambda who: used(ru_utime=now[who], ru_stime=0.0))
-    with bench.watched() as seen:
+    monkeypatch.setattr(bench.Bench, "hop", lambda _: 30.0)
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    with bench.Bench(mpi, tmp_path, (8, 8)).watched() as seen:
         seen["ranks"] = ranks
         now["time"] += 2.0
         now["all"] += 4.0
@@ -384,16 +386,41 @@ def test_the_cores_of_all_nodes_of_the_ranks_count(
     assert tuner.ways == ways | {"bcast"}
 
 
-@pytest.mark.parametrize(("node", "hop"), [("a", 30.0), ("b", 0.0)])
-def test_how_far_two_cores_are_apart_says_nothing_of_two_nodes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, node: str, hop: float
+@pytest.mark.parametrize(
+    ("nodes", "hop", "here"),
+    [("aa", 30.0, True), ("ab", 0.0, True), ("bb", 0.0, False), ("bc", 0.0, False)],
+)
+def test_what_this_machine_does_says_nothing_of_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, nodes: str, hop: float, here: bool
 ) -> None:
-    said = f"# OSU \n8  1.5\nrank on a took 1.0 s\nrank on {node} took 1.0 s\n"
+    """A --launcher may start ranks elsewhere: a busy login node made its nodes look busy."""
+    said = "# OSU \n8  1.5\n" + "".join(f"rank on {node} took 1.0 s\n" for node in nodes)
+    monkeypatch.setattr("platform.node", lambda: "a")
     monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: said)
     monkeypatch.setattr(bench.Bench, "hop", lambda _: 30.0)
     mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
     seen = bench.Bench(mpi, tmp_path, (8, 8)).measure("latency", 2)
     assert (seen["hop"], seen["values"]) == (hop, [(8, 1.5)])
+    assert [seen[name] is not None for name in ("others", "load")] == [here, here]
+
+
+def test_rounds_that_nobody_saw_are_neither_quiet_nor_not_and_count() -> None:
+    rows = [row("ours", n, 1.0) | {"others": None, "load": None} for n in range(1, 5)]
+    rows += [row("peer", n, 1.0, others=1.0) for n in range(3, 5)]
+    data = found(rows, {"ours": True, "peer": False}, 2)
+    assert [one["quiet"] for one in data["rounds"]] == [None, None, False, False]
+    assert all(one["counted"] for one in data["rounds"])
+    data = {"mpis": [{"name": "ours", "ours": True}, {"name": "peer", "ours": False}], **data}
+    notes = tables(data | {"absent": []}, table)
+    assert any("2 of 4 rounds were not quiet" in str(one) for one in notes)
+    assert any("whether 2 of 4 rounds were quiet is not known" in str(one) for one in notes)
+
+
+def test_what_fails_in_a_later_round_is_named() -> None:
+    rows = [row("ours", 1, 1.0), row("peer", 1, 1.0)]
+    rows.append({"kind": "failed", "round": 1, "op": "bw", "mpi": "peer", "why": "it hangs"})
+    data = found(rows, {"ours": True, "peer": False}, 2)
+    assert data["rounds"][0]["quiet"] and data["faults"][0]["op"] == "bw"
 
 
 def test_runs_of_two_nodes_are_not_held_against_those_of_one() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import platform
 import shutil
 import time
 from pathlib import Path
@@ -147,18 +148,18 @@ def compare(
     comparison = Comparison(benches, names, ranks, rounds)
     rows = comparison.kept(folder)
     comparison.run(rows, shown)
-    seen = look()
+    told = [{"name": x.mpi.name, "ours": x.mpi.ours, **x.told()} for x in benches]
     data: dict[str, Any] = {
         "system": plan["system"],
         "partition": plan["partition"],
-        "machine": {name: getattr(seen, name) for name in ("cpu", "cores", "os")},
+        "machine": {name: told[0][name] for name in bench.WHERE},
         "omb": code and bench.omb_version(code),
         "ranks": ranks,
-        "mpis": [{"name": x.mpi.name, "ours": x.mpi.ours, "version": x.version()} for x in benches],
+        "mpis": told,
         "absent": [one.as_dict() for error in absent for one in error.problems],
     }
     ours = {one.mpi.name: one.mpi.ours for one in benches}
-    data |= results.found(rows.rows, ours, seen.cores or 1)
+    data |= results.found(rows.rows, ours, int(told[0]["cores"] or look().cores or 1))
     write_atomically(folder / "compare.json", json.dumps(data, indent=1) + "\n", mode=None)
     results.draw(data, folder / "compare.svg")
     say(data, as_json, *results.tables(data, table), f"results: {folder}")
@@ -221,7 +222,9 @@ def tune(
                     raise CheckFailed(f"{name} as it is: {wrong}", module, todo=todo) from None
                 typer.echo(f"{name} does not confirm what is found: {wrong}", err=True)
                 del apps[name]
-    request = Request(names, ranks, seen.cores or 1, modules[module], load_tuning(), tuple(apps))
+    told = built.told()
+    cores = int(told["cores"] or seen.cores or 1)
+    request = Request(names, ranks, cores, modules[module], load_tuning(), tuple(apps))
     key = hashes.of(built.folder.name, names, ranks, bounds, mine[0].launch, machine())[:12]
     folder = cache / "tune" / key
     if fresh:
@@ -229,12 +232,13 @@ def tune(
     tuner = Tuner(built, request, folder, limit)
     found, on, nodes = tuner.run(shown), f"{ranks}, {tuner.other}", str(tuner.nodes)
     beneath = modules[module].get("transport", {}).get("library", "")
-    versions = {x.name: f"{x.name} {x.version}" for x in seen.externals}
+    externals = seen.externals if told["node"] == platform.node() else ()
+    versions = {x.name: f"{x.name} {x.version}" for x in externals}
     data = {
         "mpi": module,
         "date": time.strftime("%F"),
-        "machine": {name: str(getattr(seen, name) or "unknown") for name in ("cpu", "cores", "os")}
-        | {"mpi": built.version(), "transport": versions.get(beneath, beneath)},
+        "machine": {name: told[name] or "unknown" for name in bench.WHERE}
+        | {"mpi": told["version"], "transport": versions.get(beneath, beneath)},
         "measured": {"operations": " ".join(names), "ranks": on, "nodes": nodes, "bytes": sizes},
         **found,
     }

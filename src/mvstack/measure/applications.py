@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mvstack.measure.bench import OPERATIONS, Bench, Wrong, watched
+from mvstack.measure.bench import OPERATIONS, Bench, Wrong
 from mvstack.measure.compare import machine
-from mvstack.measure.mpis import ALWAYS, BOUND, Mpi, clean
+from mvstack.measure.mpis import BOUND, Mpi, clean
 from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Missing, MvstackError
 from mvstack.support.processes import run
@@ -106,10 +106,8 @@ def added(mpi: Mpi, name: str) -> list[str]:
 
 def instead(mpi: Mpi, of: Mpi, folders: list[Path]) -> list[str]:
     """Shell lines that put ``mpi``, with ``folders``, in the place of the loaded one, ``of``."""
-    taken = (*TUNING, "MVSTACK_BOUND")
-    set_ = {x: y for x, y in mpi.environment.items() if x.startswith(taken) or x in ALWAYS}
     lines = [f"unset {' '.join(f'${{!{one}@}}' for one in TUNING)}"]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(set_.items())]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(mpi.settings.items())]
     for name, more in (("PATH", []), ("LD_LIBRARY_PATH", folders)):
         first = ":".join(dict.fromkeys([*added(mpi, name), *map(str, more)]))
         gone = " ".join(map(shlex.quote, added(of, name)))
@@ -145,11 +143,11 @@ class AppBench(Bench):
         """As that of an operation; instead of sizes an application has its figures. Wrong."""
         if name in OPERATIONS:
             return super().measure(name, ranks, more)
-        with self.between_hops() as seen, watched() as used:
+        with self.watched() as seen:
             seen["values"] = sorted(self._figures(name, ranks).items())
         if len(machine()) > 1:  # in a job its ranks may be nobody's children
-            used["others"] = 0.0
-        return {**seen, **used}
+            seen |= {"load": None, "others": None}
+        return seen
 
     def _linked_with(self, name: str) -> Bench:
         """The MPI of ours that the application is linked with, for others the first. Wrong."""

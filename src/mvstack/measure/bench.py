@@ -10,7 +10,7 @@ import shutil
 import tarfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ LIMIT = 120.0  # seconds that one run may take; what takes longer hangs
 OWN = [CHECKS / "src" / "collectives.c", CHECKS / "src" / "identity.c"]
 VERIFIERS = (*(Path(__file__).with_name(x) for x in ("verify.c", "hop.c")), *OWN)
 USAGE = Path(__file__).with_name("usage.c")
+WHERE = ("node", "cpu", "cores", "os")
 RANKS = re.compile(r"^rank on (\S+) took ([\d.]+) s$", re.M)
 COLUMNS = re.compile(r"^(\d+)((?:[ \t]+\d+(?:\.\d*)?)+)[ \t]*(Pass|Fail)?[ \t]*$", re.M)
 ALONE = re.compile(r"avg: (\d+(?:\.\d*)?) ms|^[ \t]*(\d+(?:\.\d*)?)[ \t]*$", re.M)
@@ -130,10 +131,7 @@ def operations(words: list[str]) -> list[str]:
 
 
 def omb_source(given: Path | None, fetcher: Fetcher, cache: Path) -> Path:
-    """The folder of OMB's source: ``given`` (a folder or tarball), or the release's own, fetched.
-
-    Raises InvalidInput for what is not OMB, and Missing where it cannot be had.
-    """
+    """OMB's source: ``given`` (a folder or tarball), or the release's. InvalidInput or Missing."""
     if given is None:
         recipes = home().files("easyconfigs", "o/OSU-Micro-Benchmarks/*.eb")
         spec = specs_from_easyconfigs(list(recipes.values())[-1:])[0]
@@ -179,16 +177,16 @@ class Bench:
 
     def run(self, program: str, ranks: int, *words: str, more: Mapping[str, str] = {}) -> str:
         """What a program of ``folder`` prints; ``more`` is added to its environment. Wrong."""
-        environment = {**self.mpi.environment, **more}
+        mpi = replace(self.mpi, environment={**self.mpi.environment, **more})
         hosts = self.folder / f"hosts.{os.getpid()}"
-        if self.mpi.hosts:
-            nodes = run(["bash", "-c", self.mpi.hosts], env=environment)
+        if mpi.hosts:
+            nodes = run(["bash", "-c", mpi.hosts], env=mpi.environment)
             if not nodes.ok:
                 raise Wrong(f"the nodes of this job cannot be listed: {one_line(nodes.said, 300)}")
             hosts.write_text(nodes.text)
-        command = self.mpi.command(ranks, self.folder / program, *words, hosts=hosts)
+        command = mpi.command(ranks, self.folder / program, *words, hosts=hosts)
         try:
-            done = run(command, env=environment, cwd=self.folder, limit=self.limit)
+            done = run(command, env=mpi.environment, cwd=self.folder, limit=self.limit)
         except OSError as error:
             raise Wrong(f"{command[0]} cannot be started: {error.strerror}") from None
         finally:
@@ -218,24 +216,41 @@ class Bench:
         return 0.0
 
     def measure(self, name: str, ranks: int, more: Mapping[str, str] = {}) -> dict[str, Any]:
-        """``values`` by size, ``hop`` (None if it changed), what :func:`watched` saw. Wrong."""
+        """``values`` by size, and what :meth:`watched` saw. Wrong."""
         operation, on = OPERATIONS[name], self.on(name, ranks)
         words = operation.words(self.sizes, check=False, ranks=on)
-        with self.between_hops() as seen, watched() as used:
+        with self.watched() as seen:
             said = self.run(operation.program, on, *words, more=more)
-            ran = RANKS.findall(said)
-            used["ranks"] = sum(float(took) for node, took in ran if node == platform.node())
-        if len(dict(ran)) > 1:  # how far two cores of one node are apart says little of it
+            ran, here = RANKS.findall(said), platform.node()
+            seen["ranks"] = sum(float(took) for node, took in ran if node == here)
+        nodes = {node for node, _ in ran} or {here}
+        if nodes != {here}:  # how far two cores of one node are apart says little of it
             seen["hop"] = 0.0
-        return {"values": sorted(operation.read(said).items()), **seen, **used}
+        if here not in nodes:  # nor does what else this one does
+            seen |= {"load": None, "others": None}
+        return {"values": sorted(operation.read(said).items()), **seen}
 
     @contextlib.contextmanager
-    def between_hops(self) -> Iterator[dict[str, Any]]:
-        """``hop`` of before and after the block, None if it changed."""
-        seen: dict[str, Any] = {}
-        before = self.hop()
+    def watched(self) -> Iterator[dict[str, Any]]:
+        """What the machine did beside us while the block ran.
+
+        ``others``: how many processors the rest and a virtual machine's host took; ``load``: the
+        load before; ``seconds``: how long it took; ``hop``: of before and after, None if it
+        changed. The block may add what ``ranks`` took, if no children.
+        """
+
+        def spent() -> list[float]:
+            both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+            all_ = psutil.cpu_times()._asdict()
+            busy = sum(all_.get(one, 0.0) for one in ("user", "nice", "system", "steal", "softirq"))
+            return [time.monotonic(), busy, *(one.ru_utime + one.ru_stime for one in both)]
+
+        hop, seen, before = self.hop(), {"load": round(os.getloadavg()[0], 2)}, spent()
         yield seen
-        low, high = sorted((before, self.hop()))
+        seconds, busy, ours, children = map(operator.sub, spent(), before)
+        others = max(busy - ours - max(children, seen.pop("ranks", 0.0)), 0)
+        seen |= {"seconds": round(seconds, 3), "others": round(others / max(seconds, 0.01), 3)}
+        low, high = sorted((hop, self.hop()))
         seen["hop"] = high if high <= MOVED * low else None
 
     def hop(self) -> float:
@@ -244,33 +259,14 @@ class Bench:
             return float(run([self.folder / "hop"], env=self.mpi.environment, limit=10).text)
         return 0.0
 
-    def version(self) -> str:
-        """The first line of its MPI_Get_library_version; "" where it does not run."""
+    def told(self) -> dict[str, str]:
+        """WHERE rank 0 is, and the ``version`` of its MPI; each "" where nothing says it."""
+        said = dict.fromkeys((*WHERE, "version"), "")
         with contextlib.suppress(Wrong):
-            found = re.findall(r"^version (.*)", self.run("verify", 2), re.M)
-            return " ".join("".join(found[:1]).split())
-        return ""
-
-
-@contextlib.contextmanager
-def watched() -> Iterator[dict[str, float]]:
-    """What the machine did beside us while the block ran.
-
-    ``others``: how many processors the rest and a virtual machine's host took; ``load``: the load
-    before; ``seconds``: how long it took. The block may add what ``ranks`` took, if no children.
-    """
-
-    def spent() -> list[float]:
-        both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        all_ = psutil.cpu_times()._asdict()
-        busy = sum(all_.get(one, 0.0) for one in ("user", "nice", "system", "steal", "softirq"))
-        return [time.monotonic(), busy, *(one.ru_utime + one.ru_stime for one in both)]
-
-    seen, before = {"load": round(os.getloadavg()[0], 2)}, spent()
-    yield seen
-    seconds, busy, ours, children = map(operator.sub, spent(), before)
-    others = max(busy - ours - max(children, seen.pop("ranks", 0.0)), 0)
-    seen |= {"seconds": round(seconds, 3), "others": round(others / max(seconds, 0.01), 3)}
+            text = self.run("verify", 2)
+            rows = re.findall(rf"^({'|'.join(said)}) (.*)", text, re.M)
+            said |= {name: " ".join(words.split()) for name, words in rows}
+        return said
 
 
 def compiled(mpi: Mpi, source: Path | None, cache: Path, sizes: tuple[int, int]) -> Bench:

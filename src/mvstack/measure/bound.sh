@@ -1,6 +1,12 @@
 # Runs a program on one core: the core of the rank's number on its node. Every MPI gets the same cores
 # so, whatever it would choose by itself. Of a core with several hardware threads the first is taken.
+# Words NAME=VALUE before the program are variables of the MPI: what the launcher did not bring along, as ssh does not, is
+# set here, and what it did stands.
 # MVSTACK_BOUND=far: ranks take cores from either end in turns, so that two are on different sockets.
+while [[ ${1:-} =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do
+    [[ -v ${1%%=*} ]] || export "$1"
+    shift
+done
 rank=${MPI_LOCALRANKID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MV2_COMM_WORLD_LOCAL_RANK:-}}}
 # a batch script's own shell has SLURM_LOCALID too, so what mpiexec starts there inherits it
 rank=${rank:-${FLUX_TASK_LOCAL_ID:-${PALS_LOCAL_RANKID:-${SLURM_LOCALID:-}}}}
@@ -11,6 +17,7 @@ for range in $(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status | tr , ' '
         [[ ${siblings%%[,-]*} != "$cpu" && -n $siblings ]] || cores+=("$cpu")
     done
 done
+((${#cores[@]} < 2)) || export MVSTACK_CORES=${#cores[@]}
 if [[ -z $rank ]] || ((${#cores[@]} < 2)); then
     exec "$@" # the launcher has bound it, or says no number
 fi

