@@ -310,6 +310,15 @@ def test_what_it_cannot_do_it_refuses_at_once(words, folder, status, said):
     assert done.returncode == status and said in done.stdout + done.stderr
 
 
+def test_a_machine_that_ends_ends_the_lab(tmp_path):
+    """Its ssh waited for ever for a machine that was killed."""
+    ready("", tmp_path)
+    kill = "ssh h2 true && pkill -9 -f 'init=/machine lab=2' && ssh h1 sleep 900"
+    lab = [TESTS / "lab" / "verbs", "--outside", "bash", "-c", kill]
+    done = subprocess.run(lab, cwd=tmp_path, capture_output=True, text=True, timeout=800)
+    assert done.returncode == 125 and "h2 has ended" in done.stderr, done.stderr
+
+
 def test_a_machine_that_does_not_come_up_says_why(tmp_path):
     if os.geteuid():
         pytest.skip("needs root: the machines have a network of their own")
