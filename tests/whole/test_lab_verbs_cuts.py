@@ -19,6 +19,7 @@ from test_lab_verbs import (
     RAILS,
     RDMA,
     SETTINGS,
+    SOURCES,
     TESTS,
     called,
     named,
@@ -31,13 +32,13 @@ from test_lab_verbs_slurm import STORY
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 CUT = r"""
 downs() { ssh h2 cat /sys/class/infiniband/rxe$1/ports/1/hw_counters/link_downed; }
-cut() { # cut NAME RAIL SETTINGS
+cut() { # cut NAME RAIL SETTINGS [OPTION…] PROGRAM
     (
         until [[ $(grep -c ^right said/$1 2>/dev/null) -gt 50 ]]; do sleep 0.2; done
         lab cut h2 3 $2
     ) &
     local second=$(lab packets h1 1) downs=$(downs $2)
-    LIMIT=300 job $1 pmi2 "$3" ./collectives
+    LIMIT=300 job $1 pmi2 "$3" "${@:4}"
     wait
     second=$(($(lab packets h1 1) - second)) downs=$(($(downs $2) - downs))
     local left waited
@@ -77,10 +78,14 @@ def cuts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     _, second, both = RAILS[device]
     lines = [
         f"{SETTINGS}{STORY}{CUT}",
-        f"cut slurms 0 '{planned} {second}'",
-        f"cut only 1 '{planned} {second}'",
-        f"cut both 1 '{planned} {both}'" if device != "ch4:ofi" else "",  # which takes one
+        f"cut slurms 0 '{planned} {second}' ./collectives",
+        f"cut only 1 '{planned} {second}' ./collectives",
     ]
+    if device == "ch4:ofi":  # which takes one rail, and waits
+        endless(mpi, place)
+        lines += [f"cut timed 1 '{planned} {second}' --time=2 ./endless"]
+    else:
+        lines += [f"cut both 1 '{planned} {both}' ./collectives"]
     (place / "story.sh").write_text("\n".join(lines) + "\n")
     lab = [TESTS / "lab" / "verbs", "--slurm", "--rails", "2", "--see", str(mpi)]
     done = subprocess.run([*lab, "bash", "story.sh"], cwd=place, capture_output=True, text=True)
@@ -93,6 +98,15 @@ def cuts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             del row["said"]
         record(name, rows)
     return device, found
+
+
+def endless(mpi: Path, place: Path) -> None:
+    """Compile collectives.c without its limit of 30 s for each collective."""
+    text = (SOURCES / "collectives.c").read_text()
+    assert "SECONDS = 30" in text
+    (place / "endless.c").write_text(text.replace("SECONDS = 30", "SECONDS = 0"))
+    words = [mpi / "bin/mpicc", "-O1", "-o", place / "endless", place / "endless.c", "-lm"]
+    subprocess.run(words, check=True)
 
 
 def read(counts: Path) -> Cut:
@@ -119,6 +133,13 @@ def test_a_cut_link_ends_the_job_with_its_cause_or_it_goes_on(cuts, name: str):
     if not (job.status == 0 and job.right == 705):
         assert job.status != 124 and re.search(f"^.*{CAUSES[device]}", job.said, re.M), job.said
         assert job.right < 705
+
+
+def test_the_time_limit_of_a_job_ends_ranks_that_wait(cuts):
+    job = cuts[1].get("timed") or pytest.skip("its library ends the job")
+    assert job.downs == 1 and 50 < job.right < 705 and "wrong" not in job.said, job.said
+    assert job.status not in (0, 124) and "DUE TO TIME LIMIT" in job.said, job.said
+    assert 100 < job.seconds < 300
 
 
 def test_nothing_is_left_of_the_jobs(cuts):
