@@ -36,7 +36,7 @@ class Messages(rfm.RegressionTest, MvapichStackMixin):
 
 @rfm.simple_test
 class Dialogue(rfm.RegressionTest, MvapichStackMixin):
-    """Two ranks in turns, by MPI_Send and MPI_Recv: no message is taken before another one that was first."""
+    """Two ranks in turns, by MPI_Send and MPI_Recv: each message is taken in its turn."""
 
     sourcepath = "dialogue.c"
     tags = {"smoke", "correct"}
@@ -44,7 +44,7 @@ class Dialogue(rfm.RegressionTest, MvapichStackMixin):
 
     @run_after("init")
     def ask_for_ranks(self):
-        """Two, which have a core each where any have: an MPI may wait for messages in another way then."""
+        """Two: where each has a core an MPI may take messages in another way."""
         self.num_tasks = 2
 
     @sanity_function

@@ -159,7 +159,7 @@ def compare(
         "absent": [one.as_dict() for error in absent for one in error.problems],
     }
     ours = {one.mpi.name: one.mpi.ours for one in benches}
-    data |= results.found(rows.rows, ours, int(told[0]["cores"] or look().cores or 1))
+    data |= results.found(rows.rows, ours, int(benches[0].told()["cores"] or look().cores or 1))
     write_atomically(folder / "compare.json", json.dumps(data, indent=1) + "\n", mode=None)
     results.draw(data, folder / "compare.svg")
     say(data, as_json, *results.tables(data, table), f"results: {folder}")
@@ -247,5 +247,5 @@ def tune(
     sets = found["sets"].items()
     rows = [[x, row["value"], f"{Interval(**row['gain'])} times as fast"] for x, row in sets]
     nothing = f"nothing is faster than the build as it is, of {found['tried']} candidates"
-    told = table(["variable", "value", "gain"], rows) if rows else nothing
-    say(data, as_json, told, f"written: {file}")
+    kept = table(["variable", "value", "gain"], rows) if rows else nothing
+    say(data, as_json, kept, f"written: {file}")

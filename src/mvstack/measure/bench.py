@@ -245,8 +245,8 @@ class Bench:
             busy = sum(all_.get(one, 0.0) for one in ("user", "nice", "system", "steal", "softirq"))
             return [time.monotonic(), busy, *(one.ru_utime + one.ru_stime for one in both)]
 
-        hop, seen, before = self.hop(), {"load": round(os.getloadavg()[0], 2)}, spent()
-        yield seen
+        load, hop, before = round(os.getloadavg()[0], 2), self.hop(), spent()
+        yield (seen := dict[str, Any](load=load))
         seconds, busy, ours, children = map(operator.sub, spent(), before)
         others = max(busy - ours - max(children, seen.pop("ranks", 0.0)), 0)
         seen |= {"seconds": round(seconds, 3), "others": round(others / max(seconds, 0.01), 3)}
