@@ -9,6 +9,17 @@ from reframe.core.exceptions import SanityError
 from mvapich_stack_mixin import MvapichStackMixin
 
 
+def judge(text, right):
+    """A SanityError unless the program said that all is ``right``."""
+    if found := re.search(r"^wrong: (.*)$", text, re.M):
+        raise SanityError(f"a message brought a wrong value: {found[1]}")
+    if not re.search(rf"^{right}$", text, re.M):
+        steps = re.findall(r"^at (.*)$", text, re.M)
+        where = steps[-1] if steps else "MPI_Init"
+        raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
+    return True
+
+
 @rfm.simple_test
 class Messages(rfm.RegressionTest, MvapichStackMixin):
     """Every element of messages of 16 B to 4 MiB, contiguous and strided, sent and received."""
@@ -24,14 +35,7 @@ class Messages(rfm.RegressionTest, MvapichStackMixin):
 
     @sanity_function
     def every_value_is_right(self):
-        text = self.output()
-        if found := re.search(r"^wrong: (.*)$", text, re.M):
-            raise SanityError(f"a message brought a wrong value: {found[1]}")
-        if not re.search(r"^right messages between 4 ranks$", text, re.M):
-            steps = re.findall(r"^at (.*)$", text, re.M)
-            where = f"{steps[-1]} elements" if steps else "MPI_Init"
-            raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
-        return True
+        return judge(self.output(), "right messages between 4 ranks")
 
 
 @rfm.simple_test
@@ -49,11 +53,4 @@ class Dialogue(rfm.RegressionTest, MvapichStackMixin):
 
     @sanity_function
     def every_message_is_right(self):
-        text = self.output()
-        if found := re.search(r"^wrong: (.*)$", text, re.M):
-            raise SanityError(f"a message brought a wrong value: {found[1]}")
-        if not re.search(r"^right dialogue$", text, re.M):
-            steps = re.findall(r"^at (.*)$", text, re.M)
-            where = steps[-1] if steps else "MPI_Init"
-            raise SanityError(f"the program did not finish: it ended in {where}; see its errors")
-        return True
+        return judge(self.output(), "right dialogue")
