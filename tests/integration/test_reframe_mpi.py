@@ -389,6 +389,21 @@ def test_a_wrong_element_of_one_message_fails(check, plan, tmp_path):
     assert "of 709 elements" in why and "element 2124" in why
 
 
+def test_a_synchronous_send_that_does_not_wait_fails(check, plan, tmp_path):
+    launch, fault = interposed(plan, tmp_path, "issend"), "a synchronous send that does not wait"
+    why = check("messages", launch=launch, fault=fault)["Messages"]["why"]
+    assert "MPI_Issend of bytes to each rank, of 8 elements: rank 0 takes as received" in why
+
+
+def test_over_the_network_a_synchronous_send_ends_with_its_own_receive(check, plan):
+    """Patch acks-by-rank: where receives name no address, as over TCP, acks say who sent them."""
+    entry = plan["mpi"][0]
+    if (entry["product"], entry["device"]) != ("mvapich", "ch4:ofi"):
+        pytest.skip("only MVAPICH over ch4:ofi has the patch")
+    launch = through(plan, "env MPIR_CVAR_NOLOCAL=1")
+    assert check("messages", launch=launch)["Messages"]["result"] == "pass"
+
+
 def test_a_message_taken_before_its_turn_fails(check, plan, tmp_path):
     assert check("messages")["Dialogue"]["result"] == "pass"
     launch, fault = interposed(plan, tmp_path, "recv"), "a receive that takes any tag"

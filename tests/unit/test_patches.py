@@ -42,6 +42,7 @@ BOTH = {
         "lost-host",
         "matched-receive-in-parts",
         "messages-at-once",
+        "acks-by-rank",
         "messages-in-a-ring",
         "mpit-finalize-within-mpi",
         "one-node-without-network",

@@ -4,8 +4,9 @@
  * cut in the middle of one. Then bytes, a few more and fewer than powers of two, where an MPI goes from one way to
  * the next: of each size several unexpected messages, whose receive is not posted yet, received last first, one of them
  * too long for its receive, and one too long for a receive that is posted. One of 100,000 bytes stays unexpected
- * meanwhile, so that memory which messages take in turn has to go round it. Lines that begin with "at" name the step
- * before it is taken. */
+ * meanwhile, so that memory which messages take in turn has to go round it. Last, MPI_Issend to all other ranks, which
+ * receive one after the other, last first: each send ends with its own receive. Lines that begin with "at" name the
+ * step before it is taken. */
 #include <complex.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "past_the_caches.h"
 
 enum { MOST = 262144, STRIDES = 3 };
-enum { UNEXPECTED = 12, POSTED, READY, KEPT, KEPT_BYTES = 100000, LEAST_BYTES = 1024, MOST_BYTES = 524288 };
+enum { UNEXPECTED = 12, POSTED, READY, KEPT, IN_TURN, KEPT_BYTES = 100000, LEAST_BYTES = 1024, MOST_BYTES = 524288 };
 enum { ISEND, ISSEND, PERSISTENT, WAYS_TO_SEND };
 enum { IRECV, MRECV, ANY_SOURCE, WAYS_TO_RECEIVE };
 
@@ -230,6 +231,38 @@ static void take_kept(unsigned char *kept, MPI_Request *request)
         }
 }
 
+static void received_in_turn(int from, int bytes)
+{
+    unsigned char *all = (unsigned char *)(rank == from ? out : in);
+    MPI_Request requests[ranks];
+    int ended;
+
+    if (rank != from) {
+        MPI_Recv(NULL, 0, MPI_BYTE, from, READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(all, bytes, MPI_BYTE, from, IN_TURN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < bytes; i++)
+            if (all[i] != (unsigned char)(from * 31 + i % 251 + rank)) {
+                wrong("MPI_Issend of bytes to each rank", bytes, "byte", i);
+                break;
+            }
+        return;
+    }
+    requests[from] = MPI_REQUEST_NULL;
+    for (int to = 0; to < ranks; to++)
+        if (to != from) {
+            for (int i = 0; i < bytes; i++)
+                all[to * bytes + i] = (unsigned char)(from * 31 + i % 251 + to);
+            MPI_Issend(all + to * bytes, bytes, MPI_BYTE, to, IN_TURN, MPI_COMM_WORLD, requests + to);
+        }
+    for (int to = ranks - 1; to >= 0; to--)
+        if (to != from) {
+            MPI_Send(NULL, 0, MPI_BYTE, to, READY, MPI_COMM_WORLD);
+            MPI_Waitany(ranks, requests, &ended, MPI_STATUS_IGNORE);
+            if (ended != to)
+                wrong("MPI_Issend of bytes to each rank", bytes, "takes as received what waits at rank", ended);
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const int counts[] = {1, 3, 100, 709, 2000, 4096, 20000, MOST};
@@ -256,6 +289,9 @@ int main(int argc, char **argv)
             }
         take_kept(kept, &request);
     }
+    for (int from = 0; from < ranks; from++)
+        for (int bytes = 8; bytes <= MOST / ranks; bytes *= 16)
+            received_in_turn(from, bytes);
     MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && !all)
         printf("right messages between %d ranks\n", ranks);
