@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from mvstack.cli.main import app
 from mvstack.measure import applications
 from mvstack.support.errors import InvalidInput
+from mvstack.tree.records import Records
 
 # It says what libmpi each rank has, and fails where a variable of another MPI is left.
 SOURCE = r"""
@@ -196,6 +197,22 @@ def test_a_check_that_changed_is_asked_again(world: Path) -> None:
     compared(world, "--app", "ring")
     checked(world, 7)
     assert compared(world, "--app", "ring")["operations"] == []
+
+
+def test_what_is_installed_beside_it_changes_nothing(world: Path) -> None:
+    """All rounds were lost whenever another package was installed."""
+    tree = world / "root" / "2026.11" / "local"
+    file = tree / "records" / "plan.json"
+    plan = json.loads(file.read_text())
+    plan["packages"][0]["easyconfig"] = "ring-1.0.eb"
+    file.write_text(json.dumps(plan))
+    records = Records(tree)
+    runs = []
+    for key, content in (("ring", "first"), ("other", "new"), ("ring", "second")):
+        records.built(f"{key}-1.0.eb", content)
+        compared(world, "--app", "ring")
+        runs.append((world / "seen").read_text().count("sum 1 of 2"))
+    assert runs == [2, 2, 4]
 
 
 def test_the_version_that_is_named_is_measured(world: Path) -> None:

@@ -69,9 +69,11 @@ def with_applications(benches: list[Bench], plan: Plan, checks: dict[str, Check]
     if not (own := {one.mpi.name: one for one in benches if one.mpi.ours}):
         raise Missing("applications need the MPI that they are linked with, and it does not load")
     files = [*CHECKS.glob("*.py"), *{one.file for one in checks.values()}]
-    content = hashes.of(hashes.of_files(sorted(files)), Records(Path(plan["tree"])).hashes())
-    basis = [(one.mpi, one.folder, one.sizes, one.limit) for one in benches]
-    return [AppBench(*one, plan, checks, own, content) for one in basis]
+    rows = [one for one in plan["packages"] if title(one) in checks]
+    keys = tuple(one.get("easyconfig") or f"/{one['module']}.lua" for one in rows)
+    known = Records(Path(plan["tree"])).hashes().items()
+    key = hashes.of(hashes.of_files(sorted(files)), {x: y for x, y in known if x.endswith(keys)})
+    return [AppBench(x.mpi, x.folder, x.sizes, x.limit, plan, checks, own, key) for x in benches]
 
 
 def libraries(bench: Bench) -> list[Path]:
@@ -127,7 +129,7 @@ class AppBench(Bench):
     plan: Plan = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
     own: Mapping[str, Bench] = field(default_factory=dict)  # by module
-    content: str = ""  # of the checks and of what is installed
+    content: str = ""  # of the checks and of the applications, with what they need
 
     def on(self, name: str, ranks: int) -> int:
         """On how many ranks it runs."""
@@ -190,13 +192,11 @@ class AppBench(Bench):
             results = run_checks(plan, out, [], only=self.checks[name])
         except MvstackError as error:
             raise Wrong(one_line(str(error), 300)) from None
-        found: dict[str, float] = {}
-        for case in results["cases"]:
-            if case["result"] != "pass":
-                raise Wrong(one_line(case["why"], 400))
-            for one in case["figures"]:
-                at = "" if one["size"] is None else f" {one['size']}"
-                found[f"{one['name']}{at} in {one['unit']}"] = one["value"]
+        if wrong := [case["why"] for case in results["cases"] if case["result"] != "pass"]:
+            raise Wrong(one_line(wrong[0], 400))
+        rows = [one for case in results["cases"] for one in case["figures"]]
+        named = [f"{x['name']} {'' if x['size'] is None else x['size']}".strip() for x in rows]
+        found = {f"{x} in {y['unit']}": y["value"] for x, y in zip(named, rows, strict=True)}
         shutil.rmtree(out, ignore_errors=True)  # of one that failed the files are left
         if not found:
             raise Wrong("its check has no figure")
