@@ -302,6 +302,22 @@ def test_far_apart_ranks_take_cores_from_either_end(
     assert seen == cores
 
 
+def test_second_threads_of_cores_are_cores_where_the_first_may_not_be_used(
+    tmp_path: Path,
+) -> None:
+    """A container that has these alone: no rank was bound, and nobody said so."""
+    lists = {"sed": "echo 4-7", "taskset": 'echo "$2"'}
+    lists["cat"] = "c=${1#*/cpu/cpu}; c=${c%%/*}; echo $((c / 2 - 2)),$((c / 2 * 2)),$((c / 2 * 2 + 1))"
+    for name, line in lists.items():  # 4 and 5 are threads of one core, 6 and 7 of another
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    path, seen = f"{tmp_path}:{os.environ['PATH']}", []
+    for rank in range(3):
+        environment = {"PATH": path, "MPI_LOCALRANKID": str(rank)}
+        seen.append(subprocess.check_output(["bash", mpis.BOUND, "x"], env=environment, text=True))
+    assert seen == ["4\n", "6\n", "4\n"]
+
+
 def test_the_long_path_of_a_prefix_leaves_room_for_the_plot(tmp_path: Path) -> None:
     name = (
         "prefix:/apps/spack/2026.11/opt/linux-rocky9-zen4/gcc-14.3.0/"

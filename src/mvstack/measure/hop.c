@@ -28,7 +28,7 @@ static void *play(void *side)
 
 int main(void)
 {
-    int found = 0, sides[2] = { 0, 1 };
+    int found = 0, of = -1, sides[2] = { 0, 1 };
     cpu_set_t allowed;
     sched_getaffinity(0, sizeof allowed, &allowed);
     for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
@@ -40,8 +40,10 @@ int main(void)
             first = cpu;
         if (file)
             fclose(file);
-        if (CPU_ISSET(cpu, &allowed) && first == cpu)
+        if (CPU_ISSET(cpu, &allowed) && first != of) { /* a thread of another core */
+            of = first;
             cores[found++] = cpu;
+        }
     }
     if (found < 2)
         return 1;
