@@ -22,7 +22,7 @@ from mvstack.measure.compare import Over, Rows, machine, rounds_of
 from mvstack.measure.results import drawn_ratios, found, steady, tables
 from mvstack.measure.statistics import Array, Interval, decide
 from mvstack.measure.tune import Request, Tuner, fault
-from mvstack.model.tuning import load_tuning
+from mvstack.model.tuning import Tunable, Tuning, load_tuning
 from mvstack.support.console import table
 from mvstack.support.errors import CheckFailed, InvalidInput
 from mvstack.support.progress import Progress
@@ -471,8 +471,39 @@ def test_what_somebody_set_is_tried_first(monkeypatch: pytest.MonkeyPatch, tmp_p
     for name, value in (("UCX_RNDV_THRESH", "64"), ("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "ring")):
         mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {name: value}, "x")
         tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 64)), request, tmp_path / name, 10)
-        tuner.search(Progress(mode="quiet"))
+        with pytest.raises(Over):
+            tuner.search(Progress(mode="quiet"))
         assert list(tried[-1]) == [name]
+
+
+def test_what_a_run_ended_in_is_tried_by_the_next_and_nothing_is_written_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With a budget of seconds `tune` wrote that nothing is faster, of no candidate at all."""
+    pytest.importorskip("optuna", reason="skipped: optuna, of `mvstack tune`, is not installed")
+    tried: list[dict[str, str]] = []
+
+    def score(_: object, settings: dict[str, str]) -> float:
+        tried.append(settings)
+        if len(tried) == 1:
+            raise Over
+        return 0.9
+
+    monkeypatch.setattr(bench.Bench, "run", lambda *_, **_more: "right bcast")
+    monkeypatch.setattr(Tuner, "_check", lambda *_: None)
+    monkeypatch.setattr(Tuner, "_score", score)
+    names, reason = ("FI_A", "FI_B", "FI_C"), {"why": "x", "source": "y"}
+    rows = [Tunable(variable=name, values=["1", "2", "3"], **reason) for name in names]
+    row = {"module": "m", "product": "mvapich", "version": "4.0", "device": "ch4:ofi"}
+    request = Request(["bcast"], 2, 16, row, Tuning(tuning=rows, never=[]))
+    mpi = mpis.Mpi("m", "mpicc", "run -n {ranks} {program}", {}, "x")
+    for budget in (0, 1, 4):
+        tuner = Tuner(bench.Bench(mpi, tmp_path, (8, 64)), request, tmp_path, budget)
+        with contextlib.nullcontext() if budget == 4 else pytest.raises(CheckFailed) as error:
+            result = tuner.run(Progress(mode="quiet"))
+        assert budget == 4 or error.value.outcome == "Nothing was written."
+    assert {str(one) for one in tried[1:10]} == {str({x: y}) for x in names for y in "123"}
+    assert result["sets"] == {} and result["tried"] >= 9
 
 
 HANGS = "it did not end within 21 s: it hangs, or is that slow"

@@ -126,7 +126,11 @@ def test_a_file_of_the_site_reaches_plan_module_and_help(site: Path) -> None:
     [
         ("UCX_POSIX_SEG_SIZE", "65536", "16 bits"),
         ("UCX_SYSV_SEG_SIZE", "1048576", "the same field"),
+        ("UCX_POSIX_SEG_SIZE", "64K", "16 bits"),  # UCX takes units, and inf
+        ("UCX_POSIX_SEG_SIZE", "1mb", "16 bits"),
+        ("UCX_SYSV_SEG_SIZE", "inf", "the same field"),
         ("UCX_TLS", "tcp", "over TCP"),
+        ("UCX_TLS", "self,tcp", "over TCP"),
         ("FI_PROVIDER", "shm", "does not return"),
     ],
 )
@@ -137,6 +141,12 @@ def test_what_may_never_be_set_is_refused(site: Path, name: str, value: str, why
         planned()
     assert why in error.value.problems[0].because
     assert error.value.problems[0].where.rpartition(":")[2].isdecimal()  # the line
+
+
+@pytest.mark.parametrize("value", ["65535", "63k", "60000b"])
+def test_what_is_below_the_least_that_is_forbidden_may_be_set(site: Path, value: str) -> None:
+    put(site, sets={"UCX_POSIX_SEG_SIZE": FOUND["sets"]["UCX_RNDV_THRESH"] | {"value": value}})
+    assert planned().mpi[0].tuning["UCX_POSIX_SEG_SIZE"]["value"] == value
 
 
 def test_a_file_of_another_build_is_refused(site: Path) -> None:

@@ -209,7 +209,7 @@ class Tuner:
             found = self.confirm(self.search(progress), progress)
         except Over:
             what = f"the budget of {duration(self.budget)} ended before the confirmation"
-            todo = "give the same command again: it goes on from here"
+            todo = "give it more (--budget), or the same again: it goes on with what was measured"
             raise CheckFailed(what, todo=todo, outcome="Nothing was written.") from None
         return {**found, "tried": self.tried, "rejected": self.rejected}
 
@@ -219,6 +219,7 @@ class Tuner:
         try:
             import optuna
             from optuna.storages.journal import JournalFileBackend
+            from optuna.trial import TrialState
         except ImportError:
             todo = f"{sys.executable} -m pip install 'mvapich-stack[tune]'"
             raise Missing("optuna, which searches, is not installed", todo=todo) from None
@@ -246,8 +247,12 @@ class Tuner:
                 also = {x: y for x, y in rows[name].also.items() if y in domains.get(x, ())}
                 for value, more in itertools.product(tried[name], ({}, also)):
                     study.enqueue_trial({**dict.fromkeys(domains, ""), **more, name: value})
-        known = {_words(one): one.value for one in study.trials if one.value is not None}
-        spent = sum(one.duration.total_seconds() for one in study.trials if one.duration)
+        for one in study.get_trials(states=[TrialState.RUNNING]):  # a run ended while it did
+            study.tell(one.number, state=TrialState.FAIL)
+            study.enqueue_trial(one.params)
+        done = study.get_trials(states=[TrialState.COMPLETE])
+        known = {_words(one): one.value for one in done if one.value is not None}
+        spent = sum(one.duration.total_seconds() for one in done if one.duration)
         end = time.monotonic() + self.budget * SEARCH - spent
         with progress.step("search", f"{duration(max(end - time.monotonic(), 0))} to go") as step:
             repeated = 0  # proposals that are known: so many in a row, and nothing new comes
@@ -267,7 +272,7 @@ class Tuner:
                         trial.set_user_attr("wrong", str(wrong))
                         known[words] = 0.0
                 study.tell(trial, known[words])
-        done = [one for one in study.trials if one.value is not None]
+        done = study.get_trials(states=[TrialState.COMPLETE])
         ways = {_words(one): one for one in sorted(done, key=lambda one: one.value or 0.0)}
         self.tried = len(ways)
         wrongs = {_words(x): x.user_attrs["wrong"] for x in done if "wrong" in x.user_attrs}
@@ -276,6 +281,8 @@ class Tuner:
             if (one.value or 0) <= 1 and (len(json.loads(words)) == 1 or not one.value):
                 self.rejected.append({"settings": json.loads(words), "why": why})
         best = [json.loads(words) for words, one in ways.items() if (one.value or 0) > 1][::-1]
+        if not best and study.get_trials(states=[TrialState.WAITING, TrialState.RUNNING]):
+            raise Over
         one_by_one = together({words: one.value or 0 for words, one in ways.items()})
         return [one_by_one, *best] if len(one_by_one) > 1 and one_by_one not in best else best
 

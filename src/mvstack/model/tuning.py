@@ -1,5 +1,6 @@
 """What may be tuned, what was found by measuring on one machine, and what may never be set."""
 
+import re
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from mvstack.support.errors import InvalidInput
 from mvstack.support.home import home
 
 TABLES = "collectives/"  # a value that begins so is a file of a folder of tuning
+SIZE = re.compile("(\\d+)([kmg]?)b?")  # as UCX reads them
 UNTUNED = "MVAPICH_STACK_UNTUNED"  # set to 1 before a module is loaded, it sets nothing tuned
 
 
@@ -46,8 +48,11 @@ class Never(Reasoned):
 
     def forbids(self, variable: str, value: str) -> bool:
         """Whether it is one of them."""
-        large = self.at_least is not None and value.isdecimal() and int(value) >= self.at_least
-        return variable == self.variable and (large or value in self.values)
+        found = SIZE.fullmatch(value.lower().replace("inf", "99999g"))
+        size = int(found[1]) << 10 * " kmg".index(found[2] or " ") if found else 0
+        large = self.at_least is not None and size >= self.at_least
+        alike = {*value.split(",")} in [{*one.split(",")} for one in self.values]
+        return variable == self.variable and (large or alike)
 
 
 class Tuning(Strict):
