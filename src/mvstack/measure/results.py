@@ -11,7 +11,7 @@ from mvstack.measure.bench import MOVED, OPERATIONS
 from mvstack.measure.compare import Row, rounds_of
 from mvstack.measure.statistics import Array, Interval
 from mvstack.render.templates import template
-from mvstack.support.units import quantity, size, unit_name
+from mvstack.support.units import number, size, unit_name
 from mvstack.test.history import LESS_IS_BETTER
 
 TELLING = (0, 8, 1024, 16384, 65536, 1048576)  # the sizes in the table for people
@@ -27,13 +27,11 @@ def found(rows: list[Row], mpis: dict[str, bool], processors: int) -> dict[str, 
     quiet = [row["round"] for row in rounds if row["quiet"] is not False]
     counted = quiet if len(quiet) >= FEWEST else [row["round"] for row in rounds]
     failed = {(row["op"], row["mpi"]): row for row in rows if row["kind"] == "failed"}
-    right = [
-        row for row in rows if row["kind"] == "value" and (row["op"], row["mpi"]) not in failed
-    ]
-    right = [row for row in right if row["round"] in counted]
+    right = [row for row in rows if row["kind"] == "value" and row["round"] in counted]
+    right = [row for row in right if (row["op"], row["mpi"]) not in failed]
     right, moved = steady(right), len(right) - len(steady(right))
-    names = [*dict.fromkeys((*OPERATIONS, *(row["op"] for row in right)))]
-    names = [name for name in names if name in {row["op"] for row in right}]
+    there = {row["op"] for row in right}
+    names = [name for name in dict.fromkeys((*OPERATIONS, *sorted(there))) if name in there]
     return {
         "moved": moved,
         "rounds": [row | {"counted": row["round"] in counted} for row in rounds],
@@ -70,18 +68,10 @@ def _operation(name: str, rows: list[Row], mpis: dict[str, bool], counted: list[
     peers = {mpi: one for mpi, one in drawn.items() if not mpis[mpi]}
     ahead = {}
     for mpi in [mpi for mpi in drawn if mpis[mpi]] if peers else ():
-        measured = np.array([one[0] for one in peers.values()])
-        both = np.isfinite(drawn[mpi][0]) & np.isfinite(measured).any(axis=0)
-        if not both.any():
-            continue
-        ratio = statistics.ratios(drawn[mpi], [*peers.values()], higher)[:, both]
-        good = np.where(higher, measured, -measured)[:, both]
-        places = np.nanargmax(good, axis=0)
-        best = [{"best": [*peers][place]} for place in places]
-        of = [sizes[place] for place in np.flatnonzero(both)]
-        rows_ = [one | row for one, row in zip(best, _intervals(ratio, of), strict=True)]
-        mean = statistics.interval(statistics.geometric_mean(ratio)).as_dict()
-        ahead[mpi] = {"mean": mean, "sizes": rows_}
+        ratio = statistics.ratios(drawn[mpi], [*peers.values()], higher)
+        if np.isfinite(ratio[0]).any():  # at a size that both have
+            mean = statistics.interval(statistics.geometric_mean(ratio)).as_dict()
+            ahead[mpi] = {"mean": mean, "sizes": _intervals(ratio, sizes)}
     figures = {mpi: _intervals(one, sizes) for mpi, one in drawn.items()}
     same = len({*higher}) == 1  # figures of an application differ; each has its unit in its name
     row = {"op": name, "unit": unit, "higher_is_better": higher[0] if same else None}
@@ -125,22 +115,23 @@ def array(rows: list[Row], rounds: list[int], sizes: list[int]) -> Array:
 def tables(data: dict[str, Any], table: Callable[..., Any]) -> list[Any]:
     """What is printed: how far ours are ahead, the figures of some sizes, and what to know."""
     words = {
-        "quantity": quantity,
+        "number": number,
+        "unit": unit_name,
         "size": lambda at: at if isinstance(at, str) else size(at),
         "interval": lambda row: Interval(**row),
     }
     lines = template("cli/shown/compare", data=data, telling=TELLING, **words).splitlines()
     rows = [[word.strip() for word in line.split(" | ")] for line in lines if line.strip()]
-    names = [one["name"] for one in data["mpis"]]
-    alone = all(one["ours"] for one in data["mpis"])
-    ahead = [f"{one['name']} ahead" for one in data["mpis"] if one["ours"] and not alone]
-    columns = {
-        "mean": ["operation", "of ours", "times as good as the best peer", "which is"],
-        "size": ["operation", "size", *names, *ahead],
-    }
+    peers = not all(one["ours"] for one in data["mpis"])
+    heads = ["operation", "size"]
+    for one in data["mpis"]:
+        heads += [f"{one['name']} ±%", *(["×\nbest"] if one["ours"] and peers else [])]
+    columns = {"mean": ["operation", "of ours", "times as good as the best peer"], "size": heads}
     of = {kind: [row[1:] for row in rows if row[0] == kind] for kind in (*columns, "note")}
-    shown = [table(heads, of[kind]) for kind, heads in columns.items() if of[kind]]
-    return [*shown, *(" ".join(row) for row in of["note"])]
+    shown = {kind: table(heads, of[kind]) for kind, heads in columns.items() if of[kind]}
+    for place, column in enumerate(shown["size"].columns if "size" in shown else ()):
+        column.justify, column.no_wrap = "right" if place else "left", not place
+    return [*shown.values(), *(" ".join(row) for row in of["note"])]
 
 
 def draw(data: dict[str, Any], file: Path) -> None:
@@ -149,8 +140,8 @@ def draw(data: dict[str, Any], file: Path) -> None:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    every = [one for one in data["operations"] if one["op"] in OPERATIONS]
-    sized = [one for one in every if OPERATIONS[one["op"]].least]
+    known = [name for name, one in OPERATIONS.items() if one.least]
+    sized = [one for one in data["operations"] if one["op"] in known]
     lines = -(-len(sized) // 3)
     figure = Figure(figsize=(15, 4 * max(lines, 1)), layout="constrained")
     FigureCanvasSVG(figure)
@@ -161,8 +152,7 @@ def draw(data: dict[str, Any], file: Path) -> None:
         for mpi, rows in one["figures"].items():
             at, value, low, high = zip(*(row.values() for row in rows), strict=True)
             label = mpi if len(mpi) < 40 else f"{mpi[:16]}…{mpi[-20:]}"  # a prefix is long
-            width = 2 if mpi in one["ahead"] else 1
-            axes.plot(at, value, marker=".", label=label, linewidth=width)
+            axes.plot(at, value, marker=".", label=label, linewidth=1 + (mpi in one["ahead"]))
             axes.fill_between(at, low, high, alpha=0.2)
         axes.set(xscale="log", yscale="log")
         axes.grid(True, alpha=0.4)

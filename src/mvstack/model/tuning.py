@@ -15,7 +15,6 @@ from mvstack.support.errors import InvalidInput
 from mvstack.support.home import home
 
 TABLES = "collectives/"  # a value that begins so is a file of a folder of tuning
-SIZE = re.compile("(\\d+)([kmg]?)b?")  # as UCX reads them
 UNTUNED = "MVAPICH_STACK_UNTUNED"  # set to 1 before a module is loaded, it sets nothing tuned
 
 
@@ -48,7 +47,7 @@ class Never(Reasoned):
 
     def forbids(self, variable: str, value: str) -> bool:
         """Whether it is one of them."""
-        found = SIZE.fullmatch(value.lower().replace("inf", "99999g"))
+        found = re.fullmatch(r"(\d+)([kmg]?)b?", value.lower().replace("inf", "99999g"))  # as UCX
         size = int(found[1]) << 10 * " kmg".index(found[2] or " ") if found else 0
         large = self.at_least is not None and size >= self.at_least
         alike = {*value.split(",")} in [{*one.split(",")} for one in self.values]
@@ -136,20 +135,19 @@ def tuned(system: str, partition: str, module: str) -> dict[str, dict[str, Any]]
     A value that names a table is the table's place below a tree's `rendered`, by its content.
     Raises InvalidInput for a file that is of another build, or sets what may never be set.
     """
-    places = [tuned_file(one, system, partition, module) for one in home().folders("tuning")]
-    path = next((one for one in places if one.is_file()), None)
-    if path is None:
+    places = (tuned_file(one, system, partition, module) for one in home().folders("tuning"))
+    if (path := next(filter(Path.is_file, places), None)) is None:
         return {}
     data = validated(Tuned, read_yaml(path))
-    settings = {name: one.value for name, one in data.sets.items()}
     if data.mpi != module:
         raise InvalidInput("mpi: a file is of one build", data.at("mpi"), allowed=module)
-    if why := load_tuning().forbidden(settings):
+    if why := load_tuning().forbidden({name: one.value for name, one in data.sets.items()}):
         raise InvalidInput("a value that may never be set", data.at("sets"), because=why)
+    of = data.machine.get("cpu", "this machine")
     rows = {
         name: {
             "value": one.value,
-            "why": f"{one.gain.value:.2f} times as fast, measured here on {data.date}; {one.why}",
+            "why": f"{one.gain.value:.2f} times as fast, measured on {of}, {data.date}; {one.why}",
             "source": one.source,
         }
         for name, one in data.sets.items()

@@ -200,7 +200,7 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
             todo=f"mvstack install {plan['system']}/{plan['partition']}, which goes on",
         )
     out, earlier = tree / "records" / "last-test", earlier_runs(tree)
-    with _alone(out):
+    with alone(out):
         (out / "results.json").unlink(missing_ok=True)  # what is kept below is of this run
         try:
             results = checked(plan, out, tags, progress)
@@ -212,15 +212,15 @@ def run_tests(plan: dict[str, Any], tags: list[str], progress: Progress) -> dict
 
 
 @contextlib.contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Keep other runs of checks from ``out`` while the block runs. Raises Locked and Missing."""
+def alone(out: Path, what: str = "the checks of this installation") -> Iterator[None]:
+    """Keep others that run ``what`` from ``out`` while the block runs. Raises Locked, Missing."""
     with contextlib.ExitStack() as stack:
         try:
-            with writable("the results of the checks cannot be kept", out):
+            with writable(f"the results of {what} cannot be kept", out):
                 stack.enter_context(locks.hold(out.with_suffix(".lock"), wait=False))
         except locks.Held as held:
             todo = "wait until it has ended"
-            what = "another process is running the checks of this installation"
+            what = f"another process is running {what}"
             raise Locked(what, str(out), found=held.holder, todo=todo) from None
         yield
 
