@@ -57,7 +57,7 @@ def _target(plan: dict[str, Any], module: str) -> Path:
 
 
 _Ops = Annotated[
-    list[str] | None, Option("--ops", help=f"Operations: {', '.join(bench.OPERATIONS)}.")
+    list[str] | None, Option("--ops", help=f"With commas: {', '.join(bench.OPERATIONS)}.")
 ]
 _Apps = Annotated[
     list[str] | None,
@@ -65,13 +65,13 @@ _Apps = Annotated[
 ]
 _Confirms = Annotated[
     list[str] | None,
-    Option("--app", metavar="PACKAGE", help="Keep nothing that slows this package (else HPCC)."),
+    Option("--app", metavar="PACKAGE", help="Keep nothing that slows it; repeat. Else HPCC."),
 ]
 _Ranks = Annotated[int, Option("--ranks", min=2, help="Ranks of collectives.")]
 _Sizes = Annotated[str, Option("--sizes", metavar="MIN:MAX", help="Message sizes in bytes.")]
 _Launcher = Annotated[
     list[str] | None,
-    Option("--launcher", metavar="[MPI=]LINE", help="What starts {program} on {ranks}."),
+    Option("--launcher", metavar="[MPI=]LINE", help="Line that starts {program} on {ranks} ranks."),
 ]
 _Omb = Annotated[
     Path | None, Option("--omb", metavar="DIR|TARBALL", help="Source of OMB; else fetched.")
@@ -100,7 +100,7 @@ def compare(
     ] = None,
     ops: _Ops = None,
     app_: _Apps = None,
-    rounds: Annotated[int, Option("--rounds", min=1, help="Measure everything so often.")] = 7,
+    rounds: Annotated[int, Option("--rounds", min=1, help="How often all is measured.")] = 7,
     ranks: _Ranks = 2,
     sizes: _Sizes = "8:1048576",
     launcher: _Launcher = None,
@@ -226,7 +226,7 @@ def tune(
                 if app_:
                     todo = "see `mvstack test`, or leave it out"
                     raise CheckFailed(f"{name} as it is: {wrong}", module, todo=todo) from None
-                typer.echo(f"{name} does not confirm what is found: {wrong}", err=True)
+                typer.echo(f"{name} is left out of the confirmation: {wrong}", err=True)
                 del apps[name]
     told = built.told()
     cores = int(told["cores"] or seen.cores or 1)

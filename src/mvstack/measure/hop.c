@@ -7,22 +7,43 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { TURNS = 200000 };
+/* The least of many short turns counts, for beside other programs most are interrupted. */
+enum { HOPS = 4000, TURNS = 100, SECONDS = 1 };
 static _Alignas(128) atomic_int ball;
+static _Alignas(128) atomic_int over;
 static int cores[2];
+static double least = 1e9;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1e9 + time.tv_nsec;
+}
 
 static void *play(void *side)
 {
     int mine = *(int *) side;
+    double began = now(), last = 0, at;
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cores[mine], &set);
     sched_setaffinity(0, sizeof set, &set);
-    for (int turn = mine; turn < 2 * TURNS; turn += 2) {
-        while (atomic_load(&ball) != turn)
-            continue;
-        atomic_store(&ball, turn + 1);
+    for (int hop = mine; hop <= HOPS * TURNS; hop += 2) {
+        while (atomic_load(&ball) != hop)
+            if (atomic_load(&over))
+                return NULL;
+        if (hop % HOPS == 0) {
+            at = now();
+            if (hop && (at - last) / HOPS < least)
+                least = (at - last) / HOPS;
+            last = at;
+            if (at - began > SECONDS * 1e9)
+                break;
+        }
+        atomic_store(&ball, hop + 1);
     }
+    atomic_store(&over, 1);
     return NULL;
 }
 
@@ -47,14 +68,12 @@ int main(void)
     }
     if (found < 2)
         return 1;
-    struct timespec began, ended;
     pthread_t other;
-    clock_gettime(CLOCK_MONOTONIC, &began);
     if (pthread_create(&other, NULL, play, &sides[1]))
         return 1;
     play(&sides[0]);
     pthread_join(other, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &ended);
-    printf("%.0f\n", ((ended.tv_sec - began.tv_sec) * 1e9 + ended.tv_nsec - began.tv_nsec) / TURNS / 2);
+    if (least < 1e9)
+        printf("%.0f\n", least);
     return 0;
 }
