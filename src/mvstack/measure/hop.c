@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* The least of many short turns counts, for beside other programs most are interrupted. */
-enum { HOPS = 4000, TURNS = 100, SECONDS = 1 };
+enum { HOPS = 1000, TURNS = 400, SECONDS = 1 };
 static _Alignas(128) atomic_int ball;
 static _Alignas(128) atomic_int over;
 static int cores[2];
@@ -73,7 +73,7 @@ int main(void)
         return 1;
     play(&sides[0]);
     pthread_join(other, NULL);
-    if (least < 1e9)
+    if (least < 1e4) /* no cores are so far apart: it never had both */
         printf("%.0f\n", least);
     return 0;
 }
