@@ -331,6 +331,32 @@ def test_far_apart_ranks_take_cores_from_either_end(
     assert seen == cores
 
 
+SLOW_OR_WRONG = """#include <mpi.h>
+#include <unistd.h>
+int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype of, MPI_Op op, MPI_Comm comm)
+{
+    int code = PMPI_Allreduce(in, out, count, of, op, comm);
+    return usleep(SLOW), code;
+}
+int MPI_Barrier(MPI_Comm comm) { return WRONG ? MPI_SUCCESS : PMPI_Barrier(comm); }
+"""
+
+
+@pytest.mark.parametrize(("slow", "wrong"), [(0, 0), (0, 1), (30000, 0)])
+def test_a_rank_that_waits_for_its_core_is_no_wrong_barrier(
+    world: Path, tmp_path: Path, slow: int, wrong: int
+) -> None:
+    """On a busy machine a barrier that was right was named as wrong, and not measured."""
+    del world  # it skips without an MPI
+    (tmp_path / "more.c").write_text(SLOW_OR_WRONG)
+    sources = [Path(bench.__file__).with_name("verify.c"), tmp_path / "more.c"]
+    flags = [f"-DSLOW={slow}", f"-DWRONG={wrong}", "-o", tmp_path / "verify"]
+    subprocess.run(["mpicc.mpich", *flags, *sources], check=True)
+    command = ["mpiexec.mpich", "-n", "2", tmp_path / "verify"]
+    said = subprocess.check_output(command, text=True, timeout=100)
+    assert ("barrier wrong" in said) == bool(wrong)
+
+
 def test_other_programs_do_not_move_the_cores(tmp_path: Path) -> None:
     """The wait for a core passed for a distance: 42 µs, and half of all runs fell out."""
     if len(os.sched_getaffinity(0)) < 2:
