@@ -33,7 +33,7 @@ PEERS = os.environ.get("MVSTACK_TEST_VERBS_PEERS", "").split()
 # What is beneath an MPI says which way messages go; each device has a threshold that is bad.
 BELIEVED = {"ch4:ucx": {"transports": ["rc_verbs"]}, "ch4:ofi": {"provider": ["verbs;ofi_rxm"]}}
 BAD = {"ch4:ucx": "UCX_RNDV_THRESH", "ch4:ofi": "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD"}
-BUDGET = os.environ.get("MVSTACK_TEST_VERBS_BUDGET", "20m")
+BUDGET = os.environ.get("MVSTACK_TEST_VERBS_BUDGET", "40m")
 PLACES = {"PATH": "bin", "LD_LIBRARY_PATH": "lib"}
 # Over RDMA, or not at all.
 PEER = {"UCX_TLS": "^tcp", "FI_PROVIDER": "verbs;ofi_rxm", "I_MPI_OFI_PROVIDER": "verbs"}

@@ -93,8 +93,6 @@ def compare(
         Option(
             "--ladder",
             metavar="DIR",
-            exists=True,
-            file_okay=False,
             help="Each installed MPI also over the libfabric or UCX of this prefix; repeat.",
         ),
     ] = None,
