@@ -117,6 +117,8 @@ def compare(
     _, plan = installed_here(system, release, root, "compare")
     for word in peer or ():
         mpis.peer_word(word)
+    for prefix in itertools.filterfalse(Path.is_dir, ladder or ()):
+        raise InvalidInput(f"--ladder {prefix}: no such folder", todo="name the one above its lib/")
     mine = [row["module"] for row in plan["mpi"]]
     lines, bounds = mpis.launchers(launcher or [], [*mine, *(peer or ())]), _sizes(sizes)
     apps = applications(app_ or [], plan, ranks)

@@ -53,7 +53,7 @@ MARK = "MVSTACK_BUILDS_IN"
 
 def writable(what: str, folder: Path) -> contextlib.AbstractContextManager[None]:
     """Raise Missing for an OSError of the block, with ``what`` cannot be done in ``folder``."""
-    todo = "make room, name another folder (--root, MVSTACK_ROOT, --to), or run as its owner"
+    todo = "make room, name another folder (--root; of results --to), or run as its owner"
     return telling(Missing, what, where=str(folder), todo=todo)
 
 
