@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from checks_tree import LMOD
 from measured_tree import measured
 
 from mvstack.render.templates import template
@@ -25,7 +27,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found = measured(tmp_path_factory.mktemp("tuned") / "root")
     row = found["mpi"][0]
     module = Path(found["tree"], "modules", "Core", f"{row['module']}.lua")
-    build = SimpleNamespace(module=row["module"], tuning=TUNING)
+    build = SimpleNamespace(module=row["module"], environment={}, tuning=TUNING)
     module.write_text(module.read_text() + template("tuned.lua", build=build))
     return found
 
@@ -71,6 +73,24 @@ def test_untuned_it_is_not_set_and_not_expected(
     assert case["result"] == "pass", case["why"]
 
 
+def test_a_value_of_the_users_stays_through_load_swap_and_unload(tmp_path: Path) -> None:
+    for name, value in (("one", "16384"), ("other", "65536")):
+        row = {"value": value, "why": "", "source": ""}
+        build = SimpleNamespace(module=f"{name}/1", environment={}, tuning={"UCX_RNDV_THRESH": row})
+        file = tmp_path / name / "1.lua"
+        file.parent.mkdir()
+        file.write_text('family("mpi")\n' + template("tuned.lua", build=build))
+    words = ("load one", "load other", "load other", "unload other")
+    tell = "echo ${UCX_RNDV_THRESH:-none} $MVAPICH_STACK_TUNED"
+    script = "".join(f"module {one} >/dev/null 2>&1\n{tell}\n" for one in words)
+    begin = f"source {LMOD}\nmodule use {tmp_path}\n{script}"
+    begin += f"export UCX_RNDV_THRESH=64\n{script}"
+    done = subprocess.run(["bash", "-c", begin], check=True, capture_output=True, text=True)
+    plain = ["16384 one/1", "65536 other/1", "65536 other/1", "none"]
+    own = ["64 one/1", "64 other/1", "64 other/1", "64"]
+    assert [line.strip() for line in done.stdout.splitlines()] == plain + own
+
+
 def test_a_module_that_lacks_one_fails(plan: dict[str, Any], tmp_path: Path) -> None:
     more = {"UCX_TLS": {"value": "posix,self", "why": "", "source": ""}}
     case = identity(plan, tmp_path, tuning=TUNING | more)
@@ -83,7 +103,7 @@ def also_set(plan: dict[str, Any], tuning: dict[str, dict[str, str]]) -> Iterato
     name = plan["mpi"][0]["module"]
     module = Path(plan["tree"], "modules", "Core", f"{name}.lua")
     before = module.read_text()
-    build = SimpleNamespace(module=name, tuning=tuning)
+    build = SimpleNamespace(module=name, environment={}, tuning=tuning)
     module.write_text(before + template("tuned.lua", build=build))
     try:
         yield

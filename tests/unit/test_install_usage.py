@@ -64,7 +64,7 @@ def test_what_was_tuned_is_the_end_of_a_module_once_and_goes_again(tmp_path: Pat
     file.write_text(MODULE)
     for value in ("16384", "65536"):
         row = {"UCX_RNDV_THRESH": {"value": value}, "UCX_TLS": {"value": "posix,self"}}
-        build = SimpleNamespace(module="mvapich/4.0-ucx", tuning=row)
+        build = SimpleNamespace(module="mvapich/4.0-ucx", environment={}, tuning=row)
         tuned = template("tuned.lua", build=build)
         assert refresh(file, "", tuned)
         assert file.read_text() == f"{MODULE}\n{tuned.strip()}\n"

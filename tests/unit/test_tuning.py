@@ -328,6 +328,7 @@ def test_every_table_that_is_tried_is_there_and_names_what_mvapich_reads() -> No
     ("doing", "environment", "set_"),
     [
         ("load", {}, True),
+        ("load", {"UCX_TLS": 'a"b'}, True),
         ("load", {"MVAPICH_STACK_UNTUNED": "1"}, False),
         ("load", {"MVAPICH_STACK_UNTUNED": "0"}, True),
         ("unload", {"MVAPICH_STACK_TUNED": MODULE}, True),
@@ -342,3 +343,17 @@ def test_the_module_sets_them_unless_told_not_to(
     found: dict[str, str] = {}
     LOAD(template("tuned.lua", build=build), doing, LUA.table_from(environment), found.__setitem__)
     assert found == ({"MVAPICH_STACK_TUNED": MODULE, "UCX_TLS": 'a"b'} if set_ else {})
+
+
+@pytest.mark.parametrize("doing", ["load", "unload"])
+@pytest.mark.parametrize("fabric_sets_it", [False, True])
+def test_what_the_user_has_set_stays_unless_the_fabric_needs_it(
+    doing: str, fabric_sets_it: bool
+) -> None:
+    row = {"value": "posix,self", "why": "", "source": ""}
+    sets = {"environment": {"UCX_TLS": row} if fabric_sets_it else {}}
+    build = replace(planned().mpi[0], tuning={"UCX_TLS": row}, **sets)
+    environment = {"UCX_TLS": "tcp,self", "MVAPICH_STACK_TUNED": MODULE}
+    found: dict[str, str] = {}
+    LOAD(template("tuned.lua", build=build), doing, LUA.table_from(environment), found.__setitem__)
+    assert found.keys() - {"MVAPICH_STACK_TUNED"} == ({"UCX_TLS"} if fabric_sets_it else set())
