@@ -239,13 +239,16 @@ def test_what_gains_nothing_is_dropped_before_it_is_confirmed(
     tuner = object.__new__(Tuner)
     tuner.other, tuner.crowded = 4, False
     row = planned().as_dict()["mpi"][0] | {"device": "ch4:ucx", "fabric": "shm", "version": "4.0"}
-    tuner.request, tuner.rejected = Request(["latency"], 2, 8, row, load_tuning()), []
+    tuner.request, tuner.rejected = Request(["latency"], 2, 8, row, load_tuning()), {}
     tuner.bench = SimpleNamespace(mpi=SimpleNamespace(name="x"))  # type: ignore[assignment]
     candidate = {"UCX_TLS": "posix,self", "UCX_RNDV_THRESH": "4096", "UCX_POSIX_SEG_SIZE": "32768"}
     found = tuner.confirm([candidate], Progress(mode="quiet"))
     assert list(found["sets"]) == ["UCX_TLS"] and found["gain"]["value"] == pytest.approx(1.3)
     assert [x for x in phases if x[0] == "search"] == [("search", 3), ("search", 3), ("search", 2)]
     assert {count for phase, count in phases if phase == "confirm"} == {1}
+    worth["UCX_TLS"] = 0.9  # what was tried more than once is told once
+    assert not tuner.confirm([{"UCX_TLS": "posix,self"}] * 2, Progress(mode="quiet"))["sets"]
+    assert [one["settings"] for one in tuner.rejected.values()] == [{"UCX_TLS": "posix,self"}]
 
 
 @pytest.mark.filterwarnings("error")

@@ -90,7 +90,7 @@ class Tuner:
     def __init__(self, bench: Bench, request: Request, folder: Path, budget: float) -> None:
         self.request, self.folder, self.budget = request, folder, budget
         self.until = time.monotonic() + budget
-        self.rejected: list[dict[str, Any]] = []
+        self.rejected: dict[str, dict[str, Any]] = {}  # by settings: the last why is the surest
         self.tried, self.verified = 0, dict[tuple[Any, ...], list[dict[str, Any]]]()
         self.bench, ranks = self._with({}, bench), request.ranks
         began = time.monotonic()
@@ -211,7 +211,7 @@ class Tuner:
             what = f"the budget of {duration(self.budget)} ended before the confirmation"
             todo = "give it more (--budget), or the same again: it goes on with what was measured"
             raise CheckFailed(what, todo=todo, outcome="Nothing was written.") from None
-        return {**found, "tried": self.tried, "rejected": self.rejected}
+        return {**found, "tried": self.tried, "rejected": [*self.rejected.values()]}
 
     def search(self, progress: Progress) -> list[Settings]:
         """The best settings, by three rounds of each candidate; the best first."""
@@ -279,7 +279,7 @@ class Tuner:
         for words, one in ways.items():
             why = wrongs.get(words) or f"{one.value:.2f} times as fast in the search"
             if (one.value or 0) <= 1 and (len(json.loads(words)) == 1 or not one.value):
-                self.rejected.append({"settings": json.loads(words), "why": why})
+                self.rejected[words] = {"settings": json.loads(words), "why": why}
         best = [json.loads(words) for words, one in ways.items() if (one.value or 0) > 1][::-1]
         if not best and study.get_trials(states=[TrialState.WAITING, TrialState.RUNNING]):
             raise Over
@@ -344,6 +344,6 @@ class Tuner:
         except Wrong as wrong:
             kept, why = False, str(wrong)
         if not kept:
-            other = {n: v for n, v in settings.items() if n not in than} if than else settings
-            self.rejected.append({"settings": other, "why": why})
+            other = {n: v for n, v in sorted(settings.items()) if n not in than}
+            self.rejected[json.dumps(other)] = {"settings": other, "why": why}
         return kept
