@@ -299,7 +299,6 @@ class Tuner:
         ``sets`` are its variables with the gain of each, ``gain`` that of all together, ``by`` the
         same by operation. Raises Over.
         """
-        nothing: dict[str, Any] = {"sets": {}, "gain": None, "by": {}}
         for found in candidates[:TOP]:
             with progress.step("drop", "variables that gain nothing") as step:
                 settings = self._needed(found, step)
@@ -307,14 +306,15 @@ class Tuner:
                 if self._confirmed(settings, {}):
                     break
         else:
-            return nothing
-        for name in [*settings] if len(settings) > 1 else ():
+            return {"sets": {}, "gain": None, "by": {}}
+        whole, set_ = settings, self.bench.mpi.environment
+        for name in sorted(settings, key=set_.__contains__) if len(settings) > 1 else ():
             fewer = {key: value for key, value in settings.items() if key != name}
             with progress.step("confirm", f"without {name}"):
                 if fewer and not self._confirmed(settings, fewer):
                     settings = fewer
         if not self._confirmed(settings, {}):  # what is left of it may gain less
-            return nothing
+            settings = whole
         sets = {}
         for name, value in settings.items():
             fewer = {key: other for key, other in settings.items() if key != name}
@@ -327,8 +327,8 @@ class Tuner:
         return {"sets": sets, "gain": self.whole(gains).as_dict(), "by": by}
 
     def _needed(self, settings: Settings, step: Step) -> Settings:
-        """``settings`` without those of which the search sees no gain: to confirm takes minutes."""
-        for name in [*settings]:
+        """Without those of which the search sees no gain; what somebody set is tried last."""
+        for name in sorted(settings, key=self.bench.mpi.environment.__contains__):
             fewer = {key: value for key, value in settings.items() if key != name}
             step.note(name)
             with contextlib.suppress(Wrong):  # it is wrong, or hangs, without it
