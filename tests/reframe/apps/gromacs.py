@@ -16,7 +16,7 @@ water
 # No thermostat, so the energy is conserved. The seed makes the velocities, the same everywhere.
 PARAMETERS = """integrator = md
 dt = 0.002
-nsteps = 50
+nsteps = 2500
 cutoff-scheme = Verlet
 coulombtype = PME
 rcoulomb = 0.8
@@ -27,9 +27,9 @@ constraints = h-bonds
 gen-vel = yes
 gen-temp = 300
 gen-seed = 20261122
-nstcalcenergy = 1
+nstcalcenergy = 10
 nstenergy = 10
-nstlog = 50
+nstlog = 2500
 """
 # At the start, in kJ/mol, with the tolerance: of 2022.5 on one rank. Mixed precision sums pairs of
 # 47000 kJ/mol of Coulomb's energy to 1e-5 of that, in an order that depends on the ranks.
@@ -81,13 +81,13 @@ def complaints(text, ranks):
     start = energies(text)
     for name, (value, tolerance) in START.items():
         found += judging.near(name, start.get(name, float("nan")), value, tolerance)
-    # In kJ/mol/ps for each of 2544 atoms. Over 0.1 ps single precision rounds the energy to about 1
-    # kJ/mol, 4e-3 in this unit; forces that miss a neighbour's share give 1 and more.
+    # In kJ/mol/ps for each of 2544 atoms. Over 5 ps on 1, 2 and 4 ranks 3e-4 to 7e-4 were seen;
+    # forces that miss a neighbour's share give 1 and more.
     drift = judging.number(r"Conserved energy drift: (\S+) kJ/mol/ps per atom", text)
-    found += judging.near("drift of the conserved energy", drift, 0, 2e-2)
+    found += judging.near("drift of the conserved energy", drift, 0, 5e-3)
     return found + judging.said(r"^Finished mdrun", text, "mdrun did not come to its end")
 
 
 def figures(text):
-    """GROMACS's own rate; of so few steps it is a sign of life only."""
+    """GROMACS's own rate, of some 2 s on two cores."""
     return judging.finite({"rate": "ns/day"}, [judging.number(r"^Performance: +(\S+) ", text)])
