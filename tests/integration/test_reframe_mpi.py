@@ -395,13 +395,16 @@ def test_a_synchronous_send_that_does_not_wait_fails(check, plan, tmp_path):
     assert "MPI_Issend of bytes to each rank, of 8 elements: rank 0 takes as received" in why
 
 
-def test_over_the_network_a_synchronous_send_ends_with_its_own_receive(check, plan):
-    """Patch acks-by-rank: where receives name no address, as over TCP, acks say who sent them."""
+@pytest.mark.parametrize("threshold", [-1, 64])
+def test_over_the_network_each_message_goes_to_its_own_receive(check, plan, threshold):
+    """Patches acks-by-rank, acks-in-turn and matched-probe-of-segments; -1 is the default."""
     entry = plan["mpi"][0]
     if (entry["product"], entry["device"]) != ("mvapich", "ch4:ofi"):
-        pytest.skip("only MVAPICH over ch4:ofi has the patch")
-    launch = through(plan, "env MPIR_CVAR_NOLOCAL=1")
-    assert check("messages", launch=launch)["Messages"]["result"] == "pass"
+        pytest.skip("only MVAPICH over ch4:ofi has the patches")
+    wrapper = f"env MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD={threshold}"
+    launch = through(plan, wrapper, "'FI_PROVIDER=tcp;ofi_rxm'")
+    cases = check("messages", launch=launch)
+    assert [(case["result"], case["why"]) for case in cases.values()] == [("pass", "")] * 2
 
 
 def test_a_message_taken_before_its_turn_fails(check, plan, tmp_path):

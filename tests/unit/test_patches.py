@@ -43,6 +43,8 @@ BOTH = {
         "matched-receive-in-parts",
         "messages-at-once",
         "acks-by-rank",
+        "acks-in-turn",
+        "matched-probe-of-segments",
         "messages-in-a-ring",
         "mpit-finalize-within-mpi",
         "one-node-without-network",

@@ -332,6 +332,8 @@ class Mvapich(MpichBased, MpichChecked, MvapichFound, AutotoolsPackage, CudaPack
     patch("both-ways-at-once.patch", when="@4.0")
     patch("messages-at-once.patch", when="@4.0")
     patch("acks-by-rank.patch", when="@4.0")
+    patch("acks-in-turn.patch", when="@4.0")
+    patch("matched-probe-of-segments.patch", when="@4.0")
 
     # 3.0's soname is MPICH's, libmpi.so.12, and both keep to the MPICH ABI. 4.0's is libmpi.so.0
     # (its libtool version is 0:0:0): a program linked to MPICH does not start with it, so it is
