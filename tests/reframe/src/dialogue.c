@@ -2,8 +2,8 @@
  * such a message without a request, past those that are posted or have come before, which must not be. Of each size:
  * one message and its answer; two, received last first; one that a posted receive awaits, and the next one; one of
  * another communicator first; one too long for its receive; one probed for, one from anywhere, and one that a matched
- * probe took, which is received last, each with another one behind it. All bytes are compared, and what the status says. Lines that begin with "at" name the step before it
- * is taken. */
+ * probe took and that is received last, each with another one behind it. All bytes are compared, and what the status
+ * says. Lines that begin with "at" name the step before it is taken. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,10 +140,9 @@ static void too_long(void)
         wrong("a message longer than its receive", "byte", bytes - 1);
 }
 
-static void seen_before(int how)
+static void seen_before(int by_probe)
 {
     MPI_Request request;
-    MPI_Message message;
     MPI_Status status;
     if (rank == 0) {
         MPI_Isend(filled(0), bytes, MPI_BYTE, other, TAG, world, &request);
@@ -151,22 +150,40 @@ static void seen_before(int how)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         return;
     }
-    if (how == 0) {
+    if (by_probe) {
         MPI_Probe(other, TAG, world, &status);
         receive("a message that was probed for", 0, TAG, world);
-    } else if (how == 1) {
+    } else {
         memset(in, 255, bytes + LONGER);
         MPI_Recv(in, bytes, MPI_BYTE, MPI_ANY_SOURCE, TAG, world, &status);
         compare("a message from anywhere", in, 0, TAG, &status);
-    } else {
-        MPI_Mprobe(other, TAG, world, &message, &status);
     }
     receive("the message behind it", 1, TAG, world);
-    if (how == 2) {
-        memset(in, 255, bytes + LONGER);
-        MPI_Mrecv(in, bytes, MPI_BYTE, &message, &status);
-        compare("a message that a matched probe took", in, 0, TAG, &status);
+}
+
+/* A synchronous send ends with its receive, which a matched probe is not. */
+static void taken_before(void)
+{
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Status status;
+    int ended;
+    if (rank == 0) {
+        MPI_Issend(filled(0), bytes, MPI_BYTE, other, TAG, world, &request);
+        MPI_Ssend(filled(1), bytes, MPI_BYTE, other, TAG, world);
+        MPI_Request_get_status(request, &ended, MPI_STATUS_IGNORE);
+        if (ended)
+            wrong("a message that a matched probe took", "takes as received what waits at rank", other);
+        go();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        return;
     }
+    MPI_Mprobe(other, TAG, world, &message, &status);
+    receive("a message behind one that a matched probe took", 1, TAG, world);
+    await_go();
+    memset(in, 255, bytes + LONGER);
+    MPI_Mrecv(in, bytes, MPI_BYTE, &message, &status);
+    compare("a message that a matched probe took", in, 0, TAG, &status);
 }
 
 int main(int argc, char **argv)
@@ -197,7 +214,8 @@ int main(int argc, char **argv)
             posted_before();
             out_of_order(twin);
             too_long();
-            seen_before(turn % 3);
+            seen_before(turn % 2);
+            taken_before();
         }
         MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_SUM, world);
     }
