@@ -39,6 +39,9 @@ LAST_SEND = TESTS / "lab" / "reproducers" / "last_send.c"
 SAYS = "MPIR_CVAR_DEBUG_SUMMARY=1 UCX_LOG_LEVEL=info"
 # How it is sent over TCP; verbs are mrail's only network.
 TCP = {"ch4:ofi": "FI_PROVIDER=tcp", "ch4:ucx": "UCX_TLS=tcp,self,sysv"}
+# A message from here on waits for its receiver.
+WAITS = {"ch4:ofi": "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD=64", "ch4:ucx": "UCX_RNDV_THRESH=64"}
+PROGRAMS = ("identity", "collectives", "dialogue")
 RDMA = 1000  # packets of 4,096 bytes: 32 MiB are some 4,000 of each way, a start less than 100
 
 SETTINGS = """
@@ -97,7 +100,7 @@ def ready(prefix: str, place: Path, *more: Path) -> Path:
         pytest.skip(f"skipped: unreachable: not installed: {', '.join(missing)}")
     mpi = Path(prefix) if prefix else next(installed().glob("software/MPICH/*"))
     (place / "said").mkdir()
-    for source in (SOURCES / "identity.c", SOURCES / "collectives.c", *more):
+    for source in (*(SOURCES / f"{one}.c" for one in PROGRAMS), *more):
         words = [mpi / "bin/mpicc", "-O1", "-o", place / source.stem, source, "-lm"]
         subprocess.run(words, check=True)
     return mpi
@@ -114,6 +117,8 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         f"job tcp '{tcp} {SAYS}' ./identity" if tcp else "",
         f"job alone '{SAYS}' ./identity",
         f"job ended '{planned}' ./last_send",
+        f"job turns '{planned}' ./dialogue",
+        f"job waits '{planned} {WAITS.get(device, '')}' ./dialogue",
         f"LIMIT=400 job right '{planned}' ./collectives",
         f"(once cut; lab cut h2 3) & job cut '{planned}' ./collectives",
         f"(once killed; ssh h2 pkill -9 -x collectives) & job killed '{planned}' ./collectives",
@@ -222,6 +227,14 @@ def test_a_rank_whose_last_act_is_a_message_ends(jobs):
     job = jobs["ended"]
     took = [float(one) for one in re.findall(r"MPI_Finalize took ([\d.]+) s", job.said)]
     assert job.status == 0 and len(took) == 2 and max(took) < 10, job.said
+
+
+@pytest.mark.parametrize("name", ["turns", "waits"])
+def test_each_message_goes_to_its_own_receive(jobs, name):
+    """Patches acks-in-turn and matched-probe-of-segments: without these two change places."""
+    job = jobs[name]
+    assert job.status == 0 and "right dialogue" in job.said, job.said
+    assert job.packets > RDMA
 
 
 def test_collectives_are_right(jobs):
