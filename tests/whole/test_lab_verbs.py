@@ -121,6 +121,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         f"job waits '{planned} {WAITS.get(device, '')}' ./dialogue",
         f"LIMIT=400 job right '{planned}' ./collectives",
         f"(once cut; lab cut h2 3) & job cut '{planned}' ./collectives",
+        "wait  # for the link",
         f"(once killed; ssh h2 pkill -9 -x collectives) & job killed '{planned}' ./collectives",
     ]
     (place / "story.sh").write_text("\n".join(lines) + "\n")
