@@ -39,7 +39,7 @@ LAST_SEND = TESTS / "lab" / "reproducers" / "last_send.c"
 SAYS = "MPIR_CVAR_DEBUG_SUMMARY=1 UCX_LOG_LEVEL=info"
 # How it is sent over TCP; verbs are mrail's only network.
 TCP = {"ch4:ofi": "FI_PROVIDER=tcp", "ch4:ucx": "UCX_TLS=tcp,self,sysv"}
-# A message from here on waits for its receiver.
+# What lets a message of more than 64 bytes wait for its receiver.
 WAITS = {"ch4:ofi": "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD=64", "ch4:ucx": "UCX_RNDV_THRESH=64"}
 PROGRAMS = ("identity", "collectives", "dialogue")
 RDMA = 1000  # packets of 4,096 bytes: 32 MiB are some 4,000 of each way, a start less than 100
@@ -53,8 +53,10 @@ export UCX_IB_GID_INDEX=0
 export MV2_FORCE_HCA_TYPE=21
 """
 STORY = r"""
-once() { # once NAME: waits until that job is in the midst of its collectives
-    until [[ $(grep -c ^right said/$1 2>/dev/null) -gt 50 ]]; do sleep 0.2; done
+once() { # once NAME: waits until that job is in the midst of its collectives, or has ended
+    until [[ -e said/$1.counts || $(grep -c ^right said/$1 2>/dev/null) -gt 50 ]]; do
+        sleep 0.2
+    done
 }
 job() { # job NAME SETTINGS PROGRAM…: what it says and its status, packets of RDMA and seconds
     # LIMIT: 705 collectives took 39 s at a load of 10, where 225 took 31
@@ -101,7 +103,7 @@ def ready(prefix: str, place: Path, *more: Path) -> Path:
     mpi = Path(prefix) if prefix else next(installed().glob("software/MPICH/*"))
     (place / "said").mkdir()
     for source in (*(SOURCES / f"{one}.c" for one in PROGRAMS), *more):
-        words = [mpi / "bin/mpicc", "-O1", "-o", place / source.stem, source, "-lm"]
+        words = [mpi / "bin/mpicc", "-O1", "-DTURNS=60", "-o", place / source.stem, source, "-lm"]
         subprocess.run(words, check=True)
     return mpi
 
@@ -111,17 +113,18 @@ def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     place = tmp_path_factory.mktemp("verbs")
     mpi = ready(request.param, place, LAST_SEND)
     device, planned, tcp = named(mpi)["Device"], planned_for(mpi), TCP.get(named(mpi)["Device"])
+    patched = named(mpi)["Library"] == "MVAPICH"
     lines = [
         f"mpi={mpi}\n{SETTINGS}{STORY}",
         f"job planned '{planned} {SAYS}' ./identity",
         f"job tcp '{tcp} {SAYS}' ./identity" if tcp else "",
         f"job alone '{SAYS}' ./identity",
         f"job ended '{planned}' ./last_send",
-        f"job turns '{planned}' ./dialogue",
-        f"job waits '{planned} {WAITS.get(device, '')}' ./dialogue",
+        f"job turns '{planned}' ./dialogue" if patched else "",
+        f"job waits '{planned} {WAITS.get(device)}' ./dialogue" if patched else "",
         f"LIMIT=400 job right '{planned}' ./collectives",
         f"(once cut; lab cut h2 3) & job cut '{planned}' ./collectives",
-        "wait  # for the link",
+        "wait  # until the link is up again",
         f"(once killed; ssh h2 pkill -9 -x collectives) & job killed '{planned}' ./collectives",
     ]
     (place / "story.sh").write_text("\n".join(lines) + "\n")
@@ -233,7 +236,7 @@ def test_a_rank_whose_last_act_is_a_message_ends(jobs):
 @pytest.mark.parametrize("name", ["turns", "waits"])
 def test_each_message_goes_to_its_own_receive(jobs, name):
     """Patches acks-in-turn and matched-probe-of-segments: without these two change places."""
-    job = jobs[name]
+    job = jobs.get(name) or pytest.skip("only MVAPICH has the patches")
     assert job.status == 0 and "right dialogue" in job.said, job.said
     assert job.packets > RDMA
 
